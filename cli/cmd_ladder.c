@@ -241,7 +241,8 @@ static exit_code finish_row(ladder *l, const row *r, const row_wish *wish)
     compared &= r->outcome == ROW_TIMED;
     if (compared) note_time(l, p, &r->record, wish);
     if (wish->user != NULL && (beside || !default_build)) print_turns(l, r, wish->kernel, beside);
-    if (wish->user != NULL && !default_build && l->size == 0 &&
+    const bool as_judged = l->problem.op_a == TW_N && l->problem.op_b == TW_N; /* degrees are those of no transposes */
+    if (wish->user != NULL && as_judged && !default_build && l->size == 0 &&
         (r->outcome >= ROW_IMPOSSIBLE || r->outcome == ROW_WRONG))
         degrees_tell(l->s->text, &l->degrees, wish->user, wish->tile, r->outcome != ROW_WRONG);
     if (r->record.prepare_s > 0 && !default_build)

@@ -137,7 +137,7 @@ static void outer(const explain *x)
             ") from its register. B and C: a letter is %" PRId64 " columns.\n",
             x->block_m, x->block_n, bi, bj, x->i % x->block_m, explain_outer_thread(x), x->i, x->j,
             x->block_n > 128 ? x->block_n / 32 : 4);
-    for (size_t s = 0; s < sizeof steps / sizeof *steps; s++) {
+    for (size_t s = 0; s < sizeof steps / sizeof *steps && steps[s] < x->problem.k; s++) {
         if (s == 2) fprintf(text, "\n  ... iterations 3 to 15 in the same way\n");
         outer_step(x, steps[s]);
     }

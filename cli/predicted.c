@@ -61,6 +61,9 @@ static exit_code check_options(const options *o)
             return diag(EXIT_USAGE, "--gpu takes no file: `explain %s` shows what its warps ask of memory",
                         o->rungs.items[i]);
     if (o->sizes.count > 1) return diag(EXIT_USAGE, "--gpu takes one --size");
+    for (int i = 0; i < o->tiles.count; i++)
+        if (o->tiles.items[i] != 8 && o->tiles.items[i] != 16 && o->tiles.items[i] != 32)
+            return diag(EXIT_USAGE, "--tile: found %" PRId64 ", a GPU rung takes 8, 16 or 32", o->tiles.items[i]);
     if (o->engines.count > 1 || (o->engines.count == 1 && strcmp(o->engines.items[0], "cpu") == 0))
         return diag(EXIT_USAGE, "--gpu: the engine is cuda or opencl, one of them");
     return EXIT_OK;
@@ -256,9 +259,11 @@ static void print_notes(const predicted *x)
         "           roofline: A, B and C moved once\n"
         "limit      the least of these; banks also where conflicts issue most of the instructions again (1.x)\n");
     if (has_caches(x))
-        fprintf(text,
-                "predicted  at most the least of these (dotted). Caches serve part of the traffic, so that the bytes "
-                "moved\n           are an upper bound, and traffic no limit\n");
+        fprintf(
+            text,
+            "predicted  at most the least of these (dotted), with loops held rolled: the compiler's unrolling may "
+            "beat it. Caches serve\n           part of the traffic, so that the bytes moved are an upper bound, and "
+            "traffic no limit\n");
     else
         fprintf(text, "predicted  memory and instructions one after the other (#), to both at once (.)\n");
     fprintf(text, "Left out: waits that too few warps hide, address arithmetic, the begin and the end of a kernel.\n");
@@ -376,7 +381,8 @@ static exit_code print_page(FILE *out, const page *to, const void *of)
         fputs("<figure>\n", out);
         chart_bars(out, &about, bars, count, &(chart_peaks){NAN, NAN});
         html_print(out, "<figcaption>Predicted. %t</figcaption>\n</figure>\n",
-                   has_caches(x) ? "Each bar is the least bound: banks, issue or roofline. Caches serve part of the "
+                   has_caches(x) ? "Each bar is the least bound: banks, issue or roofline, with loops held rolled. "
+                                   "Caches serve part of the "
                                    "traffic, which is no limit."
                                  : "Solid: memory and instructions one after the other. Hollow: both at once.");
         page_limits(out, x);

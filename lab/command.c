@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include "measure.h"
 
@@ -112,6 +113,25 @@ static bool start(const char *const words[], bool messages, bool limited, const 
     return ready;
 }
 
+/* Waits for a child with a group of its own; false: it did not end by then, and was made to end, by SIGKILL if SIGTERM
+ * was not enough. */
+static bool ends_by(pid_t child, double until_s, int *ended)
+{
+    const double grace_s = 1;
+    const struct timespec moment = {.tv_nsec = 5000000};
+    bool asked = false, killed = false;
+    for (;;) {
+        const pid_t got = waitpid(child, ended, WNOHANG);
+        if (got == child || (got < 0 && errno != EINTR)) return !asked;
+        const double now = measure_now_s();
+        if (!asked && now >= until_s)
+            kill(-child, SIGTERM), asked = true, until_s = now + grace_s;
+        else if (asked && !killed && now >= until_s)
+            kill(-child, SIGKILL), killed = true;
+        nanosleep(&moment, NULL);
+    }
+}
+
 char *command_run(const char *const words[], bool messages, double limit_s, int *status)
 {
     int ends[2], ended = 0;
@@ -123,10 +143,11 @@ char *command_run(const char *const words[], bool messages, double limit_s, int 
     fcntl(ends[1], F_SETFD, FD_CLOEXEC);
     bool started = start(words, messages, limit_s > 0, ends, &child);
     close(ends[1]);
-    char *text = started ? read_all(ends[0], limit_s > 0 ? measure_now_s() + limit_s : 0, &late) : NULL;
+    const double until_s = limit_s > 0 ? measure_now_s() + limit_s : 0;
+    char *text = started ? read_all(ends[0], until_s, &late) : NULL;
     close(ends[0]); /* one that writes on gets a broken pipe */
-    if (started && late) kill(-child, SIGTERM);
-    while (started && waitpid(child, &ended, 0) < 0 && errno == EINTR) continue;
+    if (started && limit_s > 0) late = !ends_by(child, late ? 0 : until_s, &ended) || late;
+    while (started && limit_s <= 0 && waitpid(child, &ended, 0) < 0 && errno == EINTR) continue;
     if (started && WIFEXITED(ended) && !late) *status = WEXITSTATUS(ended);
     return text;
 }

@@ -79,9 +79,39 @@ static const char *line_end(const char *at)
 /* Does what stands behind __local declare memory that a group shares? Not a pointer to some. */
 static bool declares_tile(const char *at) { return at[strcspn(at, "*;=[(")] != '*'; }
 
-/* The text with what macros cannot replace replaced. */
-static void put_as_c(FILE *out, const char *text)
+static bool is_local(const char *at, size_t length)
 {
+    return (length == 7 && strncmp(at, "__local", 7) == 0) || (length == 5 && strncmp(at, "local", 5) == 0);
+}
+
+bool host_local_is_plain(const char *text)
+{
+    char before = ';';
+    int depth = 0;                       /* of parentheses: parameters and casts */
+    bool begins = true, in_line = false; /* a line; one of the preprocessor */
+    for (const char *at = text, *end; *at != '\0'; at = end) {
+        const size_t word = word_at(at);
+        end = user_kernel_skip(at);
+        in_line = in_line ? *at != '\n' || at[-1] == '\\' : begins && *at == '#';
+        if (word > 0) {
+            end = at + word;
+            if (is_local(at, word) && (in_line || (depth == 0 && declares_tile(end) && strchr(";{}", before) == NULL)))
+                return false;
+            before = 'a';
+        } else if (end == at) {
+            end = at + 1;
+            depth += (*at == '(') - (*at == ')');
+            if (strchr(" \t\r\n", *at) == NULL && !in_line) before = *at;
+        }
+        begins = *at == '\n' || (begins && strchr(" \t\r", *at) != NULL);
+    }
+    return true;
+}
+
+/* The text with what macros cannot replace replaced. */
+static void put_as_c(FILE *out, const char *engine, const char *text)
+{
+    const bool opencl = strcmp(engine, "opencl") == 0;
     char before = ';';  /* what stands before, comments, blanks and lines of the preprocessor aside */
     bool begins = true; /* a line */
     for (const char *at = text, *end; *at != '\0'; at = end) {
@@ -94,8 +124,8 @@ static void put_as_c(FILE *out, const char *text)
             end = line_end(at);
         else if (word > 0) {
             end = at + word;
-            if (word == 7 && strncmp(at, "__local", 7) == 0 && strchr(";{}", before) != NULL && declares_tile(end))
-                put = "HOST_TILE";
+            if (opencl && is_local(at, word))
+                put = strchr(";{}", before) != NULL && declares_tile(end) ? "HOST_TILE" : "__local";
             before = 'a';
         } else if (end == at) {
             end = at + 1;
@@ -106,12 +136,12 @@ static void put_as_c(FILE *out, const char *text)
     }
 }
 
-static bool write_source(const char *path, const char *text)
+static bool write_source(const char *path, const char *engine, const char *text)
 {
     FILE *file = fopen(path, "w");
     if (file == NULL) return false;
     fputs(story_text_of(SHIM), file);
-    put_as_c(file, text);
+    put_as_c(file, engine, text);
     bool whole = !ferror(file);
     return fclose(file) == 0 && whole;
 }
@@ -153,6 +183,7 @@ static host_built run_compiler(const char *engine, const char *options, const ch
     count = split(of_launch, words, count > 0 ? count : 1);
     const char *const own[] = {strcmp(engine, "cuda") == 0 ? "-DHOST_CUDA" : "-DHOST_OPENCL",
                                "-std=gnu11",
+                               "-fgnu89-inline",
                                "-w",
                                "-O0",
                                "-pipe",
@@ -191,7 +222,7 @@ static host_built compile_in(const char *folder, const char *engine, const char 
     snprintf(source, sizeof source, "%.4080s/kernel.c", folder);
     snprintf(made, sizeof made, "%.4080s/kernel.so", folder);
     host_built built = HOST_NO_ROOM;
-    if (write_source(source, text)) {
+    if (write_source(source, engine, text)) {
         built = run_compiler(engine, options, source, made, why);
         if (built == HOST_BUILT && (*library = open(made, O_RDONLY | O_CLOEXEC)) < 0) built = HOST_NO_ROOM;
     }
@@ -262,6 +293,7 @@ typedef struct launch {
     int now; /* the work-item that runs */
     bool stopped;
     unsigned char state[HOST_MOST_THREADS]; /* lane_state */
+    int place[HOST_MOST_THREADS];           /* the barrier that it waits at */
     char *stacks;
     ucontext_t home, lane[HOST_MOST_THREADS];
 } launch;
@@ -277,10 +309,11 @@ static void run_lane(void)
 
 static void go_home(void) { swapcontext(&running->lane[running->now], &running->home); }
 
-static void wait_here(bool warp_only)
+static void wait_here(bool warp_only, int place)
 {
     if (running->now == 0) running->run->barriers[warp_only]++;
     running->state[running->now] = warp_only ? LANE_AT_WARP : LANE_AT_GROUP;
+    running->place[running->now] = place;
     go_home();
 }
 
@@ -378,8 +411,14 @@ static void run_block(launch *l, int threads)
             const int first = WARP * (l->run->backwards ? warps - 1 - i : i);
             run_warp(l, first, threads - first < WARP ? threads - first : WARP);
         }
-        int ended = 0;
+        int ended = 0, first = -1, other = -1;
         while (ended < threads && l->state[ended] != LANE_DONE) ended++;
+        for (int i = 0; i < threads; i++) {
+            if (l->state[i] != LANE_AT_GROUP) continue;
+            if (first < 0) first = i;
+            if (l->place[i] != l->place[first]) other = i;
+        }
+        if (!l->stopped && other >= 0) stop_for(l, other, "waits at another barrier than others of its group");
         if (!l->stopped && !l->run->ends_early && ended < threads && count_of(l, 0, threads, LANE_AT_GROUP) > 0)
             stop_for(l, ended, "ends before a barrier that others of its group wait at");
     } while (!l->stopped && count_of(l, 0, threads, LANE_AT_GROUP) > 0);

@@ -22,7 +22,7 @@ typedef struct host_place {
 /* As in host_shim.h. */
 typedef struct host_now {
     host_place thread, block, grid, size;
-    void (*wait)(bool warp_only);
+    void (*wait)(bool warp_only, int place);
     void (*note)(const void *address, int bytes, bool store);
     const char *tiles, *tiles_end, *image, *image_end;
 } host_now;
@@ -76,6 +76,10 @@ typedef enum host_built { HOST_BUILT, HOST_UNABLE, HOST_NOT_C, HOST_NO_ROOM } ho
  * or clang. *library: an open file, for host_load; no other file is left. Else why: HOST_UNABLE: there is no compiler;
  * HOST_NOT_C: what it says; HOST_NO_ROOM: no memory, or no folder in $TMPDIR. */
 host_built host_compile(const char *engine, const char *options, const char *text, int *library, char why[HOST_WHY]);
+
+/* host_local_is_plain - whether each __local of OpenCL C stands where it is understood: first in the declaration of a
+ * tile, or in a parameter, a cast or a pointer. Not behind other words, in a typedef or in a macro. */
+bool host_local_is_plain(const char *text);
 
 /* host_load - closes the file, whatever happens. */
 bool host_load(int library, const char *entry, host_kernel *out, char why[HOST_WHY]);

@@ -16,7 +16,7 @@ typedef struct host_place {
 /* Where the work-item that runs now stands, and whom to tell. */
 struct host_now {
     host_place thread, block, grid, size;
-    void (*wait)(bool warp_only);
+    void (*wait)(bool warp_only, int place);
     void (*note)(const void *address, int bytes, bool store);
     const char *tiles, *tiles_end; /* the arrays that the work-items of a group share */
     const char *image, *image_end; /* all that was compiled: these arrays, and constants */
@@ -83,8 +83,8 @@ QUIET void *__tsan_memcpy(void *to, const void *from, size_t bytes)
 #define blockIdx         host_now.block
 #define gridDim          host_now.grid
 #define blockDim         host_now.size
-#define __syncthreads()  host_now.wait(false)
-#define __syncwarp(...)  host_now.wait(true)
+#define __syncthreads()  host_now.wait(false, __COUNTER__)
+#define __syncwarp(...)  host_now.wait(true, __COUNTER__)
 #define __ldg(address)   (*(address))
 #define __ldcg(address)  (*(address))
 typedef struct float4 {
@@ -106,6 +106,15 @@ typedef struct float4 {
 #define mad(x, y, z)             fma(x, y, z)
 #define CLK_GLOBAL_MEM_FENCE     2
 #define CLK_LOCAL_MEM_FENCE      1
-#define barrier(fence)           host_now.wait(false)
-#define sub_group_barrier(fence) host_now.wait(true)
+#define barrier(fence)           host_now.wait(false, __COUNTER__)
+#define sub_group_barrier(fence) host_now.wait(true, __COUNTER__)
+#define kernel
+#define global
+#define constant       const
+#define mul24(x, y)    ((x) * (y))
+#define mad24(x, y, z) ((x) * (y) + (z))
+typedef unsigned char uchar;
+typedef unsigned short ushort;
+typedef unsigned uint;
+typedef unsigned long ulong;
 #endif

@@ -10,7 +10,7 @@
 #include "report/story.h"
 #include "user_kernel.h"
 
-enum { WARP = ACCESS_WARP, HALF = WARP / 2, MOST_EVENTS = 4096, GROUPS = 3, LEAST_LD = 160 };
+enum { GAP = 1 << 20, WARP = ACCESS_WARP, HALF = WARP / 2, MOST_EVENTS = 4096, GROUPS = 3, LEAST_LD = 160 };
 
 static const double LIMIT_S = 10;
 
@@ -64,8 +64,10 @@ static bool see(void *job, host_place block, int thread, const host_access *acce
     if (!s->watches || !inner(block)) return true;
     note_owner(s, access);
     if (i == MOST_EVENTS || access->bytes != 4) {
-        snprintf(s->out->why, HOST_WHY, "a work-item has more than %d accesses, or one of %d bytes", MOST_EVENTS,
-                 access->bytes);
+        if (i == MOST_EVENTS)
+            snprintf(s->out->why, HOST_WHY, "a work-item has more than %d accesses", MOST_EVENTS);
+        else
+            snprintf(s->out->why, HOST_WHY, "a work-item has an access of %d bytes", access->bytes);
         return end(s->out, LANES_UNJUDGED);
     }
     static const signed char kinds[] = {LOAD_A, LOAD_B, STORE_C, -1};
@@ -115,6 +117,7 @@ static void add_request(lanes_kind *kind, access_kind what, const int64_t addres
 {
     lanes_degree d = degree_of(what, address);
     int old[2] = {of_half(ERA_1_0, what, address), access_is_global(what) ? of_half(ERA_1_2, what, address) : 0};
+    kind->total += cost_of(&d);
     bool same = memcmp(&kind->at, &d, sizeof d) == 0 && memcmp(kind->old, old, sizeof old) == 0;
     if (kind->requests++ > 0 && (same || cost_of(&d) <= cost_of(&kind->at))) {
         kind->alike += same;
@@ -258,7 +261,9 @@ static bool run_trial(const host_kernel *kernel, const work *w, const trial *t, 
     r->a_bytes = span(r->m, r->k, r->lda), r->c_bytes = span(r->m, r->n, r->ldc);
     r->b_bytes = transposes_b(t) ? span(r->n, r->k, r->ldb) : span(r->k, r->n, r->ldb);
     s->threads = (int)(r->size.x * r->size.y), s->watches = watches;
-    float *a = malloc(r->a_bytes), *b = malloc(r->b_bytes), *c = malloc(r->c_bytes), *other = malloc(r->c_bytes);
+    /* behind each a gap that belongs to none: more than a tile of rows */
+    float *a = malloc(r->a_bytes + GAP), *b = malloc(r->b_bytes + GAP), *c = malloc(r->c_bytes + GAP),
+          *other = malloc(r->c_bytes + GAP);
     r->a = a, r->b = b;
     bool right = false;
     if (a != NULL && b != NULL && c != NULL && other != NULL) {
@@ -341,10 +346,10 @@ static bool plan_trial(const tw_lab_choice *choice, const tw_problem *p, float a
 }
 
 /* Three by three blocks, of which the one in the middle is seen; leading dimensions that are whole lines. Then the same
- * with the last blocks and the last tile of k cut. */
+ * with the last blocks and the last of five tiles of k cut. */
 static bool plan_trials(const lanes_question *q, work *w, lanes *out)
 {
-    enum { CUT_M = 3, CUT_N = 5, CUT_K = 7 };
+    enum { CUT_M = 3, CUT_N = 5, CUT_K = 7, DEEP = 5 };
     const tw_lab_kernel *k = q->kernel;
     const tw_lab_choice choice = {.kernel = k->name, .tile = q->tile, .source = q->source};
     const int tile = q->tile > 0 ? q->tile : k->default_tile > 0 ? k->default_tile : 16;
@@ -354,13 +359,25 @@ static bool plan_trials(const lanes_question *q, work *w, lanes *out)
     p.ldb = p.ldc = n > 4 * LEAST_LD ? (n + WARP - 1) / WARP * WARP : 4 * LEAST_LD;
     out->tile = tile, out->k = (int)p.k;
     if (!plan_trial(&choice, &p, 1, 0, &w->even, out)) return false;
-    p.m -= CUT_M, p.n -= CUT_N, p.k -= k->skinny ? 0 : CUT_K;
+    p.m -= CUT_M, p.n -= CUT_N, p.k = k->skinny ? p.k : DEEP * tile - CUT_K;
     return plan_trial(&choice, &p, 2, 3, &w->odd, out);
 }
 
 static lanes_outcome outcome_of(host_built built)
 {
     return built == HOST_UNABLE ? LANES_UNABLE : built == HOST_NOT_C ? LANES_NOT_C : LANES_FAILED;
+}
+
+/* Outside of comments and strings. Not all accesses to a float4 are reported by gcc. */
+static bool uses_vectors(const char *text)
+{
+    for (const char *at = text, *end; *at != '\0'; at = end) {
+        end = user_kernel_skip(at);
+        if (end > at) continue;
+        if (strncmp(at, "float4", 6) == 0) return true;
+        end = at + 1;
+    }
+    return false;
 }
 
 void lanes_see(const lanes_question *q, lanes *out)
@@ -378,8 +395,13 @@ void lanes_see(const lanes_question *q, lanes *out)
         }
         source = &row.source;
     }
-    if (strstr(source->text, "float4") != NULL) { /* not all accesses to one are reported by gcc */
-        snprintf(out->why, HOST_WHY, "vector types are not judged");
+    const char *why_not = uses_vectors(source->text) ? "vector types are not judged"
+                          : !w.cuda && !host_local_is_plain(source->text)
+                              ? "__local is not the first word of a declaration: tiles "
+                                "declared otherwise are not judged"
+                              : NULL;
+    if (why_not != NULL) {
+        snprintf(out->why, HOST_WHY, "%s", why_not);
         end(out, LANES_UNJUDGED);
         user_kernel_free(&row);
         return;
@@ -407,9 +429,10 @@ static bool differs(const char *what, const char *verb, const char *unit, const 
     return true;
 }
 
-static int compare_kind(const lanes_kind *own, const lanes_kind *like, const char *what, const char *rung,
+static int compare_kind(const lanes_kind *own, const lanes_kind *like, access_kind kind, const char *rung,
                         char text[HOST_WHY])
 {
+    const char *what = access_kind_text(kind);
     if (own->requests == 0 && like->requests == 0) return 0;
     if (own->requests == 0) {
         snprintf(text, HOST_WHY, "there is no %s, of which %s has %d per thread", what, rung, like->per_thread);
@@ -432,6 +455,9 @@ static int compare_kind(const lanes_kind *own, const lanes_kind *like, const cha
     }
     if (differs(what, "happens", "time", " per thread", own->per_thread, like->per_thread, rung, text))
         return own->per_thread > like->per_thread ? 1 : -1;
+    if (differs(what, access_is_global(kind) ? "asks" : "takes", access_is_global(kind) ? "sector" : "wavefront",
+                " in all of a group", own->total, like->total, rung, text))
+        return own->total > like->total ? 1 : -1;
     if (differs(what, "uses", "byte", " a request", own->at.used, like->at.used, rung, text) ||
         differs(what, "takes", "transaction", " on 1.0", own->old[0], like->old[0], rung, text) ||
         differs(what, "takes", "transaction", " on 1.2", own->old[1], like->old[1], rung, text))
@@ -441,8 +467,7 @@ static int compare_kind(const lanes_kind *own, const lanes_kind *like, const cha
 
 int lanes_compare(const lanes *own, const lanes *like, const char *rung, int kind, char text[HOST_WHY])
 {
-    if (kind < ACCESS_KINDS)
-        return compare_kind(&own->of[kind], &like->of[kind], access_kind_text((access_kind)kind), rung, text);
+    if (kind < ACCESS_KINDS) return compare_kind(&own->of[kind], &like->of[kind], (access_kind)kind, rung, text);
     for (int of_warp = 0; of_warp < 2; of_warp++)
         if (differs("a work-item", "meets", "barrier", of_warp ? " of its warp" : "", own->barriers[of_warp],
                     like->barriers[of_warp], rung, text))

@@ -23,6 +23,7 @@ typedef struct lanes_kind {
      * 0 */
     int old[2];
     int alike; /* requests of this degree */
+    int total; /* sectors or wavefronts of all requests */
 } lanes_kind;
 
 typedef enum lanes_outcome {

@@ -183,6 +183,7 @@ static const char *header_of(const char *engine, const char *line, const char *b
 {
     char file[320];
     int end = 0;
+    if (line[strspn(line, " \t")] != '#') return NULL; /* sscanf would look for it beyond the line */
     if (sscanf(line, " # include \"%255[^\"\n]\"%n", name, &end) != 1 || end == 0 || (size_t)end > length) return NULL;
     if (bare != NULL && (bare[strspn(line, " \t")] != '#' || strspn(bare + end, " \t\r") < length - (size_t)end))
         return NULL;

@@ -12,8 +12,6 @@
  * and must be the degrees below, for every request. No subscript stands here: a kernel whose access changes fails,
  * which cases with texts that were changed show. The product is checked too, so that it is the kernel that ran. */
 #include <sys/stat.h>
-
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../lab/lanes.h"
@@ -314,11 +312,11 @@ static void outcome_cases(void)
                  "sub_group_barrier(CLK_LOCAL_MEM_FENCE);\n        ROLLED", LANES_RACE, "is a barrier missing?");
     outcome_case("a guard before the barriers", "    ROLLED\n    for (int t",
                  "    if (i >= m || j >= n) return;\n    for (int t", LANES_CRASHED,
-                 "at 45 x 43 x 41 with alpha 2 and beta 3, work-item 11 of group (2, 0) ends before");
+                 "at 45 x 43 x 73 with alpha 2 and beta 3, work-item 11 of group (2, 0) ends before");
     outcome_case("a warp that parts at barriers", loop, "if (tx == 0) sub_group_barrier(CLK_LOCAL_MEM_FENCE);\n" LOOP,
                  LANES_CRASHED, "wait at different barriers");
     outcome_case("a last tile that is left out", "t < ceil_div(k, TILE)", "t < k / TILE", LANES_WRONG,
-                 "at 45 x 43 x 41");
+                 "at 45 x 43 x 73");
     outcome_case("a guard that is missing", "? B(b_p, j)", "|| b_p >= k ? B(b_p, j)", LANES_CRASHED,
                  "reads memory outside");
     outcome_case("a beta that is ignored", "alpha, sum, beta);", "alpha, sum, 0);", LANES_WRONG,
@@ -329,6 +327,22 @@ static void outcome_cases(void)
                  LANES_UNJUDGED, "part ways");
     outcome_case("accesses without end are not judged", loop,
                  "for (; get_group_id(0) * get_group_id(1) == 1;) sum += A(0, 0);\n", LANES_UNJUDGED, "more than");
+    outcome_case(
+        "two barriers for two halves of a group", "barrier(CLK_LOCAL_MEM_FENCE);\n        ROLLED",
+        "if (ty < TILE / 2) {\nbarrier(CLK_LOCAL_MEM_FENCE);\n} else {\nbarrier(CLK_LOCAL_MEM_FENCE);\n}\nROLLED",
+        LANES_CRASHED, "waits at another barrier");
+    outcome_case("a k of three tiles at most", "t < ceil_div(k, TILE)", "t < min(3, ceil_div(k, TILE))", LANES_WRONG,
+                 "at 45 x 43 x 73");
+    outcome_case("a row of A too many", "i < m && a_p < k", "i <= m && a_p < k", LANES_CRASHED, "reads memory outside");
+    outcome_case("no guard of A's rows", "i < m && a_p < k", "a_p < k", LANES_CRASHED, "reads memory outside");
+    outcome_case("__local behind another word is not judged", "    __local float a_tile",
+                 "    volatile __local float a_tile", LANES_UNJUDGED, "__local is not the first word");
+    outcome_case("__local in a macro neither", "    __local float a_tile",
+                 "\n#define SHARED __local\n    SHARED float a_tile", LANES_UNJUDGED, "__local is not the first word");
+    outcome_case("float4 in a comment is none", "    __local float a_tile", "    /* float4 */ __local float a_tile",
+                 LANES_SEEN, "");
+    outcome_case("local and uint are OpenCL's words", "    __local float a_tile",
+                 "    uint none = 0; (void)none;\n    local float a_tile", LANES_SEEN, "");
     outcome_case("a tile behind a comment and a tab", "    __local float a_tile",
                  "\t/* A's, B's */ __local float a_tile", LANES_SEEN, "");
     outcome_case("a pointer into a tile is a work-item's own", loop,

@@ -1,4 +1,4 @@
-/* test_plans.c - what plan_find makes of 20,000 random problems on eight made-up devices, by digest: tests/plans.digest
+/* test_plans.c - what plan_find makes of 25,000 random problems on ten made-up devices, by digest: tests/plans.digest
  * has one of each device, type and kind of call. A plan is a pure function, so any change of a digest is a change of a
  * plan.
  *

@@ -21,7 +21,7 @@
  *           registers are stored as they are.
  *
  * NUMBERS   128 x 128 x 16: 16 flop/byte of the L2, 64 sums per thread, 8 warps of 64 x 32; 4 stages of 33 KiB. For 4
- *           steps a warp loads 24 words of 8 bytes for 16 mma.sync of 512 FMAs each; a quarter of a multiprocessor does
+ *           steps a lane loads 12 words of 8 bytes for 16 mma.sync of 512 FMAs each; a quarter of a multiprocessor does
  *           32 a cycle. H200, TFLOP/s at 4096: NN 53.5, TN 54.7, NT 50.8, TT 54.2 alone on the device; in turns with
  *           cuBLAS 13, which has 54.7 then, 46.4: both draw all the power there is.
  * LIMITS    sm_80 and above. Any m, n >= 1, k, ld, address and transposes. Fewer than 2^31 tiles.

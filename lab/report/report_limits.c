@@ -93,9 +93,10 @@ void report_scatter(const report *r, const ladder *l, const double *counted)
                              false};
         fputs("<figure>\n", r->out);
         chart_scatter(r->out, &about, pairs, count, "GB through the L2");
-        fputs("<figcaption>Bytes through the L2. On the dashed diagonal the model is right. Below it an L1 served "
-              "blocks together, which the model leaves out.</figcaption>\n</figure>\n",
-              r->out);
+        fputs(
+            "<figcaption>Bytes through the L2. On the dashed diagonal the model is right. Below it requests of "
+            "several blocks were merged on their way to the L2, which the model leaves out.</figcaption>\n</figure>\n",
+            r->out);
     }
     free(pairs);
 }

@@ -152,7 +152,8 @@ static void tell_fastest(const report *r, const grid *g)
         const int best = fastest_row(g, c);
         units_text speed;
         if (best < 0) continue;
-        html_print(r->out, "<li>%d: <strong>%t</strong>, %t GFLOP/s</li>\n", (int)g->ladders[c]->m, g->labels[best],
+        fprintf(r->out, "<li>%" PRId64, g->ladders[c]->m);
+        html_print(r->out, ": <strong>%t</strong>, %t GFLOP/s</li>\n", g->labels[best],
                    report_speed(g->speeds[best * g->columns + c], speed));
     }
 }

@@ -92,9 +92,12 @@ static void bars_slide(const report *r, const ladder *l)
     }
     if (fastest != NULL) {
         units_text speed, share;
-        html_print(out, "<li>The fastest of the ladder is <strong>%t</strong> with %t GFLOP/s, %t of the measured peak.</li>\n",
-                   fastest->label, report_speed(row_speed(fastest->row), speed),
-                   units_percent(row_speed(fastest->row) / report_peak(l), share));
+        html_print(out, "<li>The fastest of the ladder is <strong>%t</strong> with %t GFLOP/s", fastest->label,
+                   report_speed(row_speed(fastest->row), speed));
+        if (report_peak(l) > 0)
+            html_print(out, ", %t of the measured peak",
+                       units_percent(row_speed(fastest->row) / report_peak(l), share));
+        fputs(".</li>\n", out);
     }
     slide_end(out);
 }
@@ -151,6 +154,8 @@ static void ask_about_step(FILE *out, const ladder_step *before, const ladder_st
     else if (less > 1.05)
         html_print(out, "%t asks for %t times fewer bytes than %t. Why is it %t times as fast?", step->label, fewer,
                    before->label, times);
+    else if (isnan(less))
+        html_print(out, "%t is %t times as fast as %t. Why?", step->label, times, before->label);
     else
         html_print(out, "%t asks for %h bytes %h %t. Why is it %t times as fast?", step->label,
                    less < 0.95 ? "more" : "the same", less < 0.95 ? "than" : "as", before->label, times);
