@@ -206,10 +206,8 @@ void explain_traffic(const explain *x)
     if (isnan(y.l2_bytes)) return;
     explain_heading(x, "What caches leave");
     fprintf(text,
-            "%s: %.0f resident blocks in a multiprocessor, %.0f warps, predicted\nL2           %s\nDRAM reads   %s in "
-            "step, %s out "
-            "of step; A "
-            "and B once are %s\n",
+            "%s: %.0f resident blocks in a multiprocessor, %.0f warps, predicted\nL2           %s\n"
+            "DRAM reads   %s in step, %s out of step; A and B once are %s\n",
             devices_name(d, name), y.resident_blocks, y.resident_blocks * access_warps(&x->launch),
             term_bytes(y.l2_bytes, t[0]), term_bytes(y.dram_low_bytes, t[1]), term_bytes(y.dram_high_bytes, t[2]),
             term_bytes(4 * ((double)x->problem.m + (double)x->problem.n) * (double)x->problem.k, t[3]));

@@ -137,7 +137,7 @@ static access_cost pattern_cost(access_era era, const pattern *p)
     return access_price(era, READ_A_TILE, address, 1);
 }
 
-/* Bytes per second of each pattern on the device that is open; NAN, and why, where they cannot be measured. */
+/* Bytes per second of each pattern on the device that is open; if one fails, which is said, NAN for all. */
 static exit_code measure_patterns(session *s, double gbps[PATTERNS])
 {
     enum { TRIES = 3 };
@@ -150,7 +150,9 @@ static exit_code measure_patterns(session *s, double gbps[PATTERNS])
         if (status == TW_OK) gbps[i] = 4e-9 * words_per_s;
     }
     term_progress_end();
-    return status == TW_OK ? EXIT_OK : diag_tw(status);
+    if (status == TW_OK) return EXIT_OK;
+    for (int i = 0; i < PATTERNS; i++) gbps[i] = NAN;
+    return diag_tw(status);
 }
 
 static void print_patterns(session *s, const double gbps[PATTERNS])
@@ -330,7 +332,8 @@ exit_code explain_tables(session *s)
     /* what fails is said; the tables come all the same */
     if (code == EXIT_OK && !device_is_host(&s->device)) {
         code = measure_skinny(s, gbps, &side);
-        if (code == EXIT_OK) code = measure_patterns(s, shared_gbps);
+        const exit_code of_patterns = measure_patterns(s, shared_gbps);
+        if (code == EXIT_OK) code = of_patterns;
     }
     print_skinny(s, gbps, side);
     print_patterns(s, shared_gbps);

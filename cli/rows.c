@@ -20,28 +20,28 @@ exit_code rows_trial(const session *s, const tw_problem *problem, trial *t)
     return status == TW_OK ? EXIT_OK : diag_lab(status, what);
 }
 
-/* What a user kernel was probably meant to say; "": nothing is known. */
+/* What is probably wrong with a user kernel, as a clause; NULL: nothing is known. */
 static const char *hint_of(const row_wish *wish, const char *error)
 {
     if (strstr(error, "CL_INVALID_WORK_GROUP_SIZE") != NULL)
-        return ". It asks for groups of another size: does it have a number where TILE belongs?";
+        return "it asks for groups of another size: does it have a number where TILE belongs?";
     if (strstr(error, "ROW_") != NULL && wish->kernel->tile_m <= 1)
-        return "its name decides the launch. That rung has TILE and no ROW_M; a kernel called r05_... is launched like "
-               "r05";
-    return "";
+        return "its name decides the launch. That rung has TILE and no ROW_M; a kernel called r05_... is launched "
+               "like r05";
+    return NULL;
 }
 
-/* Tells the failure; of a user kernel with its file. */
+/* Tells the failure; of a user kernel with its file, and what is probably wrong. */
 static exit_code broke(tw_status status, const row_fault *fault)
 {
     const user_kernel *user = fault->wish->user;
     if (status == TW_OK) return EXIT_OK;
-    if (user != NULL && status == TW_DEVICE_FAILED)
-        return diag(EXIT_RUN, "%s, launched like %s: %s%s", user->source.file, fault->wish->kernel->rung,
-                    tw_error_text(), hint_of(fault->wish, tw_error_text()));
-    const char *hint = user != NULL && status == TW_BUILD_FAILED ? hint_of(fault->wish, tw_error_text()) : "";
-    exit_code code = diag_lab(status, fault->what);
-    if (hint[0] != '\0') diag(code, "%s, launched like %s: %s", user->source.file, fault->wish->kernel->rung, hint);
+    const char *hint = user != NULL ? hint_of(fault->wish, tw_error_text()) : NULL;
+    exit_code code = user != NULL && status == TW_DEVICE_FAILED
+                         ? diag(EXIT_RUN, "%s, launched like %s: %s", user->source.file, fault->wish->kernel->rung,
+                                tw_error_text())
+                         : diag_lab(status, fault->what);
+    if (hint != NULL) diag(code, "%s, launched like %s: %s", user->source.file, fault->wish->kernel->rung, hint);
     return code;
 }
 

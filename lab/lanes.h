@@ -2,8 +2,9 @@
  * (host_kernel.h): the degrees of one inner group of a small product, whatever the text says, and how they differ from
  * those of the rung that a user kernel is launched like. No GPU is needed, and no driver.
  *
- * The i-th accesses of 32 neighbouring work-items make one request of a warp, which lab/access/access.h prices. The
- * product is checked too. A word of a tile is A's or B's by what lies in it when the group has run. */
+ * The i-th accesses of 32 neighbouring work-items make one request of a warp, which lab/access/access.h prices. A word
+ * of a tile is A's or B's by what is read there. The product is checked too, in both orders of the work-items, and
+ * again where tiles are cut. */
 #ifndef TILEWRIGHT_LANES_H
 #define TILEWRIGHT_LANES_H
 

@@ -123,24 +123,18 @@ static bool cluster_fits(const kernel_row *row, const device_facts *device, int6
            tiles * splits <= room * device->multiprocessors * (splits == 2 ? 11 : 10) / 11;
 }
 
+/* Split-K through memory on an H200: bytes that the L2 delivers to a multiprocessor in a cycle; cycles of a level of
+ * the fix-up, blocks of its groups, bytes of partial sums that it adds in a cycle; how many of them there are at most
+ * for each multiprocessor. */
+enum { L2_EACH = 30, FIX_UP = 3140, FIX_UP_GROUP = 8, FIX_UP_BYTES = 28, MOST_SUMS = 500000 };
+
 /* Split-K of a GPU_SLICED_K row: pick the number of blocks per tile with the lowest estimated time. *cycles: how long
  * the busiest multiprocessor copies and multiplies, as long as its longest warp, or the L2 delivers; then the fix-up:
  * in a cluster at once, else partial sums are stored, waited for and read, by groups of 8 and then once more, and
  * longer where a block comes in a later wave. */
 static k_split choose_split_k(const kernel_row *row, const tw_problem *p, const device_facts *device, double *cycles)
 {
-    enum {
-        FMAS = 128,
-        L2_BYTES = 30,
-        CLUSTER_REDUCE = 620,
-        ADDING = 3140,
-        LATER = 1020,
-        ADDED_BYTES = 28,
-        GROUP = 8,
-        MOST_ROUNDS = 4,
-        MOST_TRIED = 8,
-        MOST_BYTES = 500000
-    };
+    enum { FMAS = 128, CLUSTER_REDUCE = 620, LATER = 1020, MOST_ROUNDS = 4, MOST_TRIED = 8 };
     int64_t multiprocessors = max_i64(device->multiprocessors, 1), warps = warps_along_k(row),
             room = max_i64(device->local_bytes / row->gpu.dynamic_bytes, 1);
     int64_t tiles = max_i64(ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n), 1),
@@ -155,7 +149,7 @@ static k_split choose_split_k(const kernel_row *row, const tw_problem *p, const 
         bool by_cluster = cluster_fits(row, device, tiles, splits, room);
         if (splits > steps || splits < 1 ||
             (splits > 1 && !by_cluster &&
-             (device->no_workspace || (double)(tiles * splits) * area * 4 > MOST_BYTES * (double)multiprocessors)))
+             (device->no_workspace || (double)(tiles * splits) * area * 4 > MOST_SUMS * (double)multiprocessors)))
             continue;
         int64_t each = ceil_div(tiles * splits, multiprocessors), length = ceil_div(steps, splits);
         int64_t alone = room > 1 ? each % room : each,
@@ -165,12 +159,12 @@ static k_split choose_split_k(const kernel_row *row, const tw_problem *p, const 
         double fmas = (double)(round_up(length, warps) * row->lab.tile_k) * area / FMAS;
         double multiply = fmas * ((double)(each - alone) / cost->share + (double)alone / cost->alone) +
                           (double)each * (copies * cost->copy + cost->block);
-        double ask = (double)(tiles * steps * row->lab.tile_k) * edges * bytes / (double)(L2_BYTES * multiprocessors);
-        double add = splits == 1 ? 0
-                     : by_cluster
-                         ? CLUSTER_REDUCE
-                         : (splits > GROUP ? 2 : 1) * ADDING + (double)((each - 1) * LATER) +
-                               (double)(each * (min_i64(splits, GROUP) + splits / GROUP)) * area * 4 / ADDED_BYTES;
+        double ask = (double)(tiles * steps * row->lab.tile_k) * edges * bytes / (double)(L2_EACH * multiprocessors);
+        double add = splits == 1  ? 0
+                     : by_cluster ? CLUSTER_REDUCE
+                                  : (splits > FIX_UP_GROUP ? 2 : 1) * FIX_UP + (double)((each - 1) * LATER) +
+                                        (double)(each * (min_i64(splits, FIX_UP_GROUP) + splits / FIX_UP_GROUP)) *
+                                            area * 4 / FIX_UP_BYTES;
         double time = longer(multiply, ask) + add;
         if (*cycles > 0 && time >= *cycles) continue;
         *cycles = time;
@@ -189,15 +183,7 @@ static k_split choose_split_k(const kernel_row *row, const tw_problem *p, const 
  * `alone` is the share of the peak that a multiprocessor reaches with one block, `share` with all that have room. */
 static k_split choose_splits(const kernel_row *row, const tw_problem *p, const device_facts *device, double *cycles)
 {
-    enum {
-        MOST_SPLITS = 128,
-        L2_BYTES = 30,
-        MEMORY_BYTES = 19,
-        ADDING = 3140,
-        ADDED_BYTES = 28,
-        GROUP = 8,
-        MOST_BYTES = 500000
-    };
+    enum { MOST_SPLITS = 128, MEMORY_BYTES = 19 };
     const int64_t multiprocessors = max_i64(device->multiprocessors, 1), bytes = dtype_find(p->dtype)->lab.bytes,
                   room = max_i64(device->local_bytes / row->gpu.dynamic_bytes, 1);
     const int64_t tiles = max_i64(ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n), 1),
@@ -205,7 +191,7 @@ static k_split choose_splits(const kernel_row *row, const tw_problem *p, const d
     const double area = (double)row->lab.tile_m * (double)row->lab.tile_n, fmas = device->sm >= 90 ? 128 : 64,
                  edges = (double)row->lab.tile_m + (double)row->lab.tile_n, k = (double)p->k;
     const double ask = (double)(tiles * steps * row->lab.tile_k) * edges * (double)bytes /
-                       (double)(L2_BYTES * multiprocessors),
+                       (double)(L2_EACH * multiprocessors),
                  memory = ((double)p->m * k + k * (double)p->n + (double)p->m * (double)p->n) * (double)bytes /
                           (double)(MEMORY_BYTES * multiprocessors);
     const slicedk_cost *cost = &row->gpu.cost;
@@ -213,7 +199,7 @@ static k_split choose_splits(const kernel_row *row, const tw_problem *p, const d
     *cycles = 0;
     for (int64_t splits = 1; splits <= min_i64(steps, MOST_SPLITS); splits++) {
         const int64_t sums = tiles * splits * (row->lab.tile_m * row->lab.tile_n * kernel_sum_bytes(row) + 8);
-        if (splits > 1 && (device->no_workspace || sums > MOST_BYTES * multiprocessors)) break;
+        if (splits > 1 && (device->no_workspace || sums > MOST_SUMS * multiprocessors)) break;
         const int64_t each = ceil_div(tiles * splits, multiprocessors), length = ceil_div(steps, splits),
                       rest = each % room;
         const double block = (double)(length * row->lab.tile_k) * area / fmas;
@@ -221,9 +207,9 @@ static k_split choose_splits(const kernel_row *row, const tw_problem *p, const d
                                 (rest > 0 ? (double)rest * block / (rest > 1 ? cost->share : cost->alone) : 0) +
                                 (double)ceil_div(each, room) * cost->block;
         const double add = splits == 1 ? 0
-                                       : (splits > GROUP ? 2 : 1) * ADDING +
-                                             (double)(each * (min_i64(splits, GROUP) + splits / GROUP)) * area *
-                                                 kernel_sum_bytes(row) / ADDED_BYTES;
+                                       : (splits > FIX_UP_GROUP ? 2 : 1) * FIX_UP +
+                                             (double)(each * (min_i64(splits, FIX_UP_GROUP) + splits / FIX_UP_GROUP)) *
+                                                 area * kernel_sum_bytes(row) / FIX_UP_BYTES;
         const double time = longer(multiply, longer(ask, memory)) + add;
         if (*cycles > 0 && time >= *cycles) continue;
         *cycles = time;

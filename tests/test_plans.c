@@ -21,6 +21,18 @@ enum { EACH = 2500, DEVICES = 10, H200 = 7, TYPES = 6, KINDS = 4, LINE = 1024 };
 typedef enum kind { FREE, FORCED, BATCH, BARE } kind;
 static const char *const kind_names[KINDS] = {"free", "forced", "batch", "bare"};
 
+#define SM_80                                                                                                          \
+    {                                                                                                                  \
+        .engine = "cuda", .threads = 1, .copies = true, .addresses = true, .sm = 80, .most_threads = 1024,             \
+        .multiprocessors = 108, .local_bytes = 166912, .l2_bytes = 41943040, .largest_bytes = (int64_t)40 << 30        \
+    }
+#define H200_FACTS                                                                                                     \
+    {                                                                                                                  \
+        .engine = "cuda", .threads = 1, .copies = true, .addresses = true, .sm = 90, .most_threads = 1024,             \
+        .multiprocessors = 132, .clusters = true, .tensor_maps = true, .local_bytes = 232448, .l2_bytes = 62914560,    \
+        .largest_bytes = (int64_t)140 << 30                                                                            \
+    }
+
 static const struct {
     const char *name;
     device_facts facts;
@@ -50,17 +62,7 @@ static const struct {
       .local_bytes = 65536,
       .l2_bytes = 4194304,
       .largest_bytes = (int64_t)15 << 30}},
-    {"sm_80",
-     {.engine = "cuda",
-      .threads = 1,
-      .copies = true,
-      .addresses = true,
-      .sm = 80,
-      .most_threads = 1024,
-      .multiprocessors = 108,
-      .local_bytes = 166912,
-      .l2_bytes = 41943040,
-      .largest_bytes = (int64_t)40 << 30}},
+    {"sm_80", SM_80},
     {"h100",
      {.engine = "cuda",
       .threads = 1,
@@ -74,45 +76,9 @@ static const struct {
       .local_bytes = 232448,
       .l2_bytes = 52428800,
       .largest_bytes = (int64_t)80 << 30}},
-    {"h200",
-     {.engine = "cuda",
-      .threads = 1,
-      .copies = true,
-      .addresses = true,
-      .sm = 90,
-      .most_threads = 1024,
-      .multiprocessors = 132,
-      .clusters = true,
-      .tensor_maps = true,
-      .local_bytes = 232448,
-      .l2_bytes = 62914560,
-      .largest_bytes = (int64_t)140 << 30}},
-    {"sm_80-f64",
-     {.engine = "cuda",
-      .threads = 1,
-      .copies = true,
-      .addresses = true,
-      .sm = 80,
-      .most_threads = 1024,
-      .multiprocessors = 108,
-      .local_bytes = 166912,
-      .l2_bytes = 41943040,
-      .largest_bytes = (int64_t)40 << 30},
-     true},
-    {"h200-f64",
-     {.engine = "cuda",
-      .threads = 1,
-      .copies = true,
-      .addresses = true,
-      .sm = 90,
-      .most_threads = 1024,
-      .multiprocessors = 132,
-      .clusters = true,
-      .tensor_maps = true,
-      .local_bytes = 232448,
-      .l2_bytes = 62914560,
-      .largest_bytes = (int64_t)140 << 30},
-     true},
+    {"h200", H200_FACTS},
+    {"sm_80-f64", SM_80, true},
+    {"h200-f64", H200_FACTS, true},
 };
 
 static const struct {

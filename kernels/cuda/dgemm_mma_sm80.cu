@@ -91,13 +91,11 @@ static __device__ __forceinline__ void fetch(double *tile, const double *x, long
     const double *from = x + ((ALONG ? edge0 : p0) + line) * ld + ((ALONG ? p0 : edge0) + 2 * pair);
     double *to = tile +
                  (ALONG ? line * BK + (pair / 2 ^ exchange(line)) * 4 + pair % 2 * 2 : line * (EDGE + PAD) + 2 * pair);
-    ASSUME(THREADS % PAIRS == 0 && (!ALONG || ROWS % 8 == 0))
+    ASSUME(THREADS % PAIRS == 0 && LINES % ROWS == 0 && (!ALONG || ROWS % 8 == 0))
     UNROLLED
-    for (int e = 0; e < LINES; e += ROWS) {
-        if (LINES % ROWS != 0 && line + e >= LINES) break;
+    for (int e = 0; e < LINES; e += ROWS)
         copy_pair(to + e * (ALONG ? BK : EDGE + PAD), from + e * ld, by_16,
                   line + e < lines ? min(max(left, 0), 2) : 0);
-    }
 }
 
 /* ---- from shared memory to registers ---- */

@@ -24,6 +24,9 @@
 #define CLUSTER_REDUCE 0
 #endif
 
+#if defined SUMS_F64 && CLUSTER_REDUCE
+#error "a cluster sends float4"
+#endif
 #ifdef SUMS_F64
 typedef double2 sums_piece;
 enum { PIECE_SUMS = 2 };
@@ -41,7 +44,7 @@ enum { GROUP = 8, TILE_PIECES = BM * BN / PIECE_SUMS, TOGETHER = EACH > 8 ? 1 : 
 
 /* In shared memory: what the blocks of the cluster have sent for this block's part, block by block. */
 struct cluster_sums {
-    sums_piece sent[TILE_PIECES];
+    float4 sent[TILE_PIECES];
     unsigned long long full;
 };
 

@@ -177,6 +177,7 @@ static double l2_requested(const access_launch *l)
         double bytes = 0;
         for (int i = 0; i < l->rows; i++) {
             access_cost total[ACCESS_ERAS];
+            if (!access_is_global(l->row[i]->kind)) continue;
             access_count(l, l->row[i], total);
             bytes += total[ERA_NOW].moved;
         }
