@@ -302,7 +302,7 @@ void report_traffic(const report *r)
           "derives both from the subscripts in the kernels; ncu counts them. Both are averages over a rung's "
           "instructions of a kind; a dash says that there is no model, or no such access. DRAM reads are predicted for "
           "blocks that run in step with each other and for blocks that do not; the L2's bytes, each sector once for a "
-          "block, are more than it counts where an L1 serves several blocks. ",
+          "block, are more than it counts where an L1 serves several blocks, or their requests are merged on the way. ",
           r->out);
     if (counted > 0)
         html_print(r->out, "%d records hold what the hardware counted.</p>\n", counted);
