@@ -18,7 +18,7 @@ enum {
 };
 
 #define AT(field)   .offset = offsetof(options, field)
-#define DTYPES      "f32 f64 bf16 f16 i8"
+#define DTYPES      "f32 f64 bf16 f16 i8 u8 tf32 e4m3 e5m2"
 #define ENGINES     "auto cpu opencl cuda"
 #define FILE_TYPES  "f64 f32 f16 bf16 cf32 cf64 complex64 complex128 i8 i16 i32 i64 u8 u16 u32 u64"
 #define BENCH_TYPES DTYPES " cf32 cf64"

@@ -163,17 +163,25 @@ TW_API tw_status tw_describe(tw_context *context, tw_device *device);
 typedef enum tw_dtype {
     TW_F64 = 1, /* IEEE double, accumulated in f64 */
     TW_F32 = 2, /* IEEE single, accumulated in f32 */
-    /* IEEE half, accumulated in f32. CUDA sm_90: C in f32 or f16. CUDA from sm_80 on: C in f32 */
+    /* IEEE half, accumulated in f32. CUDA: C in f32 or f16 */
     TW_F16 = 3,
-    /* bfloat16, the upper half of an IEEE single, accumulated in f32. CUDA sm_90: C in f32 or bf16. CUDA from sm_80 on,
-     * and CPU: C in f32 */
+    /* bfloat16, the upper half of an IEEE single, accumulated in f32. CUDA: C in f32 or bf16. CPU: C in f32 */
     TW_BF16 = 4,
-    TW_I8 = 5,  /* signed 8-bit integers, C in TW_I32: CPU only */
-    TW_I32 = 6, /* signed 32-bit integers: only as the type of C, with A and B in TW_I8 */
+    TW_I8 = 5,  /* signed 8-bit integers, C in TW_I32. CPU and CUDA */
+    TW_I32 = 6, /* signed 32-bit integers: only as the type of C, with A and B in TW_I8 or TW_U8 */
     /* complex: the real part, then the imaginary part, as C's float _Complex and NumPy's complex64; accumulated in f32.
      * CPU only, as is TW_CF64 */
     TW_CF32 = 7,
-    TW_CF64 = 8 /* the same of two doubles, NumPy's complex128, accumulated in f64 */
+    TW_CF64 = 8, /* the same of two doubles, NumPy's complex128, accumulated in f64 */
+    /* Tensor Float 32, only for who asks for it: IEEE singles, rounded to 10 bits of fraction as they are read, to
+     * nearest even; accumulated in f32. CUDA only, as are the types below */
+    TW_TF32 = 9,
+    /* fp8 as in the OCP 8-bit floating point specification 1.0 (ml_dtypes' float8_e4m3fn and float8_e5m2): e4m3 ends at
+     * 448 and has NaN but no infinity, e5m2 ends at 57344. Summed by the matrix unit in parts of 128, which are
+     * accumulated in f32. C in f32, bf16 or f16; A and B in either */
+    TW_E4M3 = 10,
+    TW_E5M2 = 11,
+    TW_U8 = 12 /* unsigned 8-bit integers, C in TW_I32; A and B in TW_U8 or TW_I8 */
 } tw_dtype;
 
 typedef enum tw_op {
@@ -203,23 +211,23 @@ typedef enum tw_flags {
  * change what differs. */
 typedef struct tw_problem {
     uint32_t size;  /* sizeof(tw_problem) */
-    tw_dtype dtype; /* of A and B */
-    /* of C; 0: the result type of dtype (f64: f64; i8: i32; the others: f32). f16 and bf16: f32 or dtype itself,
-     * rounded once, to nearest */
+    tw_dtype dtype; /* of A, and of B where dtype_b is 0 */
+    /* of C; 0: the result type of dtype (f64: f64; i8, u8: i32; the others: f32). f16 and bf16: f32 or dtype itself;
+     * e4m3, e5m2: f32, bf16 or f16. Rounded once, to nearest */
     tw_dtype dtype_c;
     tw_op op_a, op_b;
     tw_place place_a, place_b, place_c; /* all three TW_HOST, or all three TW_DEVICE (cuda) */
     int64_t m, n, k;                    /* >= 0; on GPUs at most 2147482623 */
     /* >= stored columns and >= 1: lda >= (op_a is TW_N or TW_R ? k : m), ldb likewise, ldc >= n */
     int64_t lda, ldb, ldc;
-    /* each rounded once to the accumulator's type; with i8 whole numbers from -2^31 to 2^31 - 1. Of complex types the
-     * real parts */
+    /* each rounded once to the accumulator's type; with i8 and u8 whole numbers from -2^31 to 2^31 - 1. Of complex types
+     * the real parts */
     double alpha, beta;
     /* largest power of two up to 256 that divides the address. Calls that get the addresses compute it themselves.
      * Calls without addresses read it here; 0 means 256, the smallest alignment of CUDA's allocations */
     uint32_t align_a, align_b, align_c;
     uint32_t reserved; /* not read */
-    tw_dtype dtype_b;  /* of B; 0: dtype, and no other is accepted yet */
+    tw_dtype dtype_b;  /* of B; 0: dtype. Another than dtype only among TW_E4M3 and TW_E5M2, TW_I8 and TW_U8 */
     uint32_t flags;    /* of tw_flags */
     /* Reserved for features to come; anything but 0 and NULL is refused. */
     uint32_t accuracy;   /* the arithmetic; 0: dtype's own, whose error bound tw_gemm() states */
@@ -267,21 +275,22 @@ static inline tw_problem tw_problem_make(tw_dtype dtype, tw_op op_a, tw_op op_b,
  *           otherwise               NaN and infinities propagate as IEEE 754 says
  *
  * Error     element by element, where nothing overflows: with u the accumulator's unit roundoff (2^-24 f32, 2^-53 f64;
- *           2^-23 f16 and bf16, whose matrix units truncate where f32 rounds), g(j) = j u / (1 - j u), alpha and beta
- *           as rounded:
+ *           2^-23 f16, bf16, tf32 and fp8, whose matrix units truncate where f32 rounds), g(j) = j u / (1 - j u), alpha
+ *           and beta as rounded:
  *             |C - exact| <= |alpha| g(k+2) sum|a||b| + g(2) |beta c0| + (max(1, |alpha|) k + 1) smallest subnormal
  *           [docs/ACCURACY.md; where (k+2) u > 1/2 read (1 + u)^j - 1 for g(j)]
  *           bf16: read 2^-125 for the smallest subnormal, and subnormals of A and B (below 2^-126) may count as 0.
  *           Processors with bf16 instructions do both, others neither.
- *           cf32, cf64: the real and the imaginary part of an element are each a real sum of 2 k products, ar br and
+ *           tf32: of the operands as rounded. e4m3, e5m2: for g(k+2) read g(k+2) + (min(k, 128) + 4) 2^-13.
+           cf32, cf64: the real and the imaginary part of an element are each a real sum of 2 k products, ar br and
  *           -ai bi, or ar bi and ai br. With S the sum of their magnitudes, S' that of the other part, c the same part
  *           of C0 and c' the other:
  *             |part - exact| <= g(2k+4) (|alpha_r| S + |alpha_i| S') + g(4) (|beta_r c| + |beta_i c'|)
  *                               + (max(1, |alpha_r| + |alpha_i|) 2k + 2) smallest positive subnormal
  *           Where neither scalar has an imaginary part, the bound above holds with 2 k for k. A scalar without an
  *           imaginary part multiplies both parts as a real number: infinities stay what they are.
- *           i8: no error. C is the exact result modulo 2^32, from -2^31 to 2^31 - 1. With alpha 1 and beta 0 nothing
- *           wraps around up to k = 131071.
+ *           i8, u8: no error. C is the exact result modulo 2^32, from -2^31 to 2^31 - 1. With alpha 1 and beta 0
+ *           nothing wraps around up to k = 131071, of u8 by u8 up to 33025.
  *
  * Cost      2 m n k flops, of complex types 8 m n k; at least (m k + k n + m n) elements moved, m n more when
  *           beta != 0.

@@ -42,7 +42,14 @@ enum {
     REAL_F64 = 1,
     REAL_F16 = 2,
     REAL_BF16 = 14,
+    INTEGER_I8 = 3,
+    INTEGER_U8 = 8,
+    INTEGER_I32 = 10,
+    REAL_E4M3 = 28,
+    REAL_E5M2 = 29,
     COMPUTE_F32 = 68,
+    COMPUTE_TF32 = 77,
+    COMPUTE_I32 = 72,
     COMPUTE_F64 = 70,
     LAYOUT_BATCH_COUNT = 5,
     LAYOUT_BATCH_STRIDE = 6,
@@ -113,19 +120,34 @@ void cublas_close(cublas *x)
 
 static int type_of(tw_dtype dtype)
 {
-    return dtype == TW_F64 ? REAL_F64 : dtype == TW_F16 ? REAL_F16 : dtype == TW_BF16 ? REAL_BF16 : REAL_F32;
+    switch (dtype) {
+    case TW_F64: return REAL_F64;
+    case TW_F16: return REAL_F16;
+    case TW_BF16: return REAL_BF16;
+    case TW_I8: return INTEGER_I8;
+    case TW_U8: return INTEGER_U8;
+    case TW_I32: return INTEGER_I32;
+    case TW_E4M3: return REAL_E4M3;
+    case TW_E5M2: return REAL_E5M2;
+    default: return REAL_F32; /* tf32 lies as f32 */
+    }
 }
 
 /* Rows as stored are the columns that the library thinks in: it multiplies op(B)' by op(A)', which gives C'. */
 static bool describe(cublas *x, const tw_problem *p)
 {
-    const int type = type_of(p->dtype), type_c = x->is_f64 ? REAL_F64 : REAL_F32;
+    const int type = type_of(p->dtype), type_b = type_of(p->dtype_b != 0 ? p->dtype_b : p->dtype),
+              type_c = type_of(p->dtype_c != 0 ? p->dtype_c : x->scalars);
+    const int compute = x->scalars == TW_F64   ? COMPUTE_F64
+                        : x->scalars == TW_I32 ? COMPUTE_I32
+                        : p->dtype == TW_TF32  ? COMPUTE_TF32
+                                               : COMPUTE_F32;
     const int32_t op_a = p->op_b == TW_T, op_b = p->op_a == TW_T;
     uint64_t m = (uint64_t)p->m, n = (uint64_t)p->n, k = (uint64_t)p->k;
-    TRY(x, cublasLtMatmulDescCreate, (&x->product, x->is_f64 ? COMPUTE_F64 : COMPUTE_F32, type_c));
+    TRY(x, cublasLtMatmulDescCreate, (&x->product, compute, type_of(x->scalars)));
     TRY(x, cublasLtMatmulDescSetAttribute, (x->product, PRODUCT_OP_A, &op_a, sizeof op_a));
     TRY(x, cublasLtMatmulDescSetAttribute, (x->product, PRODUCT_OP_B, &op_b, sizeof op_b));
-    TRY(x, cublasLtMatrixLayoutCreate, (&x->layout_a, type, op_a ? k : n, op_a ? n : k, p->ldb));
+    TRY(x, cublasLtMatrixLayoutCreate, (&x->layout_a, type_b, op_a ? k : n, op_a ? n : k, p->ldb));
     TRY(x, cublasLtMatrixLayoutCreate, (&x->layout_b, type, op_b ? m : k, op_b ? k : m, p->lda));
     TRY(x, cublasLtMatrixLayoutCreate, (&x->layout_c, type_c, n, m, p->ldc));
     return true;
@@ -174,7 +196,7 @@ bool cublas_begin(cublas *x, const tw_problem *p, int64_t batch)
 {
     void *preference = NULL;
     x->count = 0;
-    x->is_f64 = p->dtype == TW_F64;
+    x->scalars = p->dtype == TW_F64 ? TW_F64 : p->dtype == TW_I8 || p->dtype == TW_U8 ? TW_I32 : TW_F32;
     if (!describe(x, p) || (batch > 0 && !lay_out_batch(x, p, batch))) return false;
     TRY(x, cublasLtMatmulPreferenceCreate, (&preference));
     bool found = ask(x, preference, p->dtype == TW_F32);
@@ -196,7 +218,10 @@ bool cublas_multiply(cublas *x, int candidate, const void *a, const void *b, voi
 {
     static const float one = 1, zero = 0;
     static const double one_f64 = 1, zero_f64 = 0;
-    const void *alpha = x->is_f64 ? (const void *)&one_f64 : &one, *beta = x->is_f64 ? (const void *)&zero_f64 : &zero;
+    static const int32_t one_i32 = 1, zero_i32 = 0;
+    const void *alpha = &one, *beta = &zero;
+    if (x->scalars == TW_F64) alpha = &one_f64, beta = &zero_f64;
+    if (x->scalars == TW_I32) alpha = &one_i32, beta = &zero_i32;
     TRY(x, cublasLtMatmul,
         (x->handle, x->product, alpha, b, x->layout_a, a, x->layout_b, beta, c, x->layout_c, c, x->layout_c,
          x->candidates[candidate].algorithm, workspace, CUBLAS_WORKSPACE_BYTES, stream));

@@ -1,6 +1,6 @@
 /* cublas.h - NVIDIA's cuBLASLt, opened at run time: what candidates it has for a product, and one of them put on a
- * stream. f32 is IEEE f32 and bf16 and f16 are summed in f32 with C in f32, as the cuda engine does; a candidate that
- * rounds its operands to less is left out. */
+ * stream. f32 is IEEE f32; tf32, bf16, f16 and fp8 (without fast accumulation) are summed in f32 and i8 in i32, as the
+ * cuda engine does. Where f32 is asked for, a candidate that rounds its operands to less is left out. */
 #ifndef TILEWRIGHT_CUBLAS_H
 #define TILEWRIGHT_CUBLAS_H
 
@@ -22,8 +22,8 @@ typedef struct cublas_api cublas_api;
 typedef struct cublas {
     const cublas_api *api;
     void *handle, *product, *layout_a, *layout_b, *layout_c; /* the last four of the present problem */
-    bool is_f64;
-    int count; /* of candidates, the heuristic's own first */
+    tw_dtype scalars;                                        /* the type of alpha and beta: f64, f32 or i32 */
+    int count;                                               /* of candidates, the heuristic's own first */
     cublas_candidate candidates[CUBLAS_CANDIDATES];
     /* why: what failed last, where a function below returned false */
     char version[PEER_TEXT], file[PEER_TEXT], why[PEER_TEXT];

@@ -27,9 +27,10 @@
 ELEMENT_FUNCTIONS(f64, double, uint64_t, UINT64_C(0x7ff8dead0c0ffee0))
 ELEMENT_FUNCTIONS(f32, float, uint32_t, UINT32_C(0x7fdeadc0))
 ELEMENT_FUNCTIONS(i8, int8_t, uint8_t, 0x5b)
+ELEMENT_FUNCTIONS(u8, uint8_t, uint8_t, 0xb5)
 ELEMENT_FUNCTIONS(i32, int32_t, uint32_t, UINT32_C(0x5bdeadc0))
 
-/* ---- f16 and bf16: 16 bits in memory, doubles in hand ---- */
+/* ---- fewer bits in memory than in hand: f16 and bf16, fp8, tf32 ---- */
 
 static double from_bits(uint64_t bits)
 {
@@ -92,26 +93,103 @@ static uint16_t bf16_store(double x)
     return (uint16_t)(isnan(x) ? (bits >> 16 | 0x40) : bits >> 16);
 }
 
-#define ELEMENT_FUNCTIONS_16(name, poison_bits)                                                                        \
+/* fp8 of so many bits of fraction. e4m3 has no infinity, and its NaN where the next larger number would be. */
+static double fp8_load(uint8_t bits, int fraction_bits, bool has_infinity)
+{
+    const int bias = has_infinity ? 15 : 7, one = 1 << fraction_bits, exponent = (bits & 127) >> fraction_bits,
+              fraction = bits & (one - 1);
+    double size = exponent == 0 ? ldexp(fraction, 1 - bias - fraction_bits)
+                                : ldexp(one + fraction, exponent - bias - fraction_bits);
+    if (has_infinity && exponent == 31) size = fraction != 0 ? (double)NAN : (double)INFINITY;
+    if (!has_infinity && (bits & 127) == 127) size = (double)NAN;
+    return bits & 128 ? -size : size;
+}
+
+/* What is larger than the largest number becomes infinity, of e4m3 NaN. */
+static uint8_t fp8_store(double x, int fraction_bits, bool has_infinity)
+{
+    const int bias = has_infinity ? 15 : 7;
+    const double smallest = ldexp(1, 1 - bias - fraction_bits), largest = has_infinity ? 57344 : 448;
+    const double size = fabs(round_to(x, fraction_bits + 1, smallest, largest));
+    const unsigned sign = signbit(x) ? 128 : 0;
+    if (isnan(x) || (isinf(size) && !has_infinity)) return (uint8_t)(sign | 127);
+    if (isinf(size)) return (uint8_t)(sign | 0x7c);
+    int exponent;
+    frexp(size, &exponent); /* size = [1/2, 1) 2^exponent */
+    exponent += bias - 1;
+    if (size == 0 || exponent < 1) return (uint8_t)(sign | (unsigned)(size / smallest));
+    const unsigned fraction = (unsigned)ldexp(size, fraction_bits + bias - exponent) - (1u << fraction_bits);
+    return (uint8_t)(sign | (unsigned)exponent << fraction_bits | fraction);
+}
+
+static double e4m3_load(uint8_t bits) { return fp8_load(bits, 3, false); }
+static uint8_t e4m3_store(double x) { return fp8_store(x, 3, false); }
+static double e5m2_load(uint8_t bits) { return fp8_load(bits, 2, true); }
+static uint8_t e5m2_store(double x) { return fp8_store(x, 2, true); }
+
+/* tf32 is an f32 that counts as the nearest number of 11 bits, a tie as the even one. */
+static double tf32_load(uint32_t bits)
+{
+    float x;
+    if ((bits & UINT32_C(0x7f800000)) != UINT32_C(0x7f800000))
+        bits = (bits + 0xfff + (bits >> 13 & 1)) & ~UINT32_C(0x1fff);
+    memcpy(&x, &bits, sizeof x);
+    return (double)x;
+}
+
+/* With bits that rounding takes off again, so that who does not round is seen. */
+static uint32_t tf32_store(double x)
+{
+    float rounded = (float)round_to(x, 11, 0x1p-136, 0x1.ffcp127);
+    uint32_t bits;
+    memcpy(&bits, &rounded, sizeof bits);
+    const uint32_t drawn = (bits >> 13) * UINT32_C(0x9e3779b1);
+    /* less than half the distance to the next number on either side */
+    if (!isfinite(rounded) || (bits & UINT32_C(0x7f800000)) == 0) return bits;
+    return drawn >> 31 != 0 && (bits & UINT32_C(0x7fffff)) != 0 ? bits - (drawn >> 20 & 0xfff)
+                                                                : bits + (drawn >> 20 & 0xfff);
+}
+
+#define ELEMENT_FUNCTIONS_CODED(name, type, poison_bits)                                                               \
     static void load_##name(const void *base, int64_t first, int64_t stride, int64_t count, double *out,               \
                             int64_t out_stride)                                                                        \
     {                                                                                                                  \
-        const uint16_t *from = (const uint16_t *)base + first;                                                         \
+        const type *from = (const type *)base + first;                                                                 \
         for (int64_t i = 0; i < count; i++) out[i * out_stride] = name##_load(from[i * stride]);                       \
     }                                                                                                                  \
     static void store_##name(void *base, int64_t first, int64_t count, const double *values)                           \
     {                                                                                                                  \
-        uint16_t *to = (uint16_t *)base + first;                                                                       \
+        type *to = (type *)base + first;                                                                               \
         for (int64_t i = 0; i < count; i++) to[i] = name##_store(values[i]);                                           \
     }                                                                                                                  \
     static void poison_##name(void *base, int64_t first, int64_t count, element_owner owner)                           \
     {                                                                                                                  \
-        uint16_t *to = (uint16_t *)base + first;                                                                       \
-        for (int64_t i = 0; i < count; i++) to[i] = (uint16_t)(poison_bits + (unsigned)owner);                         \
+        type *to = (type *)base + first;                                                                               \
+        for (int64_t i = 0; i < count; i++) to[i] = (type)(poison_bits + (unsigned)owner);                             \
     }
 
-ELEMENT_FUNCTIONS_16(f16, 0x7ede)
-ELEMENT_FUNCTIONS_16(bf16, 0x7fde)
+ELEMENT_FUNCTIONS_CODED(f16, uint16_t, 0x7ede)
+ELEMENT_FUNCTIONS_CODED(bf16, uint16_t, 0x7fde)
+ELEMENT_FUNCTIONS_CODED(tf32, uint32_t, UINT32_C(0x7fdeadc0))
+ELEMENT_FUNCTIONS_CODED(e5m2, uint8_t, 0x7d)
+
+static void load_e4m3(const void *base, int64_t first, int64_t stride, int64_t count, double *out, int64_t out_stride)
+{
+    const uint8_t *from = (const uint8_t *)base + first;
+    for (int64_t i = 0; i < count; i++) out[i * out_stride] = e4m3_load(from[i * stride]);
+}
+
+static void store_e4m3(void *base, int64_t first, int64_t count, const double *values)
+{
+    uint8_t *to = (uint8_t *)base + first;
+    for (int64_t i = 0; i < count; i++) to[i] = e4m3_store(values[i]);
+}
+
+/* e4m3 has two NaNs. */
+static void poison_e4m3(void *base, int64_t first, int64_t count, element_owner owner)
+{
+    if (count > 0) memset((uint8_t *)base + first, owner == OWNER_B ? 0xff : 0x7f, (size_t)count);
+}
 
 static void poison_cf32(void *base, int64_t first, int64_t count, element_owner owner)
 {
@@ -123,17 +201,30 @@ static void poison_cf64(void *base, int64_t first, int64_t count, element_owner 
     poison_f64(base, 2 * first, 2 * count, owner);
 }
 
+/* dtype result accumulator part parts bytes digits integer positive flushes pair smallest largest part_k part_bits */
 static const element elements[] = {
-    /* dtype result accumulator part parts bytes digits integer flushes pair smallest largest */
-    {TW_F64, TW_F64, TW_F64, TW_F64, 1, 8, 53, false, false, true, 0x1p-1074, DBL_MAX, load_f64, store_f64, poison_f64},
-    {TW_F32, TW_F32, TW_F32, TW_F32, 1, 4, 24, false, false, false, 0x1p-149, FLT_MAX, load_f32, store_f32, poison_f32},
-    {TW_F16, TW_F32, TW_F32, TW_F16, 1, 2, 11, false, false, false, 0x1p-24, 65504, load_f16, store_f16, poison_f16},
-    {TW_BF16, TW_F32, TW_F32, TW_BF16, 1, 2, 8, false, true, false, 0x1p-133, 0x1.fep127, load_bf16, store_bf16,
-     poison_bf16},
-    {TW_I8, TW_I32, TW_I32, TW_I8, 1, 1, 7, true, false, true, 0, INT8_MAX, load_i8, store_i8, poison_i8},
-    {TW_I32, TW_I32, TW_I32, TW_I32, 1, 4, 31, true, false, true, 0, INT32_MAX, load_i32, store_i32, poison_i32},
-    {TW_CF32, TW_CF32, TW_F32, TW_F32, 2, 8, 24, false, false, false, 0x1p-149, FLT_MAX, NULL, NULL, poison_cf32},
-    {TW_CF64, TW_CF64, TW_F64, TW_F64, 2, 16, 53, false, false, true, 0x1p-1074, DBL_MAX, NULL, NULL, poison_cf64},
+    {TW_F64, TW_F64, TW_F64, TW_F64, 1, 8, 53, false, false, false, true, 0x1p-1074, DBL_MAX, 0, 0, load_f64, store_f64,
+     poison_f64},
+    {TW_F32, TW_F32, TW_F32, TW_F32, 1, 4, 24, false, false, false, false, 0x1p-149, FLT_MAX, 0, 0, load_f32, store_f32,
+     poison_f32},
+    {TW_F16, TW_F32, TW_F32, TW_F16, 1, 2, 11, false, false, false, false, 0x1p-24, 65504, 0, 0, load_f16, store_f16,
+     poison_f16},
+    {TW_BF16, TW_F32, TW_F32, TW_BF16, 1, 2, 8, false, false, true, false, 0x1p-133, 0x1.fep127, 0, 0, load_bf16,
+     store_bf16, poison_bf16},
+    {TW_I8, TW_I32, TW_I32, TW_I8, 1, 1, 7, true, false, false, true, 0, INT8_MAX, 0, 0, load_i8, store_i8, poison_i8},
+    {TW_I32, TW_I32, TW_I32, TW_I32, 1, 4, 31, true, false, false, true, 0, INT32_MAX, 0, 0, load_i32, store_i32,
+     poison_i32},
+    {TW_CF32, TW_CF32, TW_F32, TW_F32, 2, 8, 24, false, false, false, false, 0x1p-149, FLT_MAX, 0, 0, NULL, NULL,
+     poison_cf32},
+    {TW_CF64, TW_CF64, TW_F64, TW_F64, 2, 16, 53, false, false, false, true, 0x1p-1074, DBL_MAX, 0, 0, NULL, NULL,
+     poison_cf64},
+    {TW_TF32, TW_F32, TW_F32, TW_TF32, 1, 4, 11, false, false, false, false, 0x1p-136, 0x1.ffcp127, 0, 0, load_tf32,
+     store_tf32, poison_tf32},
+    {TW_E4M3, TW_F32, TW_F32, TW_E4M3, 1, 1, 4, false, false, false, false, 0x1p-9, 448, 128, 13, load_e4m3, store_e4m3,
+     poison_e4m3},
+    {TW_E5M2, TW_F32, TW_F32, TW_E5M2, 1, 1, 3, false, false, false, false, 0x1p-16, 57344, 128, 13, load_e5m2,
+     store_e5m2, poison_e5m2},
+    {TW_U8, TW_I32, TW_I32, TW_U8, 1, 1, 8, true, true, false, true, 0, UINT8_MAX, 0, 0, load_u8, store_u8, poison_u8},
 };
 
 const element *element_of(tw_dtype dtype)
@@ -173,16 +264,19 @@ double element_wrap(double high, double low)
 
 double element_uniform(const element *e, uint64_t seed, uint64_t index)
 {
+    if (e->positive) return (double)(element_mix(seed, index) >> (64 - e->digits));
     if (e->integer)
         return (double)(int64_t)(element_mix(seed, index) >> (63 - e->digits)) - (double)(INT64_C(1) << e->digits);
     int64_t half = INT64_C(1) << (e->digits - 1), numerator = (int64_t)(element_mix(seed, index) >> (64 - e->digits));
-    return (double)(2 * (numerator - half) + 1) / (double)(INT64_C(1) << e->digits);
+    double drawn = (double)(2 * (numerator - half) + 1) / (double)(INT64_C(1) << e->digits);
+    return e->part_k > 0 ? ldexp(drawn, -(int)(element_mix(seed, index) & 7)) : drawn;
 }
 
-double element_integer(int64_t limit, uint64_t seed, uint64_t index)
+double element_integer(const element *e, int64_t limit, uint64_t seed, uint64_t index)
 {
     uint64_t choices = 2 * (uint64_t)limit + 1; /* limit <= 2^53: the bias of the remainder is below 2^-10 */
-    return (double)((int64_t)(element_mix(seed, index) % choices) - limit);
+    double drawn = (double)((int64_t)(element_mix(seed, index) % choices) - limit);
+    return e->positive ? fabs(drawn) : drawn;
 }
 
 int64_t element_span(const element *e, int64_t rows, int64_t cols, int64_t ld)

@@ -22,9 +22,13 @@ typedef struct element {
     /* C is the exact result modulo 2^32, and alpha and beta are whole numbers; there is no NaN, so poison is a
      * number */
     bool integer;
+    bool positive;            /* of integers: has no negative ones */
     bool flushes;             /* what is subnormal in A and B may count as 0 */
     bool pair;                /* the product of two elements needs more than a double: sums are kept as two doubles */
     double smallest, largest; /* positive subnormal; finite */
+    /* fp8: the matrix unit sums parts of part_k products, where one that is cut off loses less than 2^-part_bits of the
+     * largest (docs/ACCURACY.md); the parts are added in the accumulator's type. 0: no parts */
+    int part_k, part_bits;
     /* NULL of complex types, as is store */
     void (*load)(const void *base, int64_t first, int64_t stride, int64_t count, double *out, int64_t out_stride);
     void (*store)(void *base, int64_t first, int64_t count, const double *values); /* rounded to nearest even */
@@ -48,10 +52,11 @@ static inline uint64_t element_mix(uint64_t seed, uint64_t index)
     return z ^ (z >> 31);
 }
 
-/* element_uniform - a value in (-1, 1) with every bit of the significand in play: odd times 2^-digits, so never 0; of
- * integers any. element_integer - an integer of -limit .. limit. */
+/* element_uniform - a value in (-1, 1) with every bit of the significand in play: odd times 2^-digits, so never 0, of
+ * fp8 that divided by 1, 2, 4 ... 128; of integers any. element_integer - an integer of -limit .. limit, or of 0 ..
+ * limit where there are no negative ones. */
 double element_uniform(const element *e, uint64_t seed, uint64_t index);
-double element_integer(int64_t limit, uint64_t seed, uint64_t index);
+double element_integer(const element *e, int64_t limit, uint64_t seed, uint64_t index);
 
 /* element_span - elements of a rows x cols matrix from first to last; -1 where its bytes cannot be counted. */
 int64_t element_span(const element *e, int64_t rows, int64_t cols, int64_t ld);

@@ -25,9 +25,11 @@ static extent extent_of(tw_op op, int64_t rows, int64_t cols)
 static int64_t limit_of(const product *x)
 {
     const element *e = x->type, *sum = x->accumulator;
-    double most = e->integer ? 127 : ldexp(1, e->digits < 20 ? e->digits - 1 : 20) - 1;
+    const int digits = e->digits < x->type_b->digits ? e->digits : x->type_b->digits;
+    double most = e->integer ? 127 : ldexp(1, digits < 20 ? digits - 1 : 20) - 1;
     double terms = fmax(x->alpha_size, 1) * fmax((double)x->problem.k, 1);
     if (!e->integer) most = fmin(most, floor(sqrt(ldexp(1, sum->digits - 1) / terms)));
+    if (e->part_k > 0) most = fmin(most, floor(sqrt(ldexp(1, e->part_bits) / fmin((double)x->problem.k, e->part_k))));
     if (!e->integer && x->beta_size != 0) most = fmin(most, ldexp(1, sum->digits - 1) / x->beta_size);
     return (int64_t)most;
 }
@@ -43,7 +45,7 @@ static void *fill(const element *stored, extent x, int64_t ld, int64_t items, in
     for (int64_t at = 0; written && at < items * x.rows; at++) {
         int64_t first = at / x.rows * stride + at % x.rows * ld;
         for (int64_t j = first * stored->parts; j < (first + x.cols) * stored->parts; j++)
-            e->store(data, j, 1, &(double){element_integer(limit, seed, (uint64_t)j)});
+            e->store(data, j, 1, &(double){element_integer(e, limit, seed, (uint64_t)j)});
     }
     return data;
 }
@@ -76,8 +78,8 @@ tw_status integers_make(const tw_problem *problem, const tw_batch *batch, uint64
     const element *result = element_of(e->result);
     out->a = fill(e, a, p->lda, items->stride_a > 0 ? items->count : 1, items->stride_a, out->a_elements, OWNER_A,
                   limit, seed, reads);
-    out->b = fill(e, b, p->ldb, items->stride_b > 0 ? items->count : 1, items->stride_b, out->b_elements, OWNER_B,
-                  limit, seed + 1, reads);
+    out->b = fill(p->dtype_b == 0 ? e : element_of(p->dtype_b), b, p->ldb, items->stride_b > 0 ? items->count : 1,
+                  items->stride_b, out->b_elements, OWNER_B, limit, seed + 1, reads);
     out->c0 = fill(result, c, p->ldc, items->count, items->stride_c, out->c_elements, OWNER_C, limit, seed + 2,
                    whole.beta_size != 0);
     out->c = malloc((size_t)out->c_elements * (size_t)result->bytes + 1);

@@ -26,9 +26,11 @@ static void *allocate(int64_t count, size_t bytes)
 
 /* ---- operands ---- */
 
+static int64_t min_of(int64_t x, int64_t y) { return x < y ? x : y; }
+
 /* The largest L for which integers of -L .. L as operands keep every partial sum, alpha times it and the whole sum
- * exact: integers, or integer multiples of the lowest bit of alpha and beta, below 2^exact_bits of them. 0: there is
- * none. */
+ * exact: integers, or integer multiples of the lowest bit of alpha and beta, below 2^exact_bits of them; in parts that
+ * the matrix unit sums, below what it keeps. 0: there is none. */
 static int64_t exact_integer_limit(const product *x, int exact_bits)
 {
     double alpha = x->reads_ab ? x->alpha_size : 0, beta = x->reads_c0 ? x->beta_size : 0, grain = 0;
@@ -48,11 +50,18 @@ static int64_t exact_integer_limit(const product *x, int exact_bits)
     int64_t capacity = INT64_C(1) << exact_bits, k = x->reads_ab ? x->problem.k : 0, low = 0, high = capacity;
     int64_t alpha_grains = grain != 0 ? (int64_t)(alpha / grain) : 0;
     int64_t beta_grains = grain != 0 ? (int64_t)(beta / grain) : 0;
-    if (x->type->digits < exact_bits) high = INT64_C(1) << x->type->digits;
-    if (x->type->integer) high = (int64_t)x->type->largest;
+    for (int i = 0; i < 2; i++) {
+        const element *type = i == 0 ? x->type : x->type_b;
+        int64_t most_of = type->integer               ? (int64_t)type->largest
+                          : type->digits < exact_bits ? INT64_C(1) << type->digits
+                                                      : capacity;
+        if (most_of < high) high = most_of;
+    }
+    const int64_t part_k = min_of(k, x->type->part_k), part_capacity = INT64_C(1) << x->type->part_bits;
     while (low < high) { /* low holds; nothing above high does */
         int64_t l = low + (high - low + 1) / 2;
         bool holds = k == 0 || l <= capacity / k / l; /* k l^2 <= capacity */
+        if (holds && part_k > 0) holds = part_k * l * l <= part_capacity;
         if (holds && beta_grains > 0) holds = beta_grains <= capacity / l;
         if (holds && alpha_grains > 0) holds = k * l * l <= (capacity - beta_grains * l) / alpha_grains;
         if (holds)
@@ -82,7 +91,7 @@ static tw_status fill(const element *stored, void *base, int64_t rows, int64_t c
         for (int64_t c = 0; c < cols * parts && readable; c++) {
             const int64_t col = c / parts, part = c % parts;
             uint64_t index = (uint64_t)((transposed ? col * rows + r : r * cols + col) * parts + part);
-            values[c] = limit > 0 ? element_integer(limit, seed, index) : element_uniform(type, seed, index);
+            values[c] = limit > 0 ? element_integer(type, limit, seed, index) : element_uniform(type, seed, index);
             if (conjugated && part == 1) values[c] = -values[c];
         }
         if (readable)
@@ -239,13 +248,14 @@ tw_status oracle_make(const tw_problem *problem, oracle_kind kind, uint64_t seed
     bool transpose_a = p->op_a == TW_T || p->op_a == TW_C, transpose_b = p->op_b == TW_T || p->op_b == TW_C;
     int64_t a_rows = transpose_a ? p->k : p->m, a_cols = transpose_a ? p->m : p->k;
     int64_t b_rows = transpose_b ? p->n : p->k, b_cols = transpose_b ? p->k : p->n;
-    const element *type = element_of(p->dtype), *type_c = element_of(p->dtype_c == 0 ? type->result : p->dtype_c);
+    const element *type = element_of(p->dtype), *type_b = p->dtype_b == 0 ? type : element_of(p->dtype_b),
+                  *type_c = element_of(p->dtype_c == 0 ? type->result : p->dtype_c);
     out->a = allocate(element_span(type, a_rows, a_cols, p->lda), (size_t)type->bytes);
-    out->b = allocate(element_span(type, b_rows, b_cols, p->ldb), (size_t)type->bytes);
+    out->b = allocate(element_span(type_b, b_rows, b_cols, p->ldb), (size_t)type_b->bytes);
     out->c0 = allocate(element_span(type_c, p->m, p->n, p->ldc), (size_t)type_c->bytes);
     if (out->a == NULL || out->b == NULL || out->c0 == NULL ||
         fill(type, out->a, a_rows, a_cols, p->lda, p->op_a, OWNER_A, seed, limit, x.reads_ab) != TW_OK ||
-        fill(type, out->b, b_rows, b_cols, p->ldb, p->op_b, OWNER_B, seed, limit, x.reads_ab) != TW_OK ||
+        fill(type_b, out->b, b_rows, b_cols, p->ldb, p->op_b, OWNER_B, seed, limit, x.reads_ab) != TW_OK ||
         fill(type_c, out->c0, p->m, p->n, p->ldc, TW_N, OWNER_C, seed, limit, x.reads_c0) != TW_OK ||
         product_make(problem, out->a, out->b, out->c0, &x) != TW_OK ||
         (p->m > 0 && p->n > 0 && make_reference(&x, out, seed, max_work) != TW_OK))
@@ -276,7 +286,7 @@ size_t oracle_a_bytes(const oracle *o)
 size_t oracle_b_bytes(const oracle *o)
 {
     const tw_problem *p = &o->problem;
-    return stored_bytes(p->dtype, p->op_b, p->k, p->n, p->ldb);
+    return stored_bytes(p->dtype_b == 0 ? p->dtype : p->dtype_b, p->op_b, p->k, p->n, p->ldb);
 }
 
 size_t oracle_c_bytes(const oracle *o)

@@ -108,6 +108,7 @@ static void set_views(product *x, const element *type, const void *a, const void
     const tw_problem *p = &x->problem;
     const bool complex = type->parts == 2;
     x->a = operand_view(type, a, p->op_a, p->lda), x->b = operand_view(type, b, p->op_b, p->ldb);
+    x->b.type = x->type_b;
     x->a.col_parts = x->b.row_parts = x->b.col_parts = complex;
     x->c0 = (view){.type = x->type_c, .base = c0, .row = p->ldc, .col = 1};
     x->a_by_i = x->a, x->a_by_i.turned = true;
@@ -124,7 +125,10 @@ tw_status product_make(const tw_problem *problem, const void *a, const void *b, 
     const tw_lab_dtype *numbers = tw_lab_dtype_of(p.dtype);
     if (type == NULL || numbers == NULL || p.m < 0 || p.n < 0 || p.k < 0) return TW_BAD_ARGUMENT;
     if (p.dtype_c == 0) p.dtype_c = type->result;
-    const element *type_c = element_of(p.dtype_c);
+    const element *type_b = p.dtype_b == 0 ? type : element_of(p.dtype_b), *type_c = element_of(p.dtype_c);
+    if (type_b == NULL || type_b->parts != type->parts || type_b->bytes != type->bytes ||
+        type_b->accumulator != type->accumulator)
+        return TW_BAD_ARGUMENT;
     if (type_c == NULL || type_c->parts != type->parts || !op_is_known(p.op_a, type) || !op_is_known(p.op_b, type))
         return TW_BAD_ARGUMENT;
     const bool a_transposed = p.op_a == TW_T || p.op_a == TW_C, b_transposed = p.op_b == TW_T || p.op_b == TW_C;
@@ -138,6 +142,7 @@ tw_status product_make(const tw_problem *problem, const void *a, const void *b, 
     product x = {.problem = in_real_numbers(p, type, type_c),
                  .parts = type->parts,
                  .type = element_of(type->part),
+                 .type_b = type->parts == 2 ? element_of(type->part) : type_b,
                  .type_c = element_of(type_c->part),
                  .accumulator = element_of(type->accumulator)};
     for (int i = 0; i < 2 && type->integer; i++) {
@@ -160,6 +165,8 @@ tw_status product_make(const tw_problem *problem, const void *a, const void *b, 
     const int ends = x.alpha_imaginary != 0 || x.beta_imaginary != 0 ? 4 : 2;
     x.unit_roundoff = u;
     x.g_sum = x.reads_ab ? gamma_of(k + ends, u) : 0;
+    /* of a part each product, and each sum of 32 but the last, is cut off once */
+    if (x.reads_ab && type->part_k > 0) x.g_sum += (fmin(k, type->part_k) + 4) * ldexp(1, -type->part_bits);
     x.g_add = x.reads_c0 ? gamma_of(ends, u) : 0;
     double smallest = numbers->smallest, scale = x.reads_ab && x.alpha_size > 1 ? x.alpha_size : 1;
     if (x.reads_ab || x.reads_c0) x.tiny = scale * smallest * k + smallest * (ends / 2);

@@ -32,8 +32,8 @@ void view_load(view v, int64_t i0, int64_t rows, int64_t j0, int64_t cols, doubl
 typedef struct product {
     tw_problem problem; /* with dtype_c filled in; its ops are the caller's, and in the views already */
     int parts;          /* 2: it was complex */
-    const element *type, *type_c, *accumulator;
-    view a, b, c0; /* op(A) m x k, op(B) k x n, C0 m x n */
+    const element *type, *type_b, *type_c, *accumulator; /* type: of A */
+    view a, b, c0;                                       /* op(A) m x k, op(B) k x n, C0 m x n */
     view a_by_i, c0_by_i;
     double alpha, beta; /* rounded to the accumulator's type */
     double alpha_imaginary, beta_imaginary;

@@ -19,6 +19,18 @@ const dtype_row *dtype_find(tw_dtype dtype)
     return NULL;
 }
 
+static bool is_fp8(tw_dtype dtype) { return dtype == TW_E4M3 || dtype == TW_E5M2; }
+static bool is_byte(tw_dtype dtype) { return dtype == TW_I8 || dtype == TW_U8; }
+
+bool dtypes_mix(tw_dtype a, tw_dtype b) { return a == b || (is_fp8(a) && is_fp8(b)) || (is_byte(a) && is_byte(b)); }
+
+bool dtype_gives(tw_dtype operands, tw_dtype dtype_c)
+{
+    const dtype_row *row = dtype_find(operands);
+    const bool narrow = dtype_c == TW_F16 || dtype_c == TW_BF16;
+    return row != NULL && (dtype_c == row->result || (narrow && (dtype_c == operands || is_fp8(operands))));
+}
+
 const tw_lab_dtype *tw_lab_dtype_of(tw_dtype dtype)
 {
     const dtype_row *row = dtype_find(dtype);

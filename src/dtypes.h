@@ -2,6 +2,7 @@
 #ifndef TILEWRIGHT_DTYPES_H
 #define TILEWRIGHT_DTYPES_H
 
+#include <stdbool.h>
 #include "tilewright_lab.h"
 
 typedef struct dtype_row {
@@ -9,6 +10,11 @@ typedef struct dtype_row {
     tw_dtype result;
 } dtype_row;
 
+enum { DTYPES_END = TW_U8 + 1 }; /* every dtype is below */
+
 const dtype_row *dtype_find(tw_dtype dtype); /* NULL: no such dtype */
+
+bool dtypes_mix(tw_dtype a, tw_dtype b);               /* may A and B be of these? */
+bool dtype_gives(tw_dtype operands, tw_dtype dtype_c); /* may C be of that type? */
 
 #endif

@@ -83,9 +83,10 @@ static bool plans_alike(const plan *made, const tw_problem *p)
 {
     const tw_problem *q = &made->problem;
     bool cpu = made->row->gpu.entry == NULL;
-    return p->dtype == q->dtype && p->dtype_c == q->dtype_c && p->place_c == q->place_c && p->op_a == q->op_a &&
-           p->op_b == q->op_b && p->m == q->m && p->n == q->n && p->k == q->k && p->lda == q->lda && p->ldb == q->ldb &&
-           p->ldc == q->ldc && p->flags == q->flags && problem_reads_c(p) == problem_reads_c(q) &&
+    return p->dtype == q->dtype && p->dtype_b == q->dtype_b && p->dtype_c == q->dtype_c && p->place_c == q->place_c &&
+           p->op_a == q->op_a && p->op_b == q->op_b && p->m == q->m && p->n == q->n && p->k == q->k &&
+           p->lda == q->lda && p->ldb == q->ldb && p->ldc == q->ldc && p->flags == q->flags &&
+           problem_reads_c(p) == problem_reads_c(q) &&
            (cpu || (p->align_a == q->align_a && p->align_b == q->align_b && p->align_c == q->align_c));
 }
 

@@ -226,7 +226,7 @@ static k_split choose_splits(const kernel_row *row, const tw_problem *p, const d
 static k_split choose_swap_ab(const kernel_row *row, const tw_problem *p, const device_facts *device, double *cycles)
 {
     enum {
-        MULTIPLIES = 2048,
+        MULTIPLIED_BYTES = 4096,
         L2_BYTES = 9000,
         MEMORY_BYTES = 19,
         EACH_BYTES = 36,
@@ -245,8 +245,7 @@ static k_split choose_swap_ab(const kernel_row *row, const tw_problem *p, const 
             steps = max_i64(ceil_div(p->k, row->lab.tile_k), 1), high = min_i64(few, row->lab.tile_m);
     double x_bytes = (double)(row->lab.tile_n * row->lab.tile_k * bytes),
            y_bytes = (double)(high * row->lab.tile_k * bytes);
-    double own = longer((double)row->lab.tile_m * (double)row->lab.tile_n * (double)row->lab.tile_k / MULTIPLIES,
-                        x_bytes / EACH_BYTES);
+    double own = longer((double)row->lab.tile_m * x_bytes / MULTIPLIED_BYTES, x_bytes / EACH_BYTES);
     double memory = (double)many * (double)p->k * (double)bytes / (double)(MEMORY_BYTES * multiprocessors);
     double store = (double)(high * row->lab.tile_n * dtype_find(p->dtype_c)->lab.bytes) / STORED_BYTES;
     k_split made = {0};
@@ -289,6 +288,24 @@ static k_split split_k_by_shape(const plan *plan, const device_facts *device)
                      .count = plan->gpu.grid_x * splits,
                      .length = length,
                      .bytes = round_up(splits * p->m * p->n * 4, 256)};
+}
+
+/* The operands' types by the names of PTX, where a kernel takes several; of 2 bytes IN_F16 says which. */
+static int types_text(const tw_problem *p, char *text, size_t bytes)
+{
+    static const struct {
+        tw_dtype dtype;
+        const char *name;
+    } names[] = {{TW_I8, "s8"}, {TW_U8, "u8"}, {TW_TF32, "tf32"}, {TW_E4M3, "e4m3"}, {TW_E5M2, "e5m2"}};
+    const char *a = NULL, *b = NULL;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (names[i].dtype == p->dtype) a = names[i].name;
+        if (names[i].dtype == (p->dtype_b != 0 ? p->dtype_b : p->dtype)) b = names[i].name;
+    }
+    if (a == NULL || b == NULL) return 0;
+    const dtype_row *dtype = dtype_find(p->dtype);
+    return snprintf(text, bytes, " -DELEMENT_BYTES=%d -DTYPE_A=%s -DTYPE_B=%s%s", dtype->lab.bytes, a, b,
+                    dtype->result == TW_I32 ? " -DSUMS_S32=1" : "");
 }
 
 /* A GPU launch: one block of threads for each block of C; the compiler is told what is constant. */
@@ -335,15 +352,17 @@ void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choic
     bool row_in_warp = (row->gpu.traits & GPU_ROW_BARRIER) && device->warp > 0 && device->warp % plan->tile == 0;
     int used = snprintf(gpu->options, sizeof gpu->options, "-DTILE=%d -DOP_A=%d -DOP_B=%d -DWIDE=%d%s%s%s",
                         plan->tile ? plan->tile : 16, packs ? (row->gpu.traits & GPU_READS_KM ? TW_T : TW_N) : p->op_a,
-                        packs               ? TW_N
+                        packs               ? (row->gpu.traits & GPU_READS_NK ? TW_T : TW_N)
                         : gpu->transposes_b ? TW_T
                                             : p->op_b,
                         kernel_is_wide(row, p), row_in_warp ? " -DSUBGROUP_BARRIER=1" : "",
-                        p->dtype == TW_F16 ? " -DIN_F16=1" : "", choice->default_build ? " -DDEFAULT_BUILD" : "");
+                        p->dtype == TW_F16 || p->dtype_c == TW_F16 ? " -DIN_F16=1" : "",
+                        choice->default_build ? " -DDEFAULT_BUILD" : "");
     if (row->gpu.traits & GPU_OWN_C)
         used += snprintf(gpu->options + used, sizeof gpu->options - (size_t)used,
-                         " -DC_HALF=%d -DTILE_M=%d -DTILE_N=%d", p->dtype_c != TW_F32, (int)gpu->block_m,
-                         (int)gpu->block_n);
+                         " -DC_HALF=%d -DTILE_M=%d -DTILE_N=%d", dtype_find(p->dtype_c)->lab.bytes == 2,
+                         (int)gpu->block_m, (int)gpu->block_n);
+    used += types_text(p, gpu->options + used, sizeof gpu->options - (size_t)used);
     if (row->gpu.traits & GPU_SWAP_AB)
         used += snprintf(gpu->options + used, sizeof gpu->options - (size_t)used, " -DFEW_ROWS=%d", gpu->few_rows);
     if (gpu->k_split.by_cluster)
@@ -365,7 +384,7 @@ static double longest_run(const kernel_row *row, const tw_problem *p, const devi
  * with more sums multiply a little slower. Numbers fitted to an H200 (docs/perf/gemm-wgmma.md#c-by-tma). */
 static double wgmma_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device)
 {
-    enum { MULTIPLIES = 2048, L2_BYTES = 9500, STORED_BYTES = 11, PER_TILE = 1300, LINE = 128, ACROSS_LINES = 4 };
+    enum { MULTIPLIED_BYTES = 4096, L2_BYTES = 9500, STORED_BYTES = 11, PER_TILE = 1300, LINE = 128, ACROSS_LINES = 4 };
     double m = row->lab.tile_m, n = row->lab.tile_n, k = row->lab.tile_k, bytes = dtype_find(p->dtype)->lab.bytes,
            c_bytes = dtype_find(p->dtype_c)->lab.bytes;
     int64_t tiles = ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n),
@@ -373,11 +392,13 @@ static double wgmma_cycles(const kernel_row *row, const tw_problem *p, const dev
     int64_t rounds = ceil_div(tiles, max_i64(device->multiprocessors, 1)), line = (int64_t)(LINE / bytes);
     double lines = m * (kernel_packing_a(row, p).ld % line != 0 ? ACROSS_LINES : 1) +
                    n * (kernel_packing_b(row, p).ld % line != 0 ? ACROSS_LINES : 1);
-    double units = m * n * k / MULTIPLIES * (m * n > 128 * 128 ? 1.03 : 1),
+    double units = m * n * k * bytes / MULTIPLIED_BYTES * (m * n > 128 * 128 ? 1.03 : 1),
            copies = lines * k * bytes * (double)ceil_div(tiles, max_i64(rounds, 1)) / L2_BYTES;
     double block = units > copies ? units + copies / 2 : copies + units / 2;
     double multiply = (double)blocks * block + PER_TILE, store = m * n * c_bytes / STORED_BYTES,
            last = (double)(rounds > 1 ? rounds : 0) / 2;
+    /* the two that share a tile of fp8 store it before they go on */
+    if (bytes == 1 && dtype_find(p->dtype)->result != TW_I32) return (double)rounds * (multiply + store);
     /* storing takes longer than multiplying where k is small */
     return longer((double)rounds * multiply + store, last * (multiply + store));
 }
@@ -398,6 +419,12 @@ static double two_byte_cycles(const kernel_row *row, const tw_problem *p, const 
     cycles = wgmma_cycles(row, p, device) +
              (double)((a_outside + b_outside) * ceil_div(p->k, row->lab.tile_k) * PER_LINE_OUTSIDE);
     return longer(cycles, memory);
+}
+
+/* A row of gemm_wgmma_sm90, gemm_fp8_sm90 or gemm_swapab_sm90? */
+static bool is_matrix_row(const kernel_row *row)
+{
+    return (row->gpu.traits & (GPU_OWN_C | GPU_TMA)) == (GPU_OWN_C | GPU_TMA);
 }
 
 /* Whether one tile of this GPU_SWAP_AB row is as high as all of C. Otherwise wider tiles are better. */
@@ -456,7 +483,7 @@ bool plan_gpu_beats(const kernel_row *one, const kernel_row *later, const tw_pro
     }
     if (later->gpu.traits & GPU_SWAP_AB)
         return !is_thin_for(later, p) || two_byte_cycles(one, p, device) <= two_byte_cycles(later, p, device);
-    if (one->gpu.traits & later->gpu.traits & GPU_OWN_C)
+    if (is_matrix_row(one) && is_matrix_row(later))
         return wgmma_cycles(one, p, device) <= wgmma_cycles(later, p, device);
     if (one->gpu.traits & later->gpu.traits & GPU_STREAM_K)
         return estimate_cycles(one, p, device) <= 1.005 * estimate_cycles(later, p, device);
@@ -471,7 +498,7 @@ void plan_reason(const tw_problem *problem, const device_facts *device, char *te
     text[0] = '\0';
     for (int i = 0; i < kernel_count(); i++) {
         const kernel_row *row = kernel_at(i);
-        bool half = row->gpu.traits & GPU_OWN_C,
+        bool half = is_matrix_row(row),
              weighed = row->gpu.entry != NULL && row->lab.production &&
                        (half || (row->gpu.traits & (GPU_STREAM_K | GPU_SLICED_K | GPU_SPLITS)));
         if (!weighed || !kernel_fits(row, problem, device, 0, NULL, 0) || used >= bytes) continue;

@@ -110,8 +110,6 @@ static tw_status check_reserved(const tw_problem *p)
                                      {"scale_b", p->scale_b != NULL},
                                      {"scale_c", p->scale_c != NULL},
                                      {"epilogue", p->epilogue != NULL}};
-    if (p->dtype_b != 0 && p->dtype_b != p->dtype)
-        return fail(TW_BAD_ARGUMENT, "dtype_b is %d, expected 0 or dtype, %d", (int)p->dtype_b, (int)p->dtype);
     return sized_refuse("problem", sizeof fields / sizeof *fields, fields);
 }
 
@@ -135,19 +133,46 @@ tw_status problem_take(const tw_problem *user, tw_problem *p)
     return problem_is_plain(p) ? TW_OK : check_reserved(p);
 }
 
+/* The types that are accepted, as they stand in sentences: "0, 2 or 4". How many beside 0. */
+static int accepted_text(char text[64], tw_dtype dtype, bool accepts(tw_dtype, tw_dtype), tw_dtype first)
+{
+    int used = snprintf(text, 64, "0"), last = -1, count = 0;
+    for (int i = 1; i < DTYPES_END; i++) {
+        const int next = i == 1 ? (int)first : i <= (int)first ? i - 1 : i;
+        if (!accepts(dtype, (tw_dtype)next)) continue;
+        if (last > 0) used += snprintf(text + used, 64 - (size_t)used, ", %d", last);
+        last = next, count++;
+    }
+    snprintf(text + used, 64 - (size_t)used, " or %d", last);
+    return count;
+}
+
+/* Fills in what is 0: the type of B by that of A, the type of C by what A gives. */
+static tw_status load_dtypes(tw_problem *p, const dtype_row *dtype)
+{
+    char accepted[64];
+    if (p->dtype_b == 0) p->dtype_b = p->dtype;
+    if (p->dtype_c == 0) p->dtype_c = dtype->result;
+    if (!dtypes_mix(p->dtype, p->dtype_b)) {
+        accepted_text(accepted, p->dtype, dtypes_mix, p->dtype);
+        return fail(TW_BAD_ARGUMENT, "dtype_b is %d, expected %s: dtype is %s", (int)p->dtype_b, accepted,
+                    dtype->lab.name);
+    }
+    if (!dtype_gives(p->dtype, p->dtype_c)) {
+        const bool one = accepted_text(accepted, p->dtype, dtype_gives, dtype->result) == 1;
+        return fail(TW_BAD_ARGUMENT, "dtype_c is %d, expected %s: %s operands give %s", (int)p->dtype_c, accepted,
+                    dtype->lab.name, one ? "that type" : "those types");
+    }
+    return TW_OK;
+}
+
 tw_status problem_load(const tw_problem *user, const void *a, const void *b, const void *c, tw_problem *out)
 {
     tw_problem p;
     TRY(problem_take(user, &p));
     const dtype_row *dtype = dtype_find(p.dtype);
     if (dtype == NULL) return fail(TW_BAD_ARGUMENT, "dtype is %d, which is no tw_dtype of this library", (int)p.dtype);
-    if (p.dtype_c == 0) p.dtype_c = dtype->result;
-    bool own = p.dtype == TW_F16 || p.dtype == TW_BF16; /* types that C may have too */
-    if (p.dtype_c != dtype->result && !(own && p.dtype_c == p.dtype))
-        return own ? fail(TW_BAD_ARGUMENT, "dtype_c is %d, expected 0, %d or %d: %s operands give those types",
-                          (int)p.dtype_c, (int)dtype->result, (int)p.dtype, dtype->lab.name)
-                   : fail(TW_BAD_ARGUMENT, "dtype_c is %d, expected 0 or %d: %s operands give that type",
-                          (int)p.dtype_c, (int)dtype->result, dtype->lab.name);
+    TRY(load_dtypes(&p, dtype));
     TRY(check_op("op_a", p.op_a, dtype));
     TRY(check_op("op_b", p.op_b, dtype));
     if ((p.place_c != TW_HOST && p.place_c != TW_DEVICE) || p.place_a != p.place_c || p.place_b != p.place_c)

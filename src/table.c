@@ -46,6 +46,8 @@ const char *cpu_level_name(cpu_level level) { return level_names[level]; }
 #define GPU_TILE(...)
 #define CUDA_TILE(...)
 #define CUDA_HALF_TILE(...)
+#define CUDA_INTEGER_TILE(...)
+#define CUDA_QUARTER_TILE(...)
 #define CUDA_BATCH(...)
 #define CUDA_HALF_BATCH(...)
 #include "../kernels/kernels.def"
@@ -83,6 +85,10 @@ cpu_hook cpu_tiles_enter, cpu_tiles_leave;
 #define ID_f16  TW_F16
 #define ID_bf16 TW_BF16
 #define ID_i8   TW_I8
+#define ID_u8   TW_U8
+#define ID_tf32 TW_TF32
+#define ID_e4m3 TW_E4M3
+#define ID_e5m2 TW_E5M2
 #define ID_cf32 TW_CF32
 #define ID_cf64 TW_CF64
 #define LAB(owner, type, label, step, text)                                                                            \
@@ -133,8 +139,10 @@ cpu_hook cpu_tiles_enter, cpu_tiles_leave;
 #define GPU_TILE(...)                                                                                                  \
     FAMILY_ROW(opencl, ".cl", f32, __VA_ARGS__, .lab.needs = "any")                                                    \
     FAMILY_ROW(cuda, ".cu", f32, __VA_ARGS__, .lab.needs = "any")
-#define CUDA_TILE(...)      FAMILY_ROW(cuda, ".cu", __VA_ARGS__)
-#define CUDA_HALF_TILE(...) CUDA_TILE(bf16, __VA_ARGS__) CUDA_TILE(f16, __VA_ARGS__)
+#define CUDA_TILE(...)         FAMILY_ROW(cuda, ".cu", __VA_ARGS__)
+#define CUDA_HALF_TILE(...)    CUDA_TILE(bf16, __VA_ARGS__) CUDA_TILE(f16, __VA_ARGS__)
+#define CUDA_INTEGER_TILE(...) CUDA_TILE(i8, __VA_ARGS__) CUDA_TILE(u8, __VA_ARGS__)
+#define CUDA_QUARTER_TILE(...) CUDA_TILE(e4m3, __VA_ARGS__) CUDA_TILE(e5m2, __VA_ARGS__)
 #define CUDA_BATCH(...)
 #define CUDA_HALF_BATCH(...)
 static const kernel_row kernels[] = {
@@ -153,6 +161,8 @@ static const kernel_row kernels[] = {
 #define GPU_TILE(...)
 #define CUDA_TILE(...)
 #define CUDA_HALF_TILE(...)
+#define CUDA_INTEGER_TILE(...)
+#define CUDA_QUARTER_TILE(...)
 #define CUDA_BATCH(type, file, m, ...) FAMILY_ROW(cuda, ".cu", type, file, m, __VA_ARGS__, EDGE(m))
 #define CUDA_HALF_BATCH(...)           CUDA_BATCH(bf16, __VA_ARGS__) CUDA_BATCH(f16, __VA_ARGS__)
 static const kernel_row batches[] = {
@@ -257,7 +267,7 @@ static packing packing_of(const kernel_row *row, const tw_problem *p, bool trans
                   (transposes || !rows_of_16(align, ld, (int)bytes) || ld >= MOST_MAP_STRIDE / bytes);
     if (!made.needed) return made;
     /* rows of whole lines come faster than of whole 16 bytes */
-    made.ld = round_up(made.cols, (row->gpu.traits & GPU_READS_BOTH ? 128 : 16) / bytes);
+    made.ld = round_up(made.cols, (row->gpu.traits & (GPU_READS_BOTH | GPU_READS_NK) ? 128 : 16) / bytes);
     made.bytes = round_up(made.rows * made.ld * bytes, 256);
     return made;
 }
@@ -275,7 +285,7 @@ packing kernel_packing_a(const kernel_row *row, const tw_problem *p)
 
 packing kernel_packing_b(const kernel_row *row, const tw_problem *p)
 {
-    bool transposes = transposes_some(row) && p->op_b == TW_T;
+    bool transposes = transposes_some(row) && p->op_b == (row->gpu.traits & GPU_READS_NK ? TW_N : TW_T);
     return packing_of(row, p, transposes, problem_b_rows(p), problem_b_cols(p), p->align_b, p->ldb);
 }
 
@@ -365,7 +375,11 @@ bool kernel_fits(const kernel_row *row, const tw_problem *problem, const device_
     else if (row->lab.dtype != problem->dtype)
         snprintf(reason, reason_bytes, "it multiplies %s, the problem is %s", dtype_find(row->lab.dtype)->lab.name,
                  dtype_find(problem->dtype)->lab.name);
-    else if (problem->dtype_c != dtype_find(problem->dtype)->result && !(row->gpu.traits & GPU_OWN_C))
+    else if (problem->dtype_b != 0 && problem->dtype_b != problem->dtype && row->gpu.entry == NULL)
+        snprintf(reason, reason_bytes, "it multiplies %s by the same, the problem's B is %s",
+                 dtype_find(row->lab.dtype)->lab.name, dtype_find(problem->dtype_b)->lab.name);
+    else if (!dtype_gives(problem->dtype, problem->dtype_c) ||
+             (problem->dtype_c != dtype_find(problem->dtype)->result && !(row->gpu.traits & GPU_OWN_C)))
         snprintf(reason, reason_bytes, "it gives C in %s, the problem wants %s",
                  dtype_find(dtype_find(problem->dtype)->result)->lab.name, dtype_find(problem->dtype_c)->lab.name);
     else if (problem->flags != 0 && (row->micro == NULL || row->layout != CPU_PLAIN))

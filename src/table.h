@@ -70,7 +70,7 @@ enum {
     /* as GPU_PACKS, but reads A and B stored or transposed: packs them only where their rows are not of whole 16
      * bytes */
     GPU_READS_BOTH = 16384,
-    GPU_OWN_C = 32768,    /* C in f32, or in the operands' type (-DC_HALF=1) */
+    GPU_OWN_C = 32768,    /* C in f32 (integers: i32), or of 2 bytes (-DC_HALF=1) */
     GPU_SLICED_K = 65536, /* sliced-K: the warps of a block divide k; split-K too where C has few tiles */
     /* PDL: may be launched before the kernel ahead of it in the stream has ended; every block waits for that itself */
     GPU_PDL = 131072,
@@ -81,13 +81,19 @@ enum {
     /* split-K: `splits` blocks sum a tile, each over its part of k, into the workspace; a second kernel adds the
      * partial sums */
     GPU_SPLIT_K = 1048576,
+    GPU_READS_NK = 8388608, /* with GPU_PACKS: reads A as m x k and B as n x k, both along k */
     GPU_SPLITS = 4194304, /* split-K in the kernel, where C has few tiles; the planner weighs such rows by their cost */
     /* what the rows of gemm_wgmma_sm90 and of gemm_swapab_sm90 are */
     GPU_MATRIX_ROW = GPU_WIDE | GPU_LINEAR_GRID | GPU_TMA | GPU_PACKS | GPU_READS_BOTH | GPU_PERSISTENT | GPU_THIS_SM |
                      GPU_PRODUCTION | GPU_OWN_C | GPU_PDL,
     GPU_WGMMA_ROW = GPU_MATRIX_ROW | GPU_WHOLE_EDGE,
     GPU_SPLITS_ROW = GPU_WIDE | GPU_LINEAR_GRID | GPU_PRODUCTION | GPU_SPLITS,
-    GPU_SWAP_AB_ROW = (GPU_MATRIX_ROW & ~(GPU_WIDE | GPU_PERSISTENT)) | GPU_SWAP_AB
+    GPU_SWAP_AB_ROW = (GPU_MATRIX_ROW & ~(GPU_WIDE | GPU_PERSISTENT)) | GPU_SWAP_AB,
+    /* the same of types that the matrix units read along k only */
+    GPU_WGMMA_NK_ROW = (GPU_WGMMA_ROW & ~GPU_READS_BOTH) | GPU_READS_NK,
+    GPU_SWAP_AB_NK_ROW = (GPU_SWAP_AB_ROW & ~GPU_READS_BOTH) | GPU_READS_NK,
+    GPU_MMA_NK_ROW = GPU_LINEAR_GRID | GPU_PACKS | GPU_READS_NK | GPU_PRODUCTION | GPU_OWN_C,
+    GPU_SIMT_ROW = GPU_LINEAR_GRID | GPU_PRODUCTION | GPU_OWN_C
 };
 
 /* Cost coefficients: of a GPU_SLICED_K row fitted to random shapes on an H200 (docs/perf/planner.md#fit-a-new-row), of

@@ -66,11 +66,22 @@ static const char op_letters[] = "ntcr"; /* in the order of tw_op */
 
 static tw_dtype dtype_of_c(const tw_problem *p) { return p->dtype_c != 0 ? p->dtype_c : element_of(p->dtype)->result; }
 
-/* Does the kernel give C in the operands' type too, where that is not what it gives by default? */
-static bool gives_own_c(tw_context *context, const tw_lab_choice *choice, tw_problem p)
+/* A type of 2 bytes in which the kernel gives C too; 0: none. */
+static tw_dtype narrow_c(tw_context *context, const tw_lab_choice *choice, tw_problem p, int variant)
 {
-    p.dtype_c = p.dtype;
-    return element_of(p.dtype)->result != p.dtype && tw_lab_fits(context, choice, &p, NULL, 0) == 1;
+    const tw_dtype other = variant / 2 % 2 ? TW_F16 : TW_BF16;
+    p.dtype_c = element_of(p.dtype)->bytes == 2 ? p.dtype : other;
+    return element_of(p.dtype)->result != p.dtype && tw_lab_fits(context, choice, &p, NULL, 0) == 1 ? p.dtype_c : 0;
+}
+
+/* The other type that may stand beside it, where there is one. */
+static tw_dtype partner_of(tw_dtype dtype)
+{
+    return dtype == TW_E4M3   ? TW_E5M2
+           : dtype == TW_E5M2 ? TW_E4M3
+           : dtype == TW_I8   ? TW_U8
+           : dtype == TW_U8   ? TW_I8
+                              : 0;
 }
 
 typedef struct scalars {
@@ -144,7 +155,8 @@ static void shape_case(const tw_lab_kernel *kernel, tw_op op_a, tw_op op_b, int6
     tw_context *context = context_or_skip(kernel, &p);
     if (context == NULL) return;
     bool guards = strcmp(kernel->engine, "cpu") == 0; /* a GPU's operands lie in memory of its own */
-    bool passed = true, own_c = gives_own_c(context, &choice, p);
+    bool passed = true;
+    const tw_dtype own_c = narrow_c(context, &choice, p, variant);
     int64_t lda = p.lda, ldb = p.ldb, ldc = p.ldc;
     bool all = tap.full && guards; /* the whole product on the CPU; scalars and paddings in turns elsewhere */
     for (int i = 0; passed && i < (all ? SCALARS * 2 : tap.full ? 4 : 2); i++) {
@@ -156,7 +168,8 @@ static void shape_case(const tw_lab_kernel *kernel, tw_op op_a, tw_op op_b, int6
         if (own_c && pad == 0) p.ldc = (p.ldc + 7) / 8 * 8; /* and brings C back by the engine where that takes it */
         set_scalars(&p, pick / 2);
         if (kernel->skinny && alpha_is_0(&p)) continue; /* then k counts as 0, which these refuse */
-        if (own_c) p.dtype_c = (variant + i) % 2 ? p.dtype : 0;
+        if (own_c) p.dtype_c = (variant + i) % 2 ? own_c : 0;
+        if (!guards && (variant / 2 + i) % 2) p.dtype_b = partner_of(p.dtype);
         for (int kind = ORACLE_EXACT; passed && kind <= ORACLE_BOUND; kind++) {
             oracle o;
             tw_status status = oracle_make(&p, (oracle_kind)kind, (uint64_t)(variant + 1), 0, &o);
@@ -361,6 +374,41 @@ static void special_case(const tw_lab_kernel *kernel, const char *what, double i
 }
 
 /* A product of denormals with 1 must come through: nothing flushes to zero, but in rows that say so. */
+/* Operands of tf32 are rounded to nearest even, whatever route they take. */
+static void rounding_case(const tw_lab_kernel *kernel)
+{
+    enum { N = 24 };
+    static const struct {
+        uint32_t bits, rounded;
+    } values[] = {{0x3f800fff, 0x3f800000}, {0x3f801000, 0x3f800000}, {0x3f801001, 0x3f802000},
+                  {0x3f803000, 0x3f804000}, {0xbf801000, 0xbf800000}, {0x3fffffff, 0x40000000},
+                  {0x3f802fff, 0x3f802000}, {0x00000000, 0x00000000}};
+    enum { VALUES = sizeof values / sizeof *values };
+    if (kernel->dtype != TW_TF32 || !tap_case("%s rounds to nearest", kernel->name)) return;
+    tw_problem p = tw_problem_make(TW_TF32, TW_N, TW_N, N, N, N);
+    tw_context *context = context_or_skip(kernel, &p);
+    if (context == NULL) return;
+    tw_lab_choice choice = {.kernel = kernel->name};
+    static uint32_t a[N * N], b[N * N], c[N * N];
+    char text[200] = "";
+    for (int i = 0; i < N * N; i++) {
+        a[i] = i % N == i / N ? values[i % N % VALUES].bits : 0;
+        b[i] = i % N == i / N ? 0x3f800000 : 0;
+    }
+    bool passed = true;
+    for (int turn = 0; passed && turn < 2; turn++) { /* in A, then in B */
+        passed = run_plainly(context, &choice, &p, turn == 0 ? a : b, turn == 0 ? b : a, c);
+        if (!passed) snprintf(text, sizeof text, "%s", tw_error_text());
+        for (int i = 0; passed && i < N; i++) {
+            passed = c[i * N + i] == values[i % VALUES].rounded;
+            if (!passed)
+                snprintf(text, sizeof text, "%08x becomes %08x, expected %08x", (unsigned)values[i % VALUES].bits,
+                         (unsigned)c[i * N + i], (unsigned)values[i % VALUES].rounded);
+        }
+    }
+    tap_result(passed, "%s", text);
+}
+
 static void denormal_case(const tw_lab_kernel *kernel)
 {
     enum { N = 32 };
@@ -445,8 +493,48 @@ static void edge_case(const tw_lab_kernel *kernel)
                wrong < 0 ? 0 : (double)c[wrong * N + wrong], wrong < 0 ? 0 : sums[wrong].expected);
 }
 
+/* Of fp8 the matrix unit of sm_90 cuts a product off 13 bits below the largest of a step, and a part of 128 is added in
+ * f32: 1, then 2^-q eight steps of k behind it, or in the next part. */
+static void part_case(const tw_lab_kernel *kernel)
+{
+    enum { N = 16, K = 256 };
+    static const struct {
+        int at, size; /* 2^-size at that k */
+        double expected;
+    } sums[] = {
+        {8, 12, 1 + 0x1p-12},   {8, 13, 1 + 0x1p-13},  {8, 14, 1}, {8, 15, 1}, {127, 13, 1 + 0x1p-13}, {127, 14, 1},
+        {128, 14, 1 + 0x1p-14}, {255, 18, 1 + 0x1p-18}};
+    enum { SUMS = sizeof sums / sizeof *sums };
+    static uint8_t a[N * K], b[K * N];
+    static float c[N * N];
+    tw_problem p = tw_problem_make(kernel->dtype, TW_N, TW_N, N, N, K);
+    tw_lab_choice choice = {.kernel = kernel->name};
+    if (strncmp(kernel->needs, "sm_90", 5) != 0 || element_of(kernel->dtype)->part_k == 0 ||
+        !tap_case("%s cuts off", kernel->name))
+        return;
+    tw_context *context = context_or_skip(kernel, &p);
+    if (context == NULL) return;
+    memset(a, 0, sizeof a), memset(b, 0, sizeof b);
+    for (int i = 0; i < SUMS; i++) {
+        set_element(a, p.dtype, i * K, 1), set_element(b, p.dtype, i, 1);
+        set_element(a, p.dtype, i * K + sums[i].at, ldexp(1, -sums[i].size / 2));
+        set_element(b, p.dtype, sums[i].at * N + i, ldexp(1, -(sums[i].size + 1) / 2));
+    }
+    bool ran = run_plainly(context, &choice, &p, a, b, c);
+    int wrong = -1;
+    for (int i = 0; ran && i < SUMS; i++)
+        if ((double)c[i * N + i] != sums[i].expected) {
+            printf("# 1 + 2^-%d at %d: 1 + %a\n", sums[i].size, sums[i].at, (double)c[i * N + i] - 1);
+            wrong = i;
+        }
+    tap_result(ran && wrong < 0, "%s: %a, expected %a", wrong < 0 ? tw_error_text() : "a sum",
+               wrong < 0 ? 0 : (double)c[wrong * N + wrong], wrong < 0 ? 0 : sums[wrong].expected);
+}
+
 static void special_cases(const tw_lab_kernel *kernel)
 {
+    rounding_case(kernel);
+    part_case(kernel);
     if (is_complex(kernel)) {
         complex_special_case(kernel, "nan", (double)NAN);
         complex_special_case(kernel, "infinity", (double)INFINITY);

@@ -33,7 +33,7 @@ typedef struct compiled {
 static compiled compile(const char *text, const char *name, const char *arch, const char *options)
 {
     compiled out = {0};
-    char words[256], target[48];
+    char words[PLAN_OPTIONS_BYTES], target[48];
     const char *list[40] = {target, "--std=c++17", "--ptxas-options=-v"};
     int count = 3;
     nvrtc_program program;
@@ -303,6 +303,14 @@ static void name_variant(const kernel_row *row, const asked *a, char name[48])
              a->tall ? "-tall" : "");
 }
 
+/* A type of 2 bytes that C may have, if there is one; else the result. */
+static tw_dtype narrow_c(tw_dtype dtype)
+{
+    return dtype == TW_E4M3 || dtype == TW_E5M2  ? TW_BF16
+           : dtype == TW_F16 || dtype == TW_BF16 ? dtype
+                                                 : dtype_find(dtype)->result;
+}
+
 /* The options of every plan that this row can have on such a device. */
 static int options_of(const kernel_row *row, int sm, int turn, variant found[MOST_OPTIONS])
 {
@@ -325,7 +333,7 @@ static int options_of(const kernel_row *row, int sm, int turn, variant found[MOS
         plan made;
         if (!asks_more(row, &a, turn)) continue;
         facts.clusters = a.meets && sm >= 90;
-        p.dtype_c = a.own_c ? p.dtype : dtype_find(p.dtype)->result;
+        p.dtype_c = a.own_c ? narrow_c(p.dtype) : dtype_find(p.dtype)->result;
         p.align_a = p.align_b = p.align_c = a.narrow ? 4 : 256;
         if (plan_find(&p, &facts, &choice, &made) != TW_OK) continue;
         bool seen = false;
@@ -567,7 +575,7 @@ typedef void visitor(const kernel_row *row, const char *file, const char *arch, 
 
 static void visit_file(const char *file, const char *arch, visitor *visit)
 {
-    static const variant plain = {.name = "plain"}, half = {"half", "-DHALF=1"};
+    static const variant plain = {.name = "plain"}, half = {"half", "-DELEMENT_BYTES=2"};
     for (int i = 0; i < kernel_count(); i++)
         if (strcmp(kernel_at(i)->lab.file, file) == 0) return;
     for (int i = 0; kernel_batch_at(i) != NULL; i++)

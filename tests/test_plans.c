@@ -15,7 +15,7 @@
 #include "support/die.h"
 #include "support/tap.h"
 
-enum { EACH = 2500, DEVICES = 10, H200 = 7, TYPES = 6, KINDS = 4, LINE = 1024 };
+enum { EACH = 2500, DEVICES = 12, H200 = 7, TYPES = 12, OTHERS = 6 /* types from here on */, KINDS = 4, LINE = 1024 };
 
 /* the planner's choice; a row that is named; a batch; with less workspace, or none */
 typedef enum kind { FREE, FORCED, BATCH, BARE } kind;
@@ -36,7 +36,7 @@ static const char *const kind_names[KINDS] = {"free", "forced", "batch", "bare"}
 static const struct {
     const char *name;
     device_facts facts;
-    bool f64; /* no other type */
+    bool f64, others; /* no other type; one of the later types */
 } devices[DEVICES] = {
     {"cpu-base",
      {.engine = "cpu", .level = CPU_base, .threads = 4, .l1_bytes = 32768, .l2_bytes = 262144, .l3_bytes = 8388608}},
@@ -79,13 +79,25 @@ static const struct {
     {"h200", H200_FACTS},
     {"sm_80-f64", SM_80, true},
     {"h200-f64", H200_FACTS, true},
+    {"sm_80-others", SM_80, false, true},
+    {"h200-others", H200_FACTS, false, true},
 };
 
 static const struct {
     const char *name;
-    tw_dtype a, c;
-} types[TYPES] = {{"f64", TW_F64, TW_F64},         {"f32", TW_F32, TW_F32}, {"bf16", TW_BF16, TW_F32},
-                  {"bf16-bf16", TW_BF16, TW_BF16}, {"f16", TW_F16, TW_F32}, {"i8", TW_I8, TW_I32}};
+    tw_dtype a, c, b; /* b 0: as a */
+} types[TYPES] = {{"f64", TW_F64, TW_F64},
+                  {"f32", TW_F32, TW_F32},
+                  {"bf16", TW_BF16, TW_F32},
+                  {"bf16-bf16", TW_BF16, TW_BF16},
+                  {"f16", TW_F16, TW_F32},
+                  {"i8", TW_I8, TW_I32},
+                  {"i8-cuda", TW_I8, TW_I32},
+                  {"u8-i8", TW_U8, TW_I32, TW_I8},
+                  {"tf32", TW_TF32, TW_F32},
+                  {"e4m3", TW_E4M3, TW_F32},
+                  {"e5m2-e4m3-f16", TW_E5M2, TW_F16, TW_E4M3},
+                  {"e4m3-bf16", TW_E4M3, TW_BF16}};
 
 /* ---- a problem from its number ---- */
 
@@ -104,8 +116,8 @@ static tw_problem draw_problem(die *d, int type, bool in_device_memory)
     static const double betas[] = {0, 0, 1, -0.5};
     int64_t op_a = roll(d, 2), op_b = roll(d, 2), m = draw_length(d), n = draw_length(d), k = draw_length(d);
     tw_problem p = tw_problem_make(types[type].a, (tw_op)op_a, (tw_op)op_b, m, n, k);
-    p.dtype_c = types[type].c;
-    p.beta = types[type].a == TW_I8 ? (double)roll(d, 2) : betas[roll(d, 4)];
+    p.dtype_b = types[type].b, p.dtype_c = types[type].c;
+    p.beta = types[type].c == TW_I32 ? (double)roll(d, 2) : betas[roll(d, 4)];
     p.lda += draw_pad(d), p.ldb += draw_pad(d), p.ldc += draw_pad(d);
     p.align_a = (uint32_t)8 << roll(d, 6), p.align_b = (uint32_t)8 << roll(d, 6), p.align_c = (uint32_t)8 << roll(d, 6);
     if (roll(d, 2)) p.align_a = p.align_b = p.align_c = 256;
@@ -188,6 +200,7 @@ static kind plan_of(int device, int64_t number, int *type, char text[LINE], char
     *type = of_engine[cuda ? 2 : strcmp(facts.engine, "opencl") == 0][roll(&d, 4)];
     if (cuda && types[*type].a == TW_BF16 && roll(&d, 4) == 0) *type = 3;
     if (devices[device].f64) *type = 0;
+    if (devices[device].others) *type = OTHERS + (int)roll(&d, TYPES - OTHERS);
     kind asked = roll(&d, 2) ? FREE : (kind)(1 + roll(&d, KINDS - 1));
     tw_problem user = draw_problem(&d, *type, cuda && roll(&d, 2)), p;
     tw_batch batch = draw_batch(&d, &user);

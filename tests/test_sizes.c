@@ -216,7 +216,7 @@ static void complex_fields(void)
     expect("complex: an op that there is not",
            refused(tw_gemm(NULL, &p, x, y, z), "op_a is 4, expected TW_N, TW_T, TW_C or TW_R"));
     p.op_a = TW_N, p.dtype_b = TW_F64;
-    expect("complex: a real B", refused(tw_gemm(NULL, &p, x, y, z), "dtype_b is 1, expected 0 or dtype, 8"));
+    expect("complex: a real B", refused(tw_gemm(NULL, &p, x, y, z), "dtype_b is 1, expected 0 or 8: dtype is cf64"));
 }
 
 static void reserved(void)
@@ -234,7 +234,7 @@ static void reserved(void)
     p.dtype_b = TW_F64, p.alpha_imaginary = -0.0;
     expect("dtype_b as dtype, and a negative zero", call_problem(&p) == TW_OK && is_product());
     p.dtype_b = TW_F32;
-    expect("dtype_b of another type", refused(call_problem(&p), "dtype_b is 2, expected 0 or dtype, 1"));
+    expect("dtype_b of another type", refused(call_problem(&p), "dtype_b is 2, expected 0 or 1: dtype is f64"));
     p.dtype_b = 0, p.op_a = TW_C;
     expect("a conjugating op", refused(call_problem(&p), "op_a is 2, expected TW_N or TW_T"));
     p.op_a = TW_N, p.op_b = TW_R;

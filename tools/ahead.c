@@ -73,15 +73,17 @@ static tw_status keep_row(work *w, const struct ahead_arch *arch, const kernel_r
     const tw_lab_choice choice = {.kernel = row->lab.name};
     char done[MOST_OPTIONS][PLAN_OPTIONS_BYTES];
     int known = 0;
-    for (int variant = 0; variant < 32; variant++) {
+    for (int variant = 0; variant < 16 * DTYPES_END * DTYPES_END; variant++) {
         /* 4: k is divided among the blocks of a cluster, where the row does that */
-        int64_t edge = variant / 16 ? 4 : 640;
+        int64_t edge = variant / 8 % 2 ? 4 : 640;
+        const tw_dtype b = (tw_dtype)(variant / 16 % DTYPES_END), c = (tw_dtype)(variant / 16 / DTYPES_END);
+        if (!dtypes_mix(row->lab.dtype, b) || !dtype_gives(row->lab.dtype, c)) continue;
         facts.clusters = edge == 4 && arch->from_sm >= 90;
         tw_problem p = tw_problem_make(row->lab.dtype, (tw_op)(variant / 2 % 2), (tw_op)(variant % 2), edge, edge,
                                        edge == 4 ? 1280 : 640);
         plan made;
         bool seen = false;
-        p.dtype_c = variant / 8 % 2 ? p.dtype : dtype_find(p.dtype)->result;
+        p.dtype_b = b, p.dtype_c = c;
         p.align_a = p.align_b = p.align_c = variant / 4 % 2 ? 4 : 256;
         if (plan_find(&p, &facts, &choice, &made) != TW_OK) continue; /* not on this architecture */
         for (int i = 0; i < known; i++) seen = seen || strcmp(done[i], made.gpu.options) == 0;
@@ -112,9 +114,10 @@ static tw_status keep_helpers(work *w, const struct ahead_arch *arch)
 {
     static const struct {
         const char *file, *entry, *options;
-    } helpers[] = {{"cuda/pack.cu", "pack", "-DHALF=0"},  {"cuda/pack.cu", "pack", "-DHALF=1"},
-                   {"cuda/probe.cu", "probe_fma", ""},    {"cuda/probe.cu", "probe_read", ""},
-                   {"cuda/probe.cu", "probe_shared", ""}, {"cuda/probe.cu", "probe_pattern", ""}};
+    } helpers[] = {{"cuda/pack.cu", "pack", "-DELEMENT_BYTES=1"}, {"cuda/pack.cu", "pack", "-DELEMENT_BYTES=2"},
+                   {"cuda/pack.cu", "pack", "-DELEMENT_BYTES=4"}, {"cuda/probe.cu", "probe_fma", ""},
+                   {"cuda/probe.cu", "probe_read", ""},           {"cuda/probe.cu", "probe_shared", ""},
+                   {"cuda/probe.cu", "probe_pattern", ""}};
     for (size_t i = 0; i < sizeof helpers / sizeof *helpers; i++) {
         plan p = {.gpu.source = {.file = helpers[i].file, .entry = helpers[i].entry}};
         strcpy(p.gpu.options, helpers[i].options);

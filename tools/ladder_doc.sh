@@ -265,9 +265,15 @@ TEXT
     tiles GPU_TILE '"f32"' 2
     tiles CUDA_TILE 'word[2]' 3
     tiles CUDA_HALF_TILE '"bf16, f16"' 2
+    tiles CUDA_INTEGER_TILE '"i8, u8"' 2
+    tiles CUDA_QUARTER_TILE '"e4m3, e5m2"' 2
     tiles CUDA_BATCH 'word[2]' 3
     tiles CUDA_HALF_BATCH '"bf16, f16"' 2
-    for file in $(names GPU_TILE) $(rows 'CUDA_(TILE|BATCH)' 'print word[3]' | awk '!seen[$0]++') $(names 'CUDA_HALF_[TB][AI][A-Z]*'); do
+    for file in $({
+        names GPU_TILE
+        rows 'CUDA_(TILE|BATCH)' 'print word[3]'
+        names 'CUDA_[HIQ][A-Z]*_[TB][AI][A-Z]*'
+    } | awk '!seen[$0]++'); do
         section "$file" ''
     done
 }

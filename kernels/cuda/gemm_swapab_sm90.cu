@@ -33,29 +33,33 @@
  *           (programmatic stream serialization).
  * CHANGED   from gemm_wgmma_sm90: operands swapped, split-K and stream-K, the TMA traffic; threads store C.
  * SOURCE    PTX ISA; stream-K: as sgemm_tma_sm90 */
-#ifndef C_HALF
-#define C_HALF 0
-#endif
 #include "rung.cuh"
+/* the sums of fp8 are promoted: added in f32 once in 128 steps of k (docs/ACCURACY.md) */
+#define PROMOTES (ELEMENT_BYTES == 1 && !SUMS_S32)
 #if FEW_ROWS
 #define MATRIX_N          TILE_M
 #define LONG              TILE_N
 #define MATRIX_MN_MAJOR_A (1 - OP_B)
 #define MATRIX_MN_MAJOR_B OP_A
+#define MATRIX_A          TYPE_B
+#define MATRIX_B          TYPE_A
 #else
 #define MATRIX_N          TILE_N
 #define LONG              TILE_M
 #define MATRIX_MN_MAJOR_A OP_A
 #define MATRIX_MN_MAJOR_B (1 - OP_B)
+#define MATRIX_A          TYPE_A
+#define MATRIX_B          TYPE_B
 #endif
 #include "hopper.cuh"
 #include "flags.cuh"
+#include "c_types.cuh"
 
 /* x is the operand along the long edge of the tile, y along the other. */
 enum {
     FEW = MATRIX_N,
-    BK = 64,
-    LINE = 64,
+    LINE = 128 / ELEMENT_BYTES,
+    BK = LINE,
     GROUPS = LONG / 64,
     CONSUMERS = GROUPS * 128,
     THREADS = CONSUMERS + 32,
@@ -67,14 +71,9 @@ enum {
     Y_MN_MAJOR = MATRIX_MN_MAJOR_B,
     Y_LINES = Y_MN_MAJOR ? (FEW + 63) / 64 * 64 : FEW
 };
-#if C_HALF
-typedef unsigned short element_c;
-#else
-typedef float element_c;
-#endif
 
 struct stage {
-    unsigned short x[GROUPS][64][LINE], y[Y_LINES][LINE];
+    char x[GROUPS][64][128], y[Y_LINES][128];
 };
 
 enum { STAGES = (232448 - 512) / (int)sizeof(struct stage) };
@@ -84,7 +83,7 @@ struct ring {
     barrier full[STAGES], empty[STAGES];
 };
 ASSUME(sizeof(struct ring) <= ROW_BYTES)
-ASSUME_BOXES(LINE, LINE, LINE, LINE)
+ASSUME_BOXES(64, LINE, 64, LINE)
 
 /* Steps from ... to - 1 of the k of a tile, and then `left` steps at the end of the tile before. */
 struct k_range {
@@ -116,37 +115,31 @@ static __device__ __forceinline__ bool next_k_range(struct k_range *p, int steps
 }
 
 /* c <- alpha * sum + beta * c, if it lies in C */
-static __device__ __forceinline__ void put(element_c *c, bool there, float alpha, float sum, float beta)
+static __device__ __forceinline__ void put(element_c *c, bool there, number alpha, number sum, number beta)
 {
-    if (!there) return;
-#if C_HALF
-    float x = 0;
-#if IN_F16
-    if (beta != 0) asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(*c));
-#else
-    if (beta != 0) x = __uint_as_float((unsigned)*c << 16);
-#endif
-    blend(&x, alpha, sum, beta);
-    asm("cvt.rn." MATRIX_TYPE ".f32 %0, %1;" : "=h"(*c) : "f"(x));
-#else
-    blend(c, alpha, sum, beta);
-#endif
+    if (there) blend(c, alpha, sum, beta);
 }
 
 /* ---- partial sums, by all consumers ---- */
 
-static __device__ __forceinline__ void store_partials(const float *sum, float4 *partials, unsigned long long *flag,
+#if SUMS_S32
+typedef int4 four_sums;
+#else
+typedef float4 four_sums;
+#endif
+
+static __device__ __forceinline__ void store_partials(const number *sum, four_sums *partials, unsigned long long *flag,
                                                       unsigned long long epoch)
 {
     UNROLLED
     for (int e = 0; e < SUMS; e += 4)
-        __stcg(&partials[e / 4 * CONSUMERS + threadIdx.x], make_float4(sum[e], sum[e + 1], sum[e + 2], sum[e + 3]));
+        __stcg(&partials[e / 4 * CONSUMERS + threadIdx.x], four_sums{sum[e], sum[e + 1], sum[e + 2], sum[e + 3]});
     named_barrier_sync(1, CONSUMERS);
     if (threadIdx.x == 0) flag_signal(flag, epoch);
 }
 
 /* Fix-up: waits for the flags of blocks first ... here - 1, then adds their sums, in order. */
-static __device__ __forceinline__ void fix_up(float *sum, const float4 *memory, unsigned long long *flags,
+static __device__ __forceinline__ void fix_up(number *sum, const four_sums *memory, unsigned long long *flags,
                                               unsigned long long epoch, int first, int here)
 {
     enum { AT_ONCE = SUMS < 32 ? SUMS : 32 }; /* registers for the sums of another block */
@@ -159,7 +152,7 @@ static __device__ __forceinline__ void fix_up(float *sum, const float4 *memory, 
         for (int other = first; other < here; other++) {
             UNROLLED
             for (int e = begin; e < begin + AT_ONCE; e += 4) {
-                float4 y = __ldcg(&memory[(long)other * (LONG * FEW / 4) + e / 4 * CONSUMERS + threadIdx.x]);
+                four_sums y = __ldcg(&memory[(long)other * (LONG * FEW / 4) + e / 4 * CONSUMERS + threadIdx.x]);
                 sum[e] += y.x, sum[e + 1] += y.y, sum[e + 2] += y.z, sum[e + 3] += y.w;
             }
         }
@@ -168,8 +161,8 @@ static __device__ __forceinline__ void fix_up(float *sum, const float4 *memory, 
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     gemm_swapab_sm90(const __grid_constant__ tensor_map a_map, const __grid_constant__ tensor_map b_map, int m, int n,
-                     int k, float alpha, float beta, element_c *__restrict__ c, long ldc, int splits, int length,
-                     float4 *memory, unsigned long long *flags, unsigned long long epoch)
+                     int k, number alpha, number beta, element_c *__restrict__ c, long ldc, int splits, int length,
+                     four_sums *memory, unsigned long long *flags, unsigned long long epoch)
 {
     extern __shared__ __align__(1024) struct ring ring[];
     const tensor_map *x_map = FEW_ROWS ? &b_map : &a_map, *y_map = FEW_ROWS ? &a_map : &b_map;
@@ -208,7 +201,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         return;
     }
     do {
-        float sum[SUMS];
+        number sum[SUMS];
         int before = -1, here = blockIdx.x;
         UNROLLED
         for (int e = 0; e < SUMS; e++) sum[e] = 0;
@@ -218,12 +211,23 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             barrier_wait(&ring->full[s], phase); /* for the copies of this stage */
             unsigned long long x = matrix_descriptor(ring->stage[s].x[group], 8 * 128, 0);
             unsigned long long y = matrix_descriptor(ring->stage[s].y, 8 * 128, 64 * 128);
+#if PROMOTES
+            number part[SUMS];
+#else
+            number *part = sum;
+#endif
             matrix_begin();
             UNROLLED
-            for (int p = 0; p < BK; p += 16)
-                matrix_multiply(sum, x + p * (X_MN_MAJOR ? 128 : 2) / 16, y + p * (Y_MN_MAJOR ? 128 : 2) / 16, 1);
+            for (int p = 0; p < 128; p += 32) /* bytes along k; of lines along m and n 16 steps */
+                matrix_multiply(part, x + p * (X_MN_MAJOR ? 64 : 1) / 16, y + p * (Y_MN_MAJOR ? 64 : 1) / 16,
+                                !PROMOTES || p > 0);
             matrix_commit();
-            MATRIX_WAIT(1);
+            MATRIX_WAIT(1 - PROMOTES);
+#if PROMOTES
+            matrix_end(part);
+            UNROLLED
+            for (int e = 0; e < SUMS; e++) sum[e] += part[e];
+#endif
             if (before >= 0 && lane == 0) barrier_arrive(&ring->empty[before]); /* this warp has read it */
             before = s;
             if (++s == STAGES) s = 0, phase ^= 1;

@@ -35,12 +35,6 @@
  *           and beta = 0. May be launched with PDL (programmatic stream serialization).
  * CHANGED   from r13: transposes, ping-pong, the epilogue by TMA, the tiles and their stages.
  * SOURCE    PTX ISA (matrix descriptors, stmatrix, cp.async.bulk.tensor); ping-pong: Thakkar et al.: CUTLASS 3, 2023 */
-#ifndef C_HALF
-#define C_HALF 0
-#endif
-#ifndef WIDE
-#define WIDE 1
-#endif
 #ifndef GROUP_M
 #define GROUP_M 8
 #endif
@@ -53,12 +47,13 @@
 #define MATRIX_MN_MAJOR_B 1
 #endif
 #include "hopper.cuh"
+#include "wgmma_c.cuh"
 
 enum {
     BM = ROW_M,
     BN = ROW_N,
     BK = ROW_K,
-    LINE = 64,
+    LINE = 128 / ELEMENT_BYTES,
     SUBTILES = BM / 64,
     STAGES = ROW_STAGES,
     THREADS = ROW_THREADS,
@@ -71,15 +66,9 @@ enum {
     WITHIN = 1,
     MAINLOOP = 3
 }; /* named barriers: of the threads of warpgroup 0 or 1; for the turn of warpgroup 0 or 1 */
-#if C_HALF
-typedef unsigned short element_c;
-#else
-typedef float element_c;
-#endif
-enum { OUT_COLS = 128 / sizeof(element_c) };
 
 struct stage {
-    unsigned short a[SUBTILES][64][LINE], b[BN / 64][64][LINE];
+    char a[SUBTILES][64][128], b[BN / 64][64][128];
 };
 
 struct ring {
@@ -88,129 +77,9 @@ struct ring {
     barrier full[STAGES], empty[STAGES];
 };
 ASSUME(sizeof(struct ring) <= ROW_BYTES)
-ASSUME_BOXES(LINE, LINE, LINE, LINE)
+ASSUME_BOXES(64, LINE, 64, LINE)
 
 #include "raster.cuh"
-
-/* ---- C ---- */
-
-/* Both rounded, x in the low half. */
-static __device__ __forceinline__ unsigned pair_of(float x, float y)
-{
-    unsigned pair;
-    asm("cvt.rn." MATRIX_TYPE "x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(y), "f"(x));
-    return pair;
-}
-
-#if C_HALF
-static __device__ __forceinline__ float float_of(unsigned short x)
-{
-#if IN_F16
-    float y;
-    asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x));
-    return y;
-#else
-    return __uint_as_float((unsigned)x << 16);
-#endif
-}
-#endif
-
-/* c[0], c[1] <- alpha * (x, y) + beta * c, of which `count` lie in C. */
-static __device__ __forceinline__ void put(element_c *c, int count, float alpha, float x, float y, float beta)
-{
-#if C_HALF
-    unsigned old = 0;
-    float new_x = 0, new_y = 0;
-    if (beta != 0) {
-        if (WIDE && count >= 2)
-            old = *(const unsigned *)c;
-        else
-            old = (count > 0 ? c[0] : 0) | (unsigned)(count > 1 ? c[1] : 0) << 16;
-        new_x = float_of((unsigned short)old), new_y = float_of((unsigned short)(old >> 16));
-    }
-    blend(&new_x, alpha, x, beta);
-    blend(&new_y, alpha, y, beta);
-    old = pair_of(new_x, new_y);
-    if (WIDE && count >= 2)
-        *(unsigned *)c = old;
-    else {
-        if (count > 0) c[0] = (unsigned short)old;
-        if (count > 1) c[1] = (unsigned short)(old >> 16);
-    }
-#else
-    if (WIDE && count >= 2) {
-        float2 both = {0, 0};
-        if (beta != 0) both = *(const float2 *)c;
-        blend(&both.x, alpha, x, beta);
-        blend(&both.y, alpha, y, beta);
-        *(float2 *)c = both;
-        return;
-    }
-    if (count > 0) blend(&c[0], alpha, x, beta);
-    if (count > 1) blend(&c[1], alpha, y, beta);
-#endif
-}
-
-/* Writes 16 lines of OUT_COLS sums of a warp, from row `row` of the buffer on, swizzled as TMA reads them: 16 bytes
- * number q of a line lie at number q ^ (line % 8). */
-static __device__ __forceinline__ void stage_rows(unsigned out, int row, int lane, float alpha, const float *sum)
-{
-#if C_HALF
-    UNROLLED
-    for (int q = 0; q < 8; q += 2) {
-        const float *x = &sum[4 * q];
-        unsigned pairs[4];
-        UNROLLED
-        for (int e = 0; e < 4; e++) pairs[e] = pair_of(alpha * x[2 * e], alpha * x[2 * e + 1]);
-        store_four(out + (row + lane % 16) * 128 + ((q + lane / 16) ^ lane % 8) * 16, pairs);
-    }
-#else
-    /* alternate lines take other columns, so that the 16 lanes that store at once meet in no bank */
-    int line = lane / 4, odd = line % 2;
-    UNROLLED
-    for (int q = 0; q < 4; q++) {
-        UNROLLED
-        for (int half = 0; half < 4; half += 2) {
-            float x = odd ? sum[4 * (q ^ 2) + half] : sum[4 * q + half],
-                  y = odd ? sum[4 * (q ^ 2) + half + 1] : sum[4 * q + half + 1];
-            store_two(out + (row + half * 4 + line) * 128 + (((q ^ odd * 2) * 2 + lane % 4 / 2) ^ line) * 16 +
-                          lane % 2 * 8,
-                      alpha * x, alpha * y);
-        }
-    }
-#endif
-}
-
-/* Epilogue by TMA: the 64 x BN sums of a warpgroup to C from row i0, column j0 on, through its two buffers; `*next` is
- * the next. */
-static __device__ __forceinline__ void epilogue_by_tma(struct ring *ring, int group, int *next, const tensor_map *c_map,
-                                                       int i0, int j0, float alpha, const float *sum)
-{
-    int tid = threadIdx.x % 128;
-    UNROLLED
-    for (int j = 0; j < BN; j += OUT_COLS, *next ^= 1) {
-        element_c(*out)[OUT_COLS] = ring->out[group][*next];
-        /* TMA has read the buffer; only the thread that started the store can wait for that */
-        if (tid == 0) TMA_STORES_READ(1);
-        named_barrier_sync(WITHIN + group, 128); /* all wait for that thread */
-        stage_rows(shared_address(out), tid / 32 * 16, tid % 32, alpha, &sum[j / 2]);
-        tma_fence();
-        named_barrier_sync(WITHIN + group, 128); /* that thread waits for all: the lines are written */
-        if (tid == 0) tma_store(c_map, j0 + j, i0, out);
-    }
-}
-
-/* Epilogue by the threads themselves. */
-static __device__ __forceinline__ void epilogue_by_threads(element_c *c, long ldc, int i0, int j0, int m, int n,
-                                                           float alpha, const float *sum, float beta)
-{
-    int lane = threadIdx.x % 32, row = i0 + threadIdx.x % 128 / 32 * 16 + lane / 4, col = j0 + lane % 4 * 2;
-    UNROLLED
-    for (int j = 0; j < BN / 8; j++, col += 8) {
-        if (row < m) put(&C(row, col), n - col, alpha, sum[4 * j], sum[4 * j + 1], beta);
-        if (row + 8 < m) put(&C(row + 8, col), n - col, alpha, sum[4 * j + 2], sum[4 * j + 3], beta);
-    }
-}
 
 /* ---- A and B ---- */
 
@@ -231,7 +100,7 @@ static __device__ __forceinline__ void go_round(int *s, int *phase, int blocks)
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     gemm_wgmma_sm90(const __grid_constant__ tensor_map a_map, const __grid_constant__ tensor_map b_map,
-                    const __grid_constant__ tensor_map c_map, int m, int n, int k, float alpha, float beta,
+                    const __grid_constant__ tensor_map c_map, int m, int n, int k, number alpha, number beta,
                     element_c *__restrict__ c, long ldc)
 {
     extern __shared__ __align__(1024) struct ring ring[];
@@ -274,7 +143,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         }
     } else {
         if (MOVES_REGISTERS) REGISTERS_TAKE(240);
-        float sum[SUBTILES][BN / 2]; /* set by wgmma alone, as in r13 */
+        number sum[SUBTILES][BN / 2]; /* set by wgmma alone, as in r13 */
         int next = 0;
         if (group == 1)
             go_round(&s, &phase, blocks), named_barrier_arrive(MAINLOOP, CONSUMERS); /* warpgroup 0 begins */
@@ -290,11 +159,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 unsigned long long b = matrix_descriptor(ring->stage[s].b, 8 * 128, 64 * 128);
                 matrix_begin();
                 UNROLLED
-                for (int p = 0; p < BK; p += 16) {
+                for (int p = 0; p < 128; p += 32) { /* bytes along k; of lines along m and n 16 steps */
                     UNROLLED
                     for (int q = 0; q < SUBTILES; q++)
-                        matrix_multiply(sum[q], a + (q * 64 * 128 + p * (OP_A ? 128 : 2)) / 16,
-                                        b + p * (OP_B ? 2 : 128) / 16, block | p);
+                        matrix_multiply(sum[q], a + (q * 64 * 128 + p * (OP_A ? 64 : 1)) / 16,
+                                        b + p * (OP_B ? 1 : 64) / 16, block | p);
                 }
                 matrix_commit();
                 MATRIX_WAIT(1);
@@ -309,14 +178,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             if (lane == 0) barrier_arrive(&ring->empty[before]);
             go_round(&s, &phase, blocks);
             raster(tile, tall, wide, &i0, &j0);
-            /* TMA writes whole 16 bytes: threads store a last column tile that ends within them. */
-            int by_tma = WIDE && beta == 0 && (j0 + BN <= n || n % (16 / (int)sizeof(element_c)) == 0);
+            bool by_tma = leaves_by_tma(j0, BN, n, beta);
             UNROLLED
             for (int q = 0; q < SUBTILES; q++)
                 if (by_tma)
-                    epilogue_by_tma(ring, group, &next, &c_map, i0 + q * 64, j0, alpha, sum[q]);
+                    epilogue_by_tma(ring->out[group], WITHIN + group, &next, &c_map, i0 + q * 64, j0, BN, alpha,
+                                    sum[q]);
                 else
-                    epilogue_by_threads(c, ldc, i0 + q * 64, j0, m, n, alpha, sum[q], beta);
+                    epilogue_by_threads(c, ldc, i0 + q * 64, j0, m, n, BN, alpha, sum[q], beta);
         }
         if (WIDE && tid % 128 == 0) TMA_STORES_DONE(); /* TMA still reads this block's memory */
     }

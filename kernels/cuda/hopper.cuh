@@ -165,14 +165,20 @@ static __device__ __forceinline__ void matrix_commit(void)
 /* Until at most PENDING committed groups are under way. */
 #define MATRIX_WAIT(PENDING) asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory")
 
-/* sum (64 x MATRIX_N in a warpgroup, MATRIX_N / 2 in a thread) <- a b + (add ? sum : 0), for 16 steps of k. a's lines
- * lie along k, along m where MATRIX_MN_MAJOR_A is 1; b's along n, along k where MATRIX_MN_MAJOR_B is 0. */
+/* sum (64 x MATRIX_N in a warpgroup, MATRIX_N / 2 in a thread) <- a b + (add ? sum : 0), for 32 bytes of k: 16 steps
+ * of 2-byte elements. a's lines lie along k, along m where MATRIX_MN_MAJOR_A is 1; b's along n, along k where
+ * MATRIX_MN_MAJOR_B is 0: elements of other sizes lie along k only. */
 #ifndef MATRIX_N
 #define MATRIX_N          256
 #define MATRIX_MN_MAJOR_A 0
 #define MATRIX_MN_MAJOR_B 1
 #endif
-#define SUM_4(i) "+f"(sum[i]), "+f"(sum[i + 1]), "+f"(sum[i + 2]), "+f"(sum[i + 3])
+#if SUMS_S32
+#define SUM_IS "+r"
+#else
+#define SUM_IS "+f"
+#endif
+#define SUM_4(i) SUM_IS(sum[i]), SUM_IS(sum[i + 1]), SUM_IS(sum[i + 2]), SUM_IS(sum[i + 3])
 #define SUM_32(i)                                                                                                      \
     SUM_4(i), SUM_4(i + 4), SUM_4(i + 8), SUM_4(i + 12), SUM_4(i + 16), SUM_4(i + 20), SUM_4(i + 24), SUM_4(i + 28)
 #define NAMES_0                                                                                                        \
@@ -201,21 +207,39 @@ static __device__ __forceinline__ void matrix_commit(void)
 #define MATRIX_TEXT_(x) #x
 #define MATRIX_TEXT(x)  MATRIX_TEXT_(x)
 
-static __device__ __forceinline__ void matrix_multiply(float *sum, unsigned long long a, unsigned long long b, int add)
+#ifndef MATRIX_A
+#define MATRIX_A TYPE_A
+#define MATRIX_B TYPE_B
+#endif
+/* the shape's k, the types, and what stands behind the predicate: signs, and where 2-byte elements lie */
+#if ELEMENT_BYTES == 2
+#define MATRIX_KIND "k16.f32." MATRIX_TYPE "." MATRIX_TYPE
+#define MATRIX_TAIL ", 1, 1, " MATRIX_TEXT(MATRIX_MN_MAJOR_A) ", " MATRIX_TEXT(MATRIX_MN_MAJOR_B)
+#elif ELEMENT_BYTES == 4
+#define MATRIX_KIND "k8.f32." MATRIX_TEXT(MATRIX_A) "." MATRIX_TEXT(MATRIX_B)
+#define MATRIX_TAIL ", 1, 1"
+#elif SUMS_S32
+#define MATRIX_KIND "k32.s32." MATRIX_TEXT(MATRIX_A) "." MATRIX_TEXT(MATRIX_B)
+#define MATRIX_TAIL ""
+#else
+#define MATRIX_KIND "k32.f32." MATRIX_TEXT(MATRIX_A) "." MATRIX_TEXT(MATRIX_B)
+#define MATRIX_TAIL ", 1, 1"
+#endif
+
+static __device__ __forceinline__ void matrix_multiply(number *sum, unsigned long long a, unsigned long long b, int add)
 {
 #define MULTIPLY(ADD, A_AT, B_AT, NAMES, ...)                                                                          \
     asm volatile("{.reg .pred p; setp.ne.s32 p, " ADD ", 0;"                                                           \
-                 "wgmma.mma_async.sync.aligned.m64n" MATRIX_TEXT(                                                      \
-                     MATRIX_N) "k16.f32." MATRIX_TYPE "." MATRIX_TYPE " {" NAMES "}, " A_AT ", " B_AT                  \
-                               ", p, 1, 1, " MATRIX_TEXT(MATRIX_MN_MAJOR_A) ", " MATRIX_TEXT(MATRIX_MN_MAJOR_B) ";}"   \
+                 "wgmma.mma_async.sync.aligned.m64n" MATRIX_TEXT(MATRIX_N) MATRIX_KIND " {" NAMES "}, " A_AT ", " B_AT \
+                                                                                       ", p" MATRIX_TAIL ";}"          \
                  : __VA_ARGS__                                                                                         \
                  : "l"(a), "l"(b), "r"(add));
     MATRIX_ASM(MULTIPLY)
 }
 
 /* After MATRIX_WAIT(0): what follows may not read sum from before. */
-static __device__ __forceinline__ void matrix_end(float *sum)
+static __device__ __forceinline__ void matrix_end(number *sum)
 {
     UNROLLED
-    for (int i = 0; i < MATRIX_N / 2; i++) asm volatile("" : "+f"(sum[i])::"memory");
+    for (int i = 0; i < MATRIX_N / 2; i++) asm volatile("" : SUM_IS(sum[i])::"memory");
 }

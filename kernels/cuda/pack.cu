@@ -3,7 +3,8 @@
  *
  * to (transposed: cols x rows, else rows x cols; rows to_ld apart) <- from (rows x cols, rows ld apart). A block takes
  * 64 x 64: each thread reads four times four neighbours, and writes likewise. Between lies a tile whose rows are 65
- * words apart (33 in types of 2 bytes), so that accesses by rows and by columns spread over many banks.
+ * words apart (33 in types of 2 bytes, 17 in those of 1), so that accesses by rows and by columns spread over many
+ * banks.
  *
  * NUMBERS   8 bytes moved per element: at 4096 x 4096 134 MB in 34 us; the product takes an H200 2.5 ms. 32 registers:
  *           eight blocks per multiprocessor, which take all of 2048 x 2048 at once.
@@ -13,11 +14,14 @@
  *           it may be launched with PDL. */
 #include "pdl.cuh"
 
-#ifndef HALF
-#define HALF 0
+#ifndef ELEMENT_BYTES
+#define ELEMENT_BYTES 4
 #endif
-#if HALF
-typedef unsigned short element; /* bf16, f16: only carried */
+/* only carried */
+#if ELEMENT_BYTES == 1
+typedef unsigned char element;
+#elif ELEMENT_BYTES == 2
+typedef unsigned short element;
 #else
 typedef float element;
 #endif
@@ -25,7 +29,7 @@ typedef float element;
 struct __align__(4 * sizeof(element)) four { element v[4]; };
 
 /* rows of the tile an odd number of words apart */
-enum { TILE = 64, THREADS = 256, LINES = THREADS * 4 / TILE, EACH = TILE / LINES, WIDTH = TILE + (HALF ? 2 : 1) };
+enum { TILE = 64, THREADS = 256, LINES = THREADS * 4 / TILE, EACH = TILE / LINES, WIDTH = TILE + 4 / ELEMENT_BYTES };
 
 /* Four neighbours, of which `count` are there; the others are 0. */
 static __device__ __forceinline__ struct four take(const element *from, int count, bool aligned)

@@ -13,7 +13,7 @@
 #define TILE 16
 #endif
 
-/* The operands' type where it is of 2 bytes, as PTX writes it. */
+/* The type of 2 bytes, as PTX writes it. */
 #ifndef IN_F16
 #define IN_F16 0
 #endif
@@ -21,6 +21,20 @@
 #define MATRIX_TYPE "f16"
 #else
 #define MATRIX_TYPE "bf16"
+#endif
+
+/* Where the matrix units take other operands: TYPE_A and TYPE_B as PTX writes them, their ELEMENT_BYTES, and SUMS_S32
+ * for integers, whose sums, alpha, beta and C are of 32 bits. */
+#ifndef ELEMENT_BYTES
+#define ELEMENT_BYTES 2
+#endif
+#ifndef SUMS_S32
+#define SUMS_S32 0
+#endif
+#if SUMS_S32
+typedef int number;
+#else
+typedef float number; /* of a sum, of alpha and beta */
 #endif
 
 /* Elements of op(A) and op(B): offsets are 64 bits wide. */

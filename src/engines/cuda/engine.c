@@ -302,8 +302,8 @@ void cuda_give_lane(engine *e, runnable *r)
 
 static wanted wanted_pack(const plan *p)
 {
-    return (wanted){
-        {"cuda/pack.cu", "pack", NULL}, dtype_find(p->problem.dtype)->lab.bytes == 2 ? "-DHALF=1" : "-DHALF=0", 0};
+    static const char *const options[] = {NULL, "-DELEMENT_BYTES=1", "-DELEMENT_BYTES=2", NULL, "-DELEMENT_BYTES=4"};
+    return (wanted){{"cuda/pack.cu", "pack", NULL}, options[dtype_find(p->problem.dtype)->lab.bytes], 0};
 }
 
 /* The kernels of a plan, by `find`: a function that builds what is missing, or one that refuses. */

@@ -6,6 +6,17 @@
 
 enum { MOST_GRID_Y = 65535 };
 
+/* What a tensor map calls a type: bytes are only carried. */
+static int map_type(tw_dtype dtype)
+{
+    return dtype == TW_F16                     ? CU_TENSOR_F16
+           : dtype == TW_TF32                  ? CU_TENSOR_TF32 /* which rounds */
+           : dtype == TW_BF16                  ? CU_TENSOR_BF16
+           : dtype == TW_I32                   ? CU_TENSOR_I32
+           : dtype_find(dtype)->lab.bytes == 1 ? CU_TENSOR_U8
+                                               : CU_TENSOR_F32;
+}
+
 /* A tensor map of a row-major matrix: boxes of box_rows x box_cols, zeros beyond the edges. */
 static tw_status encode_map(engine *e, tw_dtype dtype, cu_tensor_map *map, uint64_t address, int64_t rows, int64_t cols,
                             int64_t ld, int box_rows, int box_cols, int swizzle, int promotion)
@@ -13,9 +24,8 @@ static tw_status encode_map(engine *e, tw_dtype dtype, cu_tensor_map *map, uint6
     uint64_t bytes = (uint64_t)dtype_find(dtype)->lab.bytes;
     uint64_t dims[2] = {(uint64_t)cols, (uint64_t)rows}, strides[1] = {(uint64_t)ld * bytes};
     uint32_t box[2] = {(uint32_t)box_cols, (uint32_t)box_rows}, ones[2] = {1, 1};
-    int type = dtype == TW_F32 ? CU_TENSOR_F32 : dtype == TW_F16 ? CU_TENSOR_F16 : CU_TENSOR_BF16;
-    cu_result error = e->cu->cuTensorMapEncodeTiled(map, type, 2, (void *)(uintptr_t)address, dims, strides, box, ones,
-                                                    0, swizzle, promotion, 0);
+    cu_result error = e->cu->cuTensorMapEncodeTiled(map, map_type(dtype), 2, (void *)(uintptr_t)address, dims, strides,
+                                                    box, ones, 0, swizzle, promotion, 0);
     if (error == CU_SUCCESS) return TW_OK;
     return fail(TW_DEVICE_FAILED,
                 "cuTensorMapEncodeTiled refused %" PRId64 " x %" PRId64 " elements %" PRId64
@@ -90,13 +100,14 @@ static tw_status launch_grid(engine *e, const runnable *r, int64_t width, int64_
 typedef union scalar {
     float of_float;
     double of_double;
+    int32_t of_int;
 } scalar;
 
 static scalar scalar_of(tw_dtype dtype, double value)
 {
-    scalar made = {.of_double = value};
-    if (dtype != TW_F64) made.of_float = (float)value;
-    return made;
+    if (dtype == TW_F64) return (scalar){.of_double = value};
+    if (dtype_find(dtype)->result == TW_I32) return (scalar){.of_int = (int32_t)value};
+    return (scalar){.of_float = (float)value};
 }
 
 /* The arguments of a product's kernels. Each family takes some of them, in the order of its parameters. */
@@ -123,8 +134,10 @@ static arguments arguments_of(engine *e, const runnable *r, const buffer *a, con
                       .a = a->device,
                       .b = b->device,
                       .c = c->device,
-                      .lda = p->lda,
-                      .ldb = gpu->transposes_b ? max_i64(p->k, 1) : p->ldb,
+                      .lda = gpu->pack_a.needed ? gpu->pack_a.ld : p->lda,
+                      .ldb = gpu->pack_b.needed  ? gpu->pack_b.ld
+                             : gpu->transposes_b ? max_i64(p->k, 1)
+                                                 : p->ldb,
                       .ldc = p->ldc,
                       .whole = (int)gpu->k_split.whole,
                       .each = (int)gpu->k_split.splits,
@@ -145,7 +158,8 @@ static tw_status encode_maps(engine *e, const plan *p, const buffer *a, const bu
     const gpu_plan *gpu = &p->gpu;
     const tw_problem *x = &p->problem;
     const gpu_kernel *g = &p->row->gpu;
-    const bool whole_edge = g->traits & GPU_WHOLE_EDGE, a_along = x->op_a == TW_N, b_along = x->op_b == TW_T;
+    const bool whole_edge = g->traits & GPU_WHOLE_EDGE, along = g->traits & GPU_READS_NK,
+               a_along = along || x->op_a == TW_N, b_along = along || x->op_b == TW_T;
     memset(maps, 0, 3 * sizeof *maps);
     if (x->k > 0) {
         TRY(encode_operand(e, p, &maps[0], a->device, &gpu->pack_a, a_along, gpu->few_rows,
@@ -279,10 +293,9 @@ static tw_status encode_boxes(engine *e, tw_dtype dtype, cu_tensor_map *map, uin
     uint64_t dims[3] = {(uint64_t)cols, (uint64_t)rows, stride == 0 ? 1 : (uint64_t)items},
              strides[2] = {(uint64_t)ld * bytes, (uint64_t)(stride == 0 ? ld : stride) * bytes};
     uint32_t box[3] = {(uint32_t)box_cols, (uint32_t)box_rows, 1}, ones[3] = {1, 1, 1};
-    int type = dtype == TW_F32 ? CU_TENSOR_F32 : dtype == TW_F16 ? CU_TENSOR_F16 : CU_TENSOR_BF16;
     int swizzle = line == 128 ? CU_TENSOR_SWIZZLE_128B : line == 64 ? CU_TENSOR_SWIZZLE_64B : 0;
-    cu_result error = e->cu->cuTensorMapEncodeTiled(map, type, 3, (void *)(uintptr_t)address, dims, strides, box, ones,
-                                                    0, swizzle, CU_TENSOR_L2_256B, 0);
+    cu_result error = e->cu->cuTensorMapEncodeTiled(map, map_type(dtype), 3, (void *)(uintptr_t)address, dims, strides,
+                                                    box, ones, 0, swizzle, CU_TENSOR_L2_256B, 0);
     if (error == CU_SUCCESS) return TW_OK;
     return fail(TW_DEVICE_FAILED,
                 "cuTensorMapEncodeTiled refused %" PRId64 " items of %" PRId64 " x %" PRId64 " elements, rows %" PRId64
