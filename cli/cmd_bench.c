@@ -168,13 +168,25 @@ static exit_code bench_engine(session *s, void *job)
     return EXIT_OK;
 }
 
+/* The types that a set is of. */
+static name_list default_dtypes(const options *opt)
+{
+    static const struct {
+        const char *set;
+        name_list dtypes;
+    } sets[] = {{"gpu-half", {2, {"bf16", "f16"}}},
+                {"gpu-few", {2, {"bf16", "f16"}}},
+                {"gpu-types", {3, {"i8", "tf32", "e4m3"}}}};
+    for (size_t i = 0; opt->sets.count == 1 && i < sizeof sets / sizeof *sets; i++)
+        if (strcmp(opt->sets.items[0], sets[i].set) == 0) return sets[i].dtypes;
+    return (name_list){1, {"f32"}};
+}
+
 exit_code cmd_bench(session *s)
 {
     static bench b;
     b.dtypes = s->opt->dtypes;
-    bool half = s->opt->sets.count == 1 &&
-                (strcmp(s->opt->sets.items[0], "gpu-half") == 0 || strcmp(s->opt->sets.items[0], "gpu-few") == 0);
-    if (b.dtypes.count == 0) b.dtypes = half ? (name_list){2, {"bf16", "f16"}} : (name_list){1, {"f32"}};
+    if (b.dtypes.count == 0) b.dtypes = default_dtypes(s->opt);
     exit_code code = cases_choose(s->opt, &b.cases);
     if (code == EXIT_OK) code = check_against(s->opt);
     if (code == EXIT_OK) code = choose_kernel(s->opt, &b.kernel);

@@ -46,7 +46,8 @@ const option_row option_rows[] = {
      "elements",
      .list = 1},
     {"dtype", 0, OPT_CHOICES, AT(dtypes), CMD_BENCH, "T,...", BENCH_TYPES,
-     "element types to time (default: f32; for --set gpu-half or gpu-few: bf16,f16)", .list = 4},
+     "element types to time (default: f32; for --set gpu-half or gpu-few: bf16,f16; for gpu-types: i8,tf32,e4m3)",
+     .list = 4},
     {"dtype", 0, OPT_CHOICES, AT(dtypes), CMD_LADDER, "T", DTYPES, "element type (default: f32)", .list = 1},
     {"shape", 0, OPT_SHAPES, AT(shapes), FILES, "MxNxK", NULL, "m, n and k of raw operands", 0, INT64_MAX, 1},
     {"shape", 0, OPT_SHAPES, AT(shapes), CMD_BENCH, "MxNxK,...", NULL, "shapes to time", 1, LONGEST_SIDE, OPT_LIST},
@@ -67,9 +68,9 @@ const option_row option_rows[] = {
              "64x64x65536)"},
     {"set", 0, OPT_CHOICES, AT(sets), CMD_BENCH, "NAME,...",
      "square small odd skinny transposed all gpu-square gpu-transposed gpu-odd gpu-small gpu-thin gpu-random gpu-half "
-     "gpu-few",
+     "gpu-few gpu-types",
      "lists of shapes to time (default: square). all: the sets without gpu- in their names. gpu-half and gpu-few are "
-     "for bf16 and f16",
+     "for bf16 and f16, gpu-types for i8, tf32 and e4m3",
      .list = 16},
     {"pad", 0, OPT_WHOLE, AT(pad), CMD_BENCH, "N", NULL,
      "padding between the rows of A, B and C, in elements (default: 0)", 0, 1 << 20},

@@ -220,8 +220,8 @@ typedef struct tw_problem {
     int64_t m, n, k;                    /* >= 0; on GPUs at most 2147482623 */
     /* >= stored columns and >= 1: lda >= (op_a is TW_N or TW_R ? k : m), ldb likewise, ldc >= n */
     int64_t lda, ldb, ldc;
-    /* each rounded once to the accumulator's type; with i8 and u8 whole numbers from -2^31 to 2^31 - 1. Of complex types
-     * the real parts */
+    /* each rounded once to the accumulator's type; with i8 and u8 whole numbers from -2^31 to 2^31 - 1. Of complex
+     * types the real parts */
     double alpha, beta;
     /* largest power of two up to 256 that divides the address. Calls that get the addresses compute it themselves.
      * Calls without addresses read it here; 0 means 256, the smallest alignment of CUDA's allocations */

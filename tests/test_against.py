@@ -296,6 +296,9 @@ def sets_of_a_gpu_and_padding():
     few = bench("--set", "gpu-few", "--engine", "cpu", "--kernel", "cpu_f32_r01_naive", "--json", "-")
     rows = [json.loads(x) for x in few.stdout.splitlines()]
     assert few.returncode == 3 and len(rows) == 16 and {r["m"] for r in rows} == {1, 16, 64, 128} and {r["dtype"] for r in rows} == {"bf16", "f16"}, few
+    types = bench("--set", "gpu-types", "--engine", "cpu", "--kernel", "cpu_f32_r01_naive", "--json", "-")
+    rows = [json.loads(x) for x in types.stdout.splitlines()]
+    assert types.returncode == 3 and len(rows) == 27 and {r["dtype"] for r in rows} == {"i8", "tf32", "e4m3"}, types
     padded = bench("--size", "17", "--pad", "5", "--samples", "3", "--json", "-")
     r = json.loads(padded.stdout)
     assert padded.returncode == 0 and (r["lda"], r["ldb"], r["ldc"]) == (22, 22, 22) and r["verified"] == "exact+bound" and "17x17x17 +5" in padded.stderr, padded

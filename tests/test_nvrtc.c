@@ -280,6 +280,9 @@ static asked asked_at(int i)
     return (asked){i % 3, i / 3 % 3, i / 9 % 4, i / 36 % 2, i / 72 % 2, i / 144 % 2, i / 288 % 2, i / 576};
 }
 
+/* Whether the covering set has the type with loops as written only. */
+static bool is_later_type(tw_dtype dtype) { return dtype_find(dtype)->lab.bytes == 1 || dtype == TW_TF32; }
+
 /* Does this product bring options that no other brings? */
 static bool asks_more(const kernel_row *row, const asked *a, int turn)
 {
@@ -288,6 +291,9 @@ static bool asks_more(const kernel_row *row, const asked *a, int turn)
     if (!tap.full && a->op > 0 && (a->as_is || (a->tile + a->op) % 3 != 0)) return false; /* the covering set */
     if (!tap.full && (traits & GPU_OWN_C) && a->own_c != (a->op + turn) % 2) return false;
     if (!tap.full && (traits & GPU_OWN_C) && row->lab.dtype == TW_F16 && a->op % 3 != 0) return false;
+    /* the second type of a pair differs from the first by a word of PTX */
+    if (!tap.full && (row->lab.dtype == TW_U8 || row->lab.dtype == TW_E5M2) && row->lab.tile_m != 64) return false;
+    if (!tap.full && a->as_is && is_later_type(row->lab.dtype)) return false;
     if (row->lab.production && !a->meets && !covers(turn, a->op, a->narrow)) return false;
     if (a->tall && (!tap.full || !(traits & GPU_SWAP_AB))) return false;
     return !a->meets || ((traits & GPU_SLICED_K) && (!a->narrow || tap.full || a->op == 1));

@@ -8,7 +8,7 @@
  *               warpgroup 1        | multiply | add | multiply | add | ...
  *
  *           A part is of 64 rows and is held beside the sums: of 256 x 128 a thread has 128 sums and 64 of a part.
- *           Tiles are larger than those of gemm_wgmma_sm90, since at this rate the L2 and the power for moving bytes decide.
+ *           Tiles are larger than those of gemm_wgmma_sm90: at this rate the L2 and the power for moving bytes decide.
  *           fp8 lies along k only in shared memory: other layouts are transposed first (pack.cu).
  * NUMBERS   256 x 128: 171 flop/byte, 4 stages of 48 KiB and 32 KiB for C, 384 threads, 24 and 240 registers: one block
  *           per multiprocessor. H100, e4m3, C in f32, TFLOP/s at 8192: 1365, of 128 x 192 1388; of 128 x 128 with a

@@ -1,5 +1,5 @@
-/* gemm_swapab_sm90 - the production kernel for bf16 and f16 on sm_90 where C has few rows, or few columns: operands
- * swapped (swap-AB), the long operand streamed once through all multiprocessors.
+/* gemm_swapab_sm90 - the production kernel for all types of the matrix units on sm_90 but f64, where C has few rows, or
+ * few columns: operands swapped (swap-AB), the long operand streamed once through all multiprocessors.
  *
  * IDEA      With few rows of C, B is read once and hardly reused: memory decides. So the tile lies along n, as high as
  *           C has rows, and wgmma computes it transposed: its 64 rows are 64 columns of C, and its 16, 64 or 128
@@ -23,7 +23,7 @@
  * LIMITS    sm_90a only. m, n >= 1; a and b aligned to 16 bytes, lda and ldb multiples of 8 (pack.cu copies others
  *           first); c and ldc are any. Tiles and runs < 2^31. FEW_ROWS = 1: TILE_M is 16, 64 or 128, TILE_N 64 or 128;
  *           FEW_ROWS = 0: the other way round. C_HALF = 1: C of the operands' type, else f32. IN_F16 = 1: f16 instead
- *           of bf16.
+ *           of bf16. Other types as in gemm_wgmma_sm90; the sums of fp8 are promoted as in gemm_fp8_sm90.
  * HOST      block TILE_N or TILE_M, the longer, / 64 * 128 + 32; dynamic shared memory sizeof(struct ring).
  *           splits > 0 (split-K): grid tiles * splits; each block has `length` of the tile's steps of 64 of k, the last
  *           block what is left, at least 1. splits = 0 (stream-K): grid ceil(tiles * steps / length), k > 0. Where

@@ -6,6 +6,7 @@
 
 /* clang-format off */
 #define NN(group, m, n, k) {group, TW_N, TW_N, m, n, k, 0}
+#define NT(group, m, n, k) {group, TW_N, TW_T, m, n, k, 0}
 #define TRANSPOSED(group, n)                                                                                           \
     {group, TW_N, TW_T, n, n, n, 0}, {group, TW_T, TW_N, n, n, n, 0}, {group, TW_T, TW_T, n, n, n, 0}
 #define CUBE(group, n) NN(group, n, n, n)
@@ -80,6 +81,16 @@ static const bench_case table[] = {
     NN("gpu-half", 16384, 1024, 8192),
     TRANSPOSED("gpu-half", 4096),
     TRANSPOSED("gpu-half", 8192),
+    /* B stored n x k, as units read types that lie along k only */
+    NT("gpu-types", 512, 512, 512),
+    NT("gpu-types", 4096, 4096, 4096),
+    NT("gpu-types", 8192, 8192, 8192),
+    NT("gpu-types", 16384, 16384, 16384),
+    NT("gpu-types", 4097, 4095, 4093),
+    NT("gpu-types", 1, 8192, 28672),
+    NT("gpu-types", 16, 8192, 28672),
+    NT("gpu-types", 64, 8192, 28672),
+    CUBE("gpu-types", 4096),
     NN("gpu-few", 1, 8192, 8192),
     NN("gpu-few", 16, 8192, 8192),
     NN("gpu-few", 64, 8192, 8192),

@@ -33,27 +33,31 @@ typedef struct engine {
     int64_t elements; /* of A, B and C together, most */
     int64_t count;    /* of problems, in a usual and in a full run */
     struct {
-        tw_dtype dtype, dtype_c;
-    } types[10];
+        tw_dtype dtype, dtype_b, dtype_c;
+    } types[32];
     int type_count;
     char refusal[256];
 } engine;
 
-/* Lists the types that the open engine multiplies: pairs of A's and C's. */
+/* Lists the types that the open engine multiplies: of A, B and C, 0 where that is what A's says. */
 static inline void engine_types(engine *e)
 {
-    static const tw_dtype dtypes[] = {TW_F64, TW_F32, TW_F16, TW_BF16, TW_I8, TW_CF32, TW_CF64};
-    for (size_t type = 0; type < sizeof dtypes / sizeof *dtypes; type++)
-        for (int own = 0; own < 2; own++) {
-            tw_problem p = tw_problem_make(dtypes[type], TW_N, TW_N, 64, 64, 64);
-            tw_lab_plan plan;
-            p.dtype_c = own ? p.dtype : 0;
-            if ((own && element_of(p.dtype)->result == p.dtype) ||
-                tw_lab_plan_of(e->context, &(tw_lab_choice){0}, &p, &plan) != TW_OK)
-                continue;
-            e->types[e->type_count].dtype = p.dtype, e->types[e->type_count++].dtype_c = p.dtype_c;
-        }
+    static const tw_dtype dtypes[] = {TW_F64,  TW_F32,  TW_F16,  TW_BF16, TW_I8, TW_CF32,
+                                      TW_CF64, TW_TF32, TW_E4M3, TW_E5M2, TW_U8};
+    static const tw_dtype others[] = {0, TW_E4M3, TW_E5M2, TW_I8, TW_U8}, narrow[] = {0, TW_F16, TW_BF16};
+    enum { DTYPES = sizeof dtypes / sizeof *dtypes, OTHERS = sizeof others / sizeof *others, NARROW = 3 };
+    for (int i = 0; i < DTYPES * OTHERS * NARROW; i++) {
+        tw_problem p = tw_problem_make(dtypes[i / NARROW / OTHERS], TW_N, TW_N, 64, 64, 64);
+        tw_lab_plan plan;
+        p.dtype_b = others[i / NARROW % OTHERS], p.dtype_c = narrow[i % NARROW];
+        if (p.dtype_b == p.dtype || tw_lab_plan_of(e->context, &(tw_lab_choice){0}, &p, &plan) != TW_OK) continue;
+        e->types[e->type_count].dtype = p.dtype, e->types[e->type_count].dtype_b = p.dtype_b;
+        e->types[e->type_count++].dtype_c = p.dtype_c;
+    }
 }
+
+/* Does a batch of these by addresses in device memory have a kernel? */
+static inline bool takes_addresses(tw_dtype dtype) { return dtype == TW_F32 || dtype == TW_F16 || dtype == TW_BF16; }
 
 typedef struct job {
     int64_t number;
@@ -110,7 +114,7 @@ static inline job draw(const engine *e, int64_t seed, int64_t number)
         *largest = (*largest + 1) / 2;
     }
     j.p = tw_problem_make(dtype, (tw_op)(op / ops), (tw_op)(op % ops), x[0], x[1], x[2]);
-    j.p.dtype_c = e->types[type].dtype_c;
+    j.p.dtype_b = e->types[type].dtype_b, j.p.dtype_c = e->types[type].dtype_c;
     j.p.alpha = alphas[roll(&d, 9)], j.p.beta = betas[roll(&d, 8)];
     if (ops == 4 && roll(&d, 2)) j.p.alpha_imaginary = alphas[roll(&d, 9)], j.p.beta_imaginary = betas[roll(&d, 8)];
     if (element_of(dtype)->integer) j.p.alpha = trunc(j.p.alpha), j.p.beta = trunc(j.p.beta);
@@ -118,6 +122,7 @@ static inline job draw(const engine *e, int64_t seed, int64_t number)
     for (int i = 0; i < 3; i++) j.crooked[i] = draw_pad(&d);
     j.gap = draw_pad(&d);
     j.way = e->device ? (way)roll(&d, WAYS) : HOST;
+    if (j.way != HOST && !takes_addresses(dtype)) j.by_address = false;
     if (j.way == BARE || (j.way != HOST && j.by_address)) j.p.dtype_c = 0; /* then C of 2 bytes each has no kernel */
     if (j.way != HOST) j.p.place_a = j.p.place_b = j.p.place_c = TW_DEVICE;
     return j;
