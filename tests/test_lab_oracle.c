@@ -456,11 +456,99 @@ static void test_oracle_special_scalars(void)
         }
 }
 
+static double loaded(tw_dtype dtype, uint32_t bits)
+{
+    double value;
+    element_of(dtype)->load(&bits, 0, 1, 1, &value, 1);
+    return value;
+}
+
+static uint32_t stored(tw_dtype dtype, double value)
+{
+    uint32_t bits = 0;
+    element_of(dtype)->store(&bits, 0, 1, &value);
+    return bits;
+}
+
+/* Codes of the OCP 8-bit floating point specification 1.0, tables 1 and 2; each code stands for itself, and what lies
+ * between two for the nearer, half way for the even one. */
+static void test_fp8(void)
+{
+    static const struct {
+        tw_dtype dtype;
+        uint32_t code;
+        double value;
+    } known[] = {{TW_E4M3, 0x00, 0},
+                 {TW_E4M3, 0x01, 0x1p-9},
+                 {TW_E4M3, 0x07, 0x1.cp-7},
+                 {TW_E4M3, 0x08, 0x1p-6},
+                 {TW_E4M3, 0x38, 1},
+                 {TW_E4M3, 0x7e, 448},
+                 {TW_E4M3, 0xb9, -1.125},
+                 {TW_E5M2, 0x01, 0x1p-16},
+                 {TW_E5M2, 0x03, 0x3p-16},
+                 {TW_E5M2, 0x04, 0x1p-14},
+                 {TW_E5M2, 0x3c, 1},
+                 {TW_E5M2, 0x7b, 57344},
+                 {TW_E5M2, 0x7c, (double)INFINITY}};
+    for (int i = 0; i < COUNT_OF(known); i++) {
+        assert_true(loaded(known[i].dtype, known[i].code) == known[i].value);
+        assert_int_equal(stored(known[i].dtype, known[i].value), known[i].code);
+    }
+    for (int type = 0; type < 2; type++) {
+        const tw_dtype dtype = type == 0 ? TW_E4M3 : TW_E5M2;
+        const uint32_t numbers = type == 0 ? 0x7f : 0x7c; /* codes of finite numbers, the sign aside */
+        for (uint32_t code = 0; code < 256; code++) {
+            const double value = loaded(dtype, code);
+            if ((code & 127) > numbers || (type == 0 && (code & 127) == numbers))
+                assert_true(isnan(value));
+            else
+                assert_int_equal(stored(dtype, value), code);
+            if ((code & 127) + 1 >= numbers) continue;
+            const double next = loaded(dtype, code + 1), middle = value + (next - value) / 2;
+            assert_int_equal(stored(dtype, middle), code + code % 2);
+            assert_int_equal(stored(dtype, nextafter(middle, value)), code);
+            assert_int_equal(stored(dtype, nextafter(middle, next)), code + 1);
+        }
+    }
+    assert_int_equal(stored(TW_E4M3, 464), 0x7e); /* half way to what would be 480 */
+    assert_true(isnan(loaded(TW_E4M3, stored(TW_E4M3, nextafter(464, 500)))));
+    assert_true(isnan(loaded(TW_E4M3, stored(TW_E4M3, -(double)INFINITY))));
+    assert_int_equal(stored(TW_E5M2, 61440), 0x7c);
+    assert_int_equal(stored(TW_E5M2, nextafter(61440, 0)), 0x7b);
+}
+
+/* An f32 counts as the nearest of 11 bits; what is stored comes back, whatever bits are below. */
+static void test_tf32(void)
+{
+    static const uint32_t rounded[][2] = {{0x3f800fff, 0x3f800000}, {0x3f801000, 0x3f800000}, {0x3f801001, 0x3f802000},
+                                          {0x3f803000, 0x3f804000}, {0xbf801000, 0xbf800000}, {0x7f7fffff, 0x7f800000},
+                                          {0x7f800000, 0x7f800000}, {0x00000001, 0x00000000}};
+    for (int i = 0; i < COUNT_OF(rounded); i++) {
+        float expected;
+        memcpy(&expected, &rounded[i][1], sizeof expected);
+        assert_true(loaded(TW_TF32, rounded[i][0]) == (double)expected);
+    }
+    int low_bits = 0;
+    for (uint64_t i = 0; i < 1000; i++) {
+        const double value = element_uniform(element_of(TW_TF32), 5, i);
+        low_bits += (stored(TW_TF32, value) & 0x1fff) != 0;
+        assert_true(loaded(TW_TF32, stored(TW_TF32, value)) == value);
+    }
+    assert_true(low_bits > 900 && isnan(loaded(TW_TF32, 0x7fc00000)) && isnan(loaded(TW_TF32, 0x7f800001)));
+}
+
 static const check_case cases[] = {
-    CHECK_CASE(test_operands),       CHECK_CASE(test_oracles_accept),
-    CHECK_CASE(test_oracles_reject), CHECK_CASE(test_beta_zero_and_alpha_zero),
-    CHECK_CASE(test_exact_limits),   CHECK_CASE(test_bound_sees_lossy),
-    CHECK_CASE(test_sampled_rows),   CHECK_CASE(test_oracle_special_scalars),
+    CHECK_CASE(test_fp8),
+    CHECK_CASE(test_tf32),
+    CHECK_CASE(test_operands),
+    CHECK_CASE(test_oracles_accept),
+    CHECK_CASE(test_oracles_reject),
+    CHECK_CASE(test_beta_zero_and_alpha_zero),
+    CHECK_CASE(test_exact_limits),
+    CHECK_CASE(test_bound_sees_lossy),
+    CHECK_CASE(test_sampled_rows),
+    CHECK_CASE(test_oracle_special_scalars),
 };
 
 CHECK_MAIN(cases)
