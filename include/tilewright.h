@@ -281,8 +281,9 @@ static inline tw_problem tw_problem_make(tw_dtype dtype, tw_op op_a, tw_op op_b,
  *           [docs/ACCURACY.md; where (k+2) u > 1/2 read (1 + u)^j - 1 for g(j)]
  *           bf16: read 2^-125 for the smallest subnormal, and subnormals of A and B (below 2^-126) may count as 0.
  *           Processors with bf16 instructions do both, others neither.
- *           tf32: of the operands as rounded. e4m3, e5m2: for g(k+2) read g(k+2) + (min(k, 128) + 4) 2^-13.
-           cf32, cf64: the real and the imaginary part of an element are each a real sum of 2 k products, ar br and
+ *           tf32: of the operands as rounded; those of size 0x1.ffep127 and above become infinite. e4m3, e5m2: for
+ *           g(k+2) read g(k+2) + (min(k, 128) + 4) 2^-13, which is measured on sm_90 and elsewhere taken over.
+ *           cf32, cf64: the real and the imaginary part of an element are each a real sum of 2 k products, ar br and
  *           -ai bi, or ar bi and ai br. With S the sum of their magnitudes, S' that of the other part, c the same part
  *           of C0 and c' the other:
  *             |part - exact| <= g(2k+4) (|alpha_r| S + |alpha_i| S') + g(4) (|beta_r c| + |beta_i c'|)
@@ -290,7 +291,7 @@ static inline tw_problem tw_problem_make(tw_dtype dtype, tw_op op_a, tw_op op_b,
  *           Where neither scalar has an imaginary part, the bound above holds with 2 k for k. A scalar without an
  *           imaginary part multiplies both parts as a real number: infinities stay what they are.
  *           i8, u8: no error. C is the exact result modulo 2^32, from -2^31 to 2^31 - 1. With alpha 1 and beta 0
- *           nothing wraps around up to k = 131071, of u8 by u8 up to 33025.
+ *           nothing wraps around up to k = 131071, of u8 by i8 up to 65793, of u8 by u8 up to 33025.
  *
  * Cost      2 m n k flops, of complex types 8 m n k; at least (m k + k n + m n) elements moved, m n more when
  *           beta != 0.

@@ -126,9 +126,9 @@ tw_status product_make(const tw_problem *problem, const void *a, const void *b, 
     if (type == NULL || numbers == NULL || p.m < 0 || p.n < 0 || p.k < 0) return TW_BAD_ARGUMENT;
     if (p.dtype_c == 0) p.dtype_c = type->result;
     const element *type_b = p.dtype_b == 0 ? type : element_of(p.dtype_b), *type_c = element_of(p.dtype_c);
-    if (type_b == NULL || type_b->parts != type->parts || type_b->bytes != type->bytes ||
-        type_b->accumulator != type->accumulator)
-        return TW_BAD_ARGUMENT;
+    if (type_b == NULL) return TW_BAD_ARGUMENT;
+    const bool mixes = type->bytes == 1 && type_b->bytes == 1 && type_b->accumulator == type->accumulator;
+    if (type_b != type && !mixes) return TW_BAD_ARGUMENT;
     if (type_c == NULL || type_c->parts != type->parts || !op_is_known(p.op_a, type) || !op_is_known(p.op_b, type))
         return TW_BAD_ARGUMENT;
     const bool a_transposed = p.op_a == TW_T || p.op_a == TW_C, b_transposed = p.op_b == TW_T || p.op_b == TW_C;

@@ -414,8 +414,9 @@ static double two_byte_cycles(const kernel_row *row, const tw_problem *p, const 
         choose_swap_ab(row, p, device, &cycles);
         return cycles;
     }
-    int64_t a_outside = p->op_a == TW_N ? max_i64(row->lab.tile_m - p->m, 0) : 0,
-            b_outside = p->op_b == TW_T ? max_i64(row->lab.tile_n - p->n, 0) : 0;
+    const bool along = row->gpu.traits & GPU_READS_NK;
+    int64_t a_outside = along || p->op_a == TW_N ? max_i64(row->lab.tile_m - p->m, 0) : 0,
+            b_outside = along || p->op_b == TW_T ? max_i64(row->lab.tile_n - p->n, 0) : 0;
     cycles = wgmma_cycles(row, p, device) +
              (double)((a_outside + b_outside) * ceil_div(p->k, row->lab.tile_k) * PER_LINE_OUTSIDE);
     return longer(cycles, memory);

@@ -965,8 +965,8 @@ for bad, kind, says in ((lambda: tw.matmul(Interface(a), Interface(b)), TypeErro
                          "copy it"),
                         (lambda: tw.matmul(Interface(a), Interface(b), out=Interface(np.broadcast_to(c[0], (5, 7)))),
                          ValueError, "read-only"),
-                        (lambda: tw.matmul(*(Interface(x.astype("i1")) for x in (a, b)), out=Interface(c.astype("i4"))),
-                         tw.NoKernel, "i8")):
+                        (lambda: tw.matmul(*(Interface(x.astype("c8")) for x in (a, b)), out=Interface(c.astype("c8"))),
+                         tw.NoKernel, "cf32")):
     try: bad()
     except kind as error: assert says in str(error), error
     else: raise AssertionError(says)

@@ -88,6 +88,7 @@ static tw_status keep_row(work *w, const struct ahead_arch *arch, const kernel_r
         if (plan_find(&p, &facts, &choice, &made) != TW_OK) continue; /* not on this architecture */
         for (int i = 0; i < known; i++) seen = seen || strcmp(done[i], made.gpu.options) == 0;
         if (seen) continue;
+        if (known == MOST_OPTIONS) return fail(TW_BAD_ARGUMENT, "%s has more than %d variants", row->lab.name, known);
         strcpy(done[known++], made.gpu.options);
         TRY(keep(w, arch, &made));
     }

@@ -16,7 +16,7 @@
 #include "faulty.h"
 #include "tap.h"
 
-enum { OUTPUT = 16384 };
+enum { OUTPUT = 65536 };
 static char work[] = "/tmp/tilewright-faults.XXXXXX", log_path[64], cache_folder[128], cache_variable[160];
 
 typedef struct outcome {

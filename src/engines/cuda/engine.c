@@ -302,8 +302,11 @@ void cuda_give_lane(engine *e, runnable *r)
 
 static wanted wanted_pack(const plan *p)
 {
-    static const char *const options[] = {NULL, "-DELEMENT_BYTES=1", "-DELEMENT_BYTES=2", NULL, "-DELEMENT_BYTES=4"};
-    return (wanted){{"cuda/pack.cu", "pack", NULL}, options[dtype_find(p->problem.dtype)->lab.bytes], 0};
+    const int bytes = dtype_find(p->problem.dtype)->lab.bytes;
+    const char *options = bytes == 1   ? "-DELEMENT_BYTES=1"
+                          : bytes == 2 ? "-DELEMENT_BYTES=2"
+                                       : "-DELEMENT_BYTES=4"; /* f64 is never packed */
+    return (wanted){{"cuda/pack.cu", "pack", NULL}, options, 0};
 }
 
 /* The kernels of a plan, by `find`: a function that builds what is missing, or one that refuses. */

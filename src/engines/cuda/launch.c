@@ -206,7 +206,7 @@ static tw_status launch_plain(engine *e, runnable *r, const buffer *a, const buf
         int64_t first = y * gpu->block_m;
         arguments x = whole;
         x.m = (int)(p->m - first);
-        x.a += (cu_pointer)(first * (p->op_a == TW_N ? x.lda : 1) * bytes);
+        x.a += (cu_pointer)(first * (gpu->pack_a.needed || p->op_a == TW_N ? x.lda : 1) * bytes);
         x.c += (cu_pointer)(first * x.ldc * c_bytes);
         void *plain[] = {&x.m,    &x.n, &x.k,   &x.alpha,  &x.a,    &x.lda,   &x.b,    &x.ldb,
                          &x.beta, &x.c, &x.ldc, &x.splits, &x.sums, &x.flags, &x.epoch}; /* as above */
