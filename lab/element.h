@@ -53,8 +53,8 @@ static inline uint64_t element_mix(uint64_t seed, uint64_t index)
 }
 
 /* element_uniform - a value in (-1, 1) with every bit of the significand in play: odd times 2^-digits, so never 0, of
- * fp8 that divided by 1, 2, 4 ... 128 and rounded (of e4m3 sometimes to 0); of integers any. element_integer - an integer of -limit .. limit, or of 0 ..
- * limit where there are no negative ones. */
+ * fp8 that divided by 1, 2, 4 ... 128 and rounded (of e4m3 sometimes to 0); of integers any.
+ * element_integer - an integer of -limit .. limit, or of 0 .. limit where there are no negative ones. */
 double element_uniform(const element *e, uint64_t seed, uint64_t index);
 double element_integer(const element *e, int64_t limit, uint64_t seed, uint64_t index);
 
