@@ -150,7 +150,7 @@ static uint32_t tf32_store(double x)
                                                                 : bits + (drawn >> 20 & 0xfff);
 }
 
-#define ELEMENT_FUNCTIONS_CODED(name, type, poison_bits)                                                               \
+#define CODED_ACCESS(name, type)                                                                                       \
     static void load_##name(const void *base, int64_t first, int64_t stride, int64_t count, double *out,               \
                             int64_t out_stride)                                                                        \
     {                                                                                                                  \
@@ -161,7 +161,9 @@ static uint32_t tf32_store(double x)
     {                                                                                                                  \
         type *to = (type *)base + first;                                                                               \
         for (int64_t i = 0; i < count; i++) to[i] = name##_store(values[i]);                                           \
-    }                                                                                                                  \
+    }
+#define ELEMENT_FUNCTIONS_CODED(name, type, poison_bits)                                                               \
+    CODED_ACCESS(name, type)                                                                                           \
     static void poison_##name(void *base, int64_t first, int64_t count, element_owner owner)                           \
     {                                                                                                                  \
         type *to = (type *)base + first;                                                                               \
@@ -172,20 +174,9 @@ ELEMENT_FUNCTIONS_CODED(f16, uint16_t, 0x7ede)
 ELEMENT_FUNCTIONS_CODED(bf16, uint16_t, 0x7fde)
 ELEMENT_FUNCTIONS_CODED(tf32, uint32_t, UINT32_C(0x7fdeadc0))
 ELEMENT_FUNCTIONS_CODED(e5m2, uint8_t, 0x7d)
+CODED_ACCESS(e4m3, uint8_t)
 
-static void load_e4m3(const void *base, int64_t first, int64_t stride, int64_t count, double *out, int64_t out_stride)
-{
-    const uint8_t *from = (const uint8_t *)base + first;
-    for (int64_t i = 0; i < count; i++) out[i * out_stride] = e4m3_load(from[i * stride]);
-}
-
-static void store_e4m3(void *base, int64_t first, int64_t count, const double *values)
-{
-    uint8_t *to = (uint8_t *)base + first;
-    for (int64_t i = 0; i < count; i++) to[i] = e4m3_store(values[i]);
-}
-
-/* e4m3 has two NaNs. */
+/* e4m3 has two NaNs, so A and C share one. */
 static void poison_e4m3(void *base, int64_t first, int64_t count, element_owner owner)
 {
     if (count > 0) memset((uint8_t *)base + first, owner == OWNER_B ? 0xff : 0x7f, (size_t)count);
