@@ -2,8 +2,8 @@
  * Contexts are a stack of each thread; a stream belongs to the context it was made in, and FAKE_LOG gets "on" and its
  * address after each launch. While one is being captured, nothing is allocated, loaded, copied or waited for:
  * CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED. OLD: without its newest function. Events read a clock that each launch puts
- * forward by 1 ms (FAKE_CUDA "us=250": by 0.25). No kernel is run, but with "product=1" sgemm_simt,
- * sgemm_cpasync_sm80 and, in tiles of "tile=32", sgemm_batched_cpasync_sm80: on the host, A and B as stored. */
+ * forward by 1 ms (FAKE_CUDA "us=250": by 0.25). No kernel is run, but with "product=1" on the host
+ * sgemm_simt, sgemm_cpasync_sm80, dgemm_simt and, in tiles of "tile=32", sgemm_batched_cpasync_sm80. */
 #include <stdint.h>
 
 #include "engines/cuda/cu_api.h"
@@ -107,22 +107,35 @@ static _Atomic int64_t now_us;
 
 void fake_pass(int us) /* for the fakes of libraries that launch kernels of their own */ { now_us += us; }
 
-static void multiply(void **arguments)
-{
-    int m = *(int *)arguments[0], n = *(int *)arguments[1], k = *(int *)arguments[2];
-    const float *a = *(float **)arguments[4], *b = *(float **)arguments[6];
-    int64_t lda = *(int64_t *)arguments[5], ldb = *(int64_t *)arguments[7], ldc = *(int64_t *)arguments[10];
-    float *c = *(float **)arguments[9];
-    for (int i = 0; i < m; i++)
-        for (int j = 0; j < n; j++) {
-            float sum = 0;
-            for (int p = 0; p < k; p++) sum += a[i * lda + p] * b[p * ldb + j];
-            c[i * ldc + j] = sum;
-        }
-}
+/* A module, and its only kernel. */
+typedef struct kernel {
+    void (*run)(const struct kernel *, void **arguments); /* NULL: it computes nothing */
+    bool transposes_a, transposes_b;
+} kernel;
+
+/* clang-format off */
+#define MULTIPLY(name, real)                                                                                           \
+    static void name(const kernel *f, void **x)                                                                        \
+    {                                                                                                                  \
+        const int m = *(int *)x[0], n = *(int *)x[1], k = *(int *)x[2];                                                \
+        const real alpha = *(real *)x[3], *a = *(real **)x[4], *b = *(real **)x[6], beta = *(real *)x[8];              \
+        const int64_t lda = *(int64_t *)x[5], ldb = *(int64_t *)x[7], ldc = *(int64_t *)x[10];                         \
+        real *c = *(real **)x[9];                                                                                      \
+        for (int i = 0; i < m; i++)                                                                                    \
+            for (int j = 0; j < n; j++) {                                                                              \
+                real sum = 0, *to = &c[i * ldc + j];                                                                   \
+                for (int p = 0; p < k; p++)                                                                            \
+                    sum += a[f->transposes_a ? p * lda + i : i * lda + p] *                                            \
+                           b[f->transposes_b ? j * ldb + p : p * ldb + j];                                             \
+                *to = beta == 0 ? alpha * sum : alpha * sum + beta * *to;                                              \
+            }                                                                                                          \
+    }
+/* clang-format on */
+MULTIPLY(multiply_f32, float)
+MULTIPLY(multiply_f64, double)
 
 /* The kernels of f32 batches: items at strides or by address, a block for each tile or one for several. */
-static void multiply_batch(void **x)
+static void multiply_batch(const kernel *f, void **x)
 {
     int64_t tile = choice("tile", 32), tiles = (*(int *)x[0] + tile - 1) / tile * ((*(int *)x[1] + tile - 1) / tile),
             items = *(int *)x[11] / tiles;
@@ -134,13 +147,14 @@ static void multiply_batch(void **x)
             at[q] = *(int *)x[12] ? ((float **)first)[i]
                                   : first + (q == choice("shared", 3) ? 0 : i) * *(int64_t *)x[13 + q];
         }
-        multiply((void *[]){x[0], x[1], x[2], x[3], &at[0], x[5], &at[1], x[7], x[8], &at[2], x[10]});
+        multiply_f32(f, (void *[]){x[0], x[1], x[2], x[3], &at[0], x[5], &at[1], x[7], x[8], &at[2], x[10]});
     }
 }
 
 /* The pass that packs: which of its two operands it is told of. */
-static void pack(void **x)
+static void pack(const kernel *f, void **x)
 {
+    (void)f;
     for (int i = 0; i < 2; i++) {
         int rows;
         memcpy(&rows, (const char *)x[i] + 32, sizeof rows);
@@ -148,15 +162,28 @@ static void pack(void **x)
     }
 }
 
-typedef void runs(void **arguments);
-
-static runs *runs_of(const char *name)
+static void name_kernel(kernel *f, const char *name)
 {
-    if (strcmp(name, "pack") == 0) return pack;
-    return !choice("product", 0)                                                        ? NULL
-           : strcmp(name, "sgemm_simt") == 0 || strcmp(name, "sgemm_cpasync_sm80") == 0 ? multiply
-           : strcmp(name, "sgemm_batched_cpasync_sm80") == 0                            ? multiply_batch
-                                                                                        : NULL;
+    f->run = strcmp(name, "pack") == 0                                                    ? pack
+             : !choice("product", 0)                                                      ? NULL
+             : strcmp(name, "sgemm_simt") == 0 || strcmp(name, "sgemm_cpasync_sm80") == 0 ? multiply_f32
+             : strcmp(name, "sgemm_batched_cpasync_sm80") == 0                            ? multiply_batch
+             : strcmp(name, "dgemm_simt") == 0                                            ? multiply_f64
+                                                                                          : NULL;
+}
+
+/* What the fake NVRTC made, "FAKE NT", or another file that begins so. */
+static kernel *load(const char *data)
+{
+    kernel *made = calloc(1, sizeof *made);
+    const bool compiled = memcmp(data, "FAKE ", 5) == 0;
+    made->transposes_a = compiled && data[5] == 'T', made->transposes_b = compiled && data[6] == 'T';
+    return made;
+}
+
+static void run(const kernel *f, void **arguments)
+{
+    if (f->run != NULL) f->run(f, arguments);
 }
 
 CALL(cuInit, (unsigned flags), (void)flags)
@@ -205,11 +232,11 @@ CALL(cuMemHostAlloc, (void **memory, size_t bytes, unsigned flags), (void)flags;
 GIVE(cuMemFreeHost, (void *memory), free(memory))
 CALL(cuMemsetD8_v2, (cu_pointer to, unsigned char byte, size_t bytes), memset((void *)(uintptr_t)to, byte, bytes))
 CALL(cuModuleLoadData, (cu_module * module, const void *data), if (captures > 0) return NOT_CAPTURED;
-     if (memcmp(data, "FAKE", 4) != 0) return 200; *module = handle())
+     if (memcmp(data, "FAKE", 4) != 0) return 200; *module = (cu_module)load(data))
 GIVE(cuModuleUnload, (cu_module module), free(module))
 CALL(cuModuleGetFunction, (cu_function * function, cu_module module, const char *name),
      *function = (cu_function)(void *)module;
-     *(runs **)(void *)module = runs_of(name))
+     name_kernel((void *)module, name))
 CALL(cuFuncSetAttribute, (cu_function function, int what, int value), (void)function; (void)what; (void)value)
 CALL(cuFuncGetAttribute, (int *value, int what, cu_function function), (void)function; (void)what; *value = 32)
 CALL(cuLaunchKernel,
@@ -218,7 +245,7 @@ CALL(cuLaunchKernel,
      (void)gx;
      (void)gy; (void)gz; (void)x; (void)y; (void)z; (void)bytes; (void)extra;
      if (s != NULL && s->context != current()) return NO_SUCH_HANDLE; log_stream(s); fake_pass(choice("us", 1000));
-     if (*(runs **)(void *)f != NULL)(*(runs **)(void *)f)(a))
+     run((void *)f, a))
 CALL(cuLaunchKernelEx, (const cu_launch_config *c, cu_function f, void **a, void **extra), (void)extra;
      if (c->stream != NULL && c->stream->context != current()) return NO_SUCH_HANDLE;
      if (c->attribute_count < 1 || c->attribute_count > 2 || c->attributes->id != CU_LAUNCH_PDL) return 1;
@@ -226,7 +253,7 @@ CALL(cuLaunchKernelEx, (const cu_launch_config *c, cu_function f, void **a, void
          (c->attributes[1].id != CU_LAUNCH_CLUSTER || c->attributes[1].value.cluster[0] < 2 ||
           c->grid_x % c->attributes[1].value.cluster[0] != 0)) return 1;
      log_stream(c->stream); if (c->attribute_count == 2) log_cluster(c->attributes[1].value.cluster[0]);
-     fake_pass(choice("us", 1000)); if (*(runs **)(void *)f != NULL)(*(runs **)(void *)f)(a))
+     fake_pass(choice("us", 1000)); run((void *)f, a))
 CALL(cuTensorMapEncodeTiled,
      (cu_tensor_map * map, int type, uint32_t rank, void *address, const uint64_t *dims, const uint64_t *strides,
       const uint32_t *box, const uint32_t *element_strides, int interleave, int swizzle, int l2_promotion,

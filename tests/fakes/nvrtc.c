@@ -1,5 +1,6 @@
-/* nvrtc.c - a fake libnvrtc.so.13: compiles everything to "FAKE" and notes the architecture in FAKE_LOG. FAKE_ARCHS,
- * "75 80", is what it knows; FAKE_NVRTC "major=11" its version. OLD: without cubins. */
+/* nvrtc.c - a fake libnvrtc.so.13: compiles everything to "FAKE" and the transposes it was compiled for, and notes the
+ * architecture in FAKE_LOG. FAKE_ARCHS, "75 80", is what it knows; FAKE_NVRTC "major=11" its version. OLD: without
+ * cubins. */
 #include "engines/cuda/cu_api.h"
 #include "fake.h"
 
@@ -20,7 +21,17 @@
         return fault;                                                                                                  \
     }
 
-static const char binary[] = "FAKE binary", message[] = "fake.cu(3): error: the fake compiler was told to refuse";
+static const char message[] = "fake.cu(3): error: the fake compiler was told to refuse";
+
+typedef char binary[sizeof "FAKE NN"]; /* the operation of A and that of B: N or T */
+
+static void compile(char *to, int count, const char *const *options)
+{
+    memcpy(to, "FAKE NN", sizeof(binary));
+    for (int i = 0; i < count; i++)
+        for (int q = 0; q < 2; q++)
+            if (strcmp(options[i], q == 0 ? "-DOP_A=1" : "-DOP_B=1") == 0) to[5 + q] = 'T';
+}
 
 static int list_archs(int *out)
 {
@@ -42,15 +53,16 @@ CALL(nvrtcCreateProgram,
      (nvrtc_program * program, const char *text, const char *name, int count, const char *const *headers,
       const char *const *names),
      (void)text;
-     (void)name; (void)count; (void)headers; (void)names; *program = malloc(16))
+     (void)name; (void)count; (void)headers; (void)names; *program = calloc(1, sizeof(binary)))
 GIVE(nvrtcDestroyProgram, (nvrtc_program * program), free(*program))
-CALL(nvrtcCompileProgram, (nvrtc_program program, int count, const char *const *options), (void)program;
+CALL(nvrtcCompileProgram, (nvrtc_program program, int count, const char *const *options),
+     compile((char *)program, count, options);
      if (count > 0) fake_log(options[0]))
 CALL(nvrtcGetProgramLogSize, (nvrtc_program program, size_t *bytes), (void)program; *bytes = sizeof message)
 CALL(nvrtcGetProgramLog, (nvrtc_program program, char *log), (void)program; strcpy(log, message))
-CALL(nvrtcGetPTXSize, (nvrtc_program program, size_t *bytes), (void)program; *bytes = sizeof binary)
-CALL(nvrtcGetPTX, (nvrtc_program program, char *ptx), (void)program; memcpy(ptx, binary, sizeof binary))
+CALL(nvrtcGetPTXSize, (nvrtc_program program, size_t *bytes), (void)program; *bytes = sizeof(binary))
+CALL(nvrtcGetPTX, (nvrtc_program program, char *ptx), memcpy(ptx, program, sizeof(binary)))
 #ifndef OLD
-CALL(nvrtcGetCUBINSize, (nvrtc_program program, size_t *bytes), (void)program; *bytes = sizeof binary)
-CALL(nvrtcGetCUBIN, (nvrtc_program program, char *cubin), (void)program; memcpy(cubin, binary, sizeof binary))
+CALL(nvrtcGetCUBINSize, (nvrtc_program program, size_t *bytes), (void)program; *bytes = sizeof(binary))
+CALL(nvrtcGetCUBIN, (nvrtc_program program, char *cubin), memcpy(cubin, program, sizeof(binary)))
 #endif
