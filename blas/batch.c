@@ -182,7 +182,7 @@ static bool run(const group *x)
     char said[SAID_BYTES] = "";
     if (changes_nothing(x)) return true;
     const tw_problem p = item_of(x);
-    const double start_s = blas_start();
+    const double start_s = blas_start(x->dtype);
     const char *failed = multiply(x, &p);
     if (start_s > 0) blas_describe(x->caller, &p, x->count, said);
     blas_finish(x->caller, failed, start_s,

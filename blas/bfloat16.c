@@ -66,7 +66,7 @@ static void run(const call *x)
     if (x->m == 0 || x->n == 0 || ((x->k == 0 || x->alpha == 0) && x->beta == 1)) return;
     tw_problem p = tw_problem_make(TW_BF16, (tw_op)x->op_b, (tw_op)x->op_a, x->n, x->m, x->k);
     p.lda = x->ldb, p.ldb = x->lda, p.ldc = x->ldc, p.alpha = (double)x->alpha, p.beta = (double)x->beta;
-    const double start_s = blas_start();
+    const double start_s = blas_start(p.dtype);
     const char *failed = blas_unusable(x->caller, &p, x->b, x->a, x->c);
     if (failed == NULL) failed = multiply(&p, x->b, x->a, x->c);
     if (start_s > 0) blas_describe(x->caller, &p, 0, said);

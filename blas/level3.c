@@ -263,7 +263,7 @@ static void run(const routine *r, call *x, const call *made)
     if (changes_nothing(r, x)) return;
     const call *given = made != NULL ? made : x;
     char said[SAID_BYTES] = "";
-    const double start_s = blas_start();
+    const double start_s = blas_start(x->dtype);
     const char *failed = unusable(r, x, given);
     if (failed == NULL && !r->compute(x)) failed = tw_error_text();
     if (start_s > 0) describe(r, given, said, sizeof said);

@@ -43,7 +43,7 @@ tw_context *blas_context(void)
     const bool has_lines = switch_is_on("TILEWRIGHT_VERBOSE", getenv("TILEWRIGHT_VERBOSE")), profiles = profile_open();
     atomic_store(&prints, has_lines);
     atomic_store(&watches, has_lines || profiles);
-    const bool has_routes = route_open(made);
+    const bool has_routes = route_open();
     if (!has_lines && !profiles && !has_routes) atomic_store(&blas_quiet_context, made);
     return made;
 }
@@ -207,9 +207,9 @@ static double now_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-double blas_start(void)
+double blas_start(tw_dtype dtype)
 {
-    blas_context(); /* not part of the time */
+    route_measure(blas_context(), dtype); /* neither is part of the time */
     so_far.cpu = so_far.gpu = so_far.wrote = false;
     return atomic_load(&watches) ? now_s() : 0;
 }
@@ -278,7 +278,7 @@ void blas_product(const blas_caller *caller, const tw_problem *first, const void
     memset(p, 0, sizeof *p);
     memcpy(p, first, first->size); /* of the first layout: no more of it is set */
     p->size = sizeof *p;
-    double start_s = blas_start();
+    double start_s = blas_start(p->dtype);
     const char *failed = blas_unusable(caller, p, a, b, c);
     if (failed == NULL && !blas_multiply(p, a, b, c)) failed = tw_error_text();
     if (start_s > 0) blas_describe(caller, p, 0, said), describe_bench(p, bench, sizeof bench);

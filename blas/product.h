@@ -35,10 +35,10 @@ const char *blas_scalar_text(char text[SCALAR_BYTES], double re, double im);
 /* blas_describe - a product, or a batch of it (0: none), for that line. */
 void blas_describe(const blas_caller *caller, const tw_problem *p, int64_t batch, char text[SAID_BYTES]);
 
-/* blas_start - the time, where calls are printed or counted; else 0. blas_finish - prints and counts the call that
- * began then: "cblas_dgemm row-major", `said`, and the command that measures it, if not NULL; failed: reports the call,
- * with that sentence. */
-double blas_start(void);
+/* blas_start - the time, where calls are printed or counted; else 0. Before, what the first product of a type needs is
+ * made. blas_finish - prints and counts the call that began then: "cblas_dgemm row-major", `said`, and the command that
+ * measures it, if not NULL; failed: reports the call, with that sentence. */
+double blas_start(tw_dtype dtype);
 void blas_finish(const blas_caller *caller, const char *failed, double start_s, double flops, const char *said,
                  const char *bench);
 

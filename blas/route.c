@@ -1,43 +1,67 @@
-/* route.c - sends products to a GPU: those of f32 with whole C whose harmonic mean of m, n and k is at least the edge
- * of the smallest square product that was clearly faster there, copies included. The harmonic mean is what counts:
- * flops for each byte that is copied are in proportion to it. */
+/* route.c - sends products to a GPU: those of f32 and f64 with whole C whose harmonic mean of m, n and k is at least
+ * the edge of the smallest square product of their type that was clearly faster there, copies included. The harmonic
+ * mean is what counts: flops for each byte that is copied are in proportion to it. */
 #include "route.h"
 
 #include <tilewright_lab.h>
 
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static _Atomic(tw_context *) gpu;
-static int64_t least_edge; /* set before gpu is */
 
-/* TILEWRIGHT_BLAS_BREAK_EVEN, or what is measured now; 0: the GPU was not faster. */
-static int64_t break_even(tw_context *cpu, tw_context *cuda)
+/* The types of which products go there. In f64 a GPU has other rates, and twice the bytes to copy. */
+enum { TYPES = 2, NO_EDGE = 0 };
+static struct {
+    tw_dtype dtype;
+    atomic_bool known;           /* its edge is measured, or a thread is at it */
+    _Atomic(int64_t) least_edge; /* NO_EDGE: products stay on the cpu */
+} types[TYPES] = {{.dtype = TW_F32}, {.dtype = TW_F64}};
+
+/* TILEWRIGHT_BLAS_BREAK_EVEN, if it is set: an edge for both types, or "512,256", one for each. */
+static void read_edges(void)
 {
     const char *word = getenv("TILEWRIGHT_BLAS_BREAK_EVEN");
-    int64_t edge = 0;
-    if (word != NULL && word[0] != '\0') {
-        char *end;
-        const long long wanted = strtoll(word, &end, 10);
-        if (*end == '\0' && wanted > 0) return wanted;
+    if (word == NULL || word[0] == '\0') return;
+    char *end;
+    long long wanted[TYPES];
+    wanted[0] = wanted[1] = strtoll(word, &end, 10);
+    if (*end == ',') wanted[1] = strtoll(end + 1, &end, 10);
+    if (*end != '\0' || wanted[0] < 1 || wanted[1] < 1) {
         fprintf(stderr,
-                "tilewright: TILEWRIGHT_BLAS_BREAK_EVEN is %.60s, expected a size of 1 or more; it is ignored\n", word);
+                "tilewright: TILEWRIGHT_BLAS_BREAK_EVEN is %.60s, expected a size of 1 or more, or one for f32 and one "
+                "for f64 with a comma between; it is ignored\n",
+                word);
+        return;
     }
-    if (tw_lab_break_even(cpu, cuda, TW_F32, (int)TW_LAB_BREAK_EVEN_EDGE, &edge) != TW_OK) {
-        fprintf(stderr, "tilewright: TILEWRIGHT_BLAS_ENGINE=cuda is ignored: %s\n", tw_error_text());
-        return 0;
+    for (int i = 0; i < TYPES; i++) {
+        atomic_store(&types[i].least_edge, wanted[i]);
+        atomic_store(&types[i].known, true);
     }
-    if (edge == 0)
+}
+
+/* NO_EDGE, with a reason on stderr, if the GPU was not faster. */
+static int64_t break_even(tw_context *cpu, tw_context *cuda, tw_dtype dtype)
+{
+    const char *name = tw_lab_dtype_of(dtype)->name;
+    const int most = TW_LAB_BREAK_EVEN_EDGE;
+    int64_t edge = NO_EDGE;
+    if (tw_lab_break_even(cpu, cuda, dtype, most, &edge) != TW_OK) {
+        fprintf(stderr, "tilewright: TILEWRIGHT_BLAS_ENGINE=cuda is ignored for %s: %s\n", name, tw_error_text());
+        return NO_EDGE;
+    }
+    if (edge == NO_EDGE)
         fprintf(stderr,
-                "tilewright: TILEWRIGHT_BLAS_ENGINE=cuda is ignored: up to %d x %d x %d it is not clearly faster; "
-                "TILEWRIGHT_BLAS_BREAK_EVEN=N sends products from that size on\n",
-                (int)TW_LAB_BREAK_EVEN_EDGE, (int)TW_LAB_BREAK_EVEN_EDGE, (int)TW_LAB_BREAK_EVEN_EDGE);
+                "tilewright: TILEWRIGHT_BLAS_ENGINE=cuda is ignored for %s: up to %d x %d x %d it is not clearly "
+                "faster; TILEWRIGHT_BLAS_BREAK_EVEN=N sends products from that size on\n",
+                name, most, most, most);
     return edge;
 }
 
-bool route_open(tw_context *cpu)
+bool route_open(void)
 {
     const char *engine = getenv("TILEWRIGHT_BLAS_ENGINE");
     const tw_options options = {.size = sizeof options, .engine = "cuda"};
@@ -51,21 +75,33 @@ bool route_open(tw_context *cpu)
         fprintf(stderr, "tilewright: TILEWRIGHT_BLAS_ENGINE=cuda is ignored: %s\n", tw_error_text());
         return false;
     }
-    least_edge = break_even(cpu, opened);
-    if (least_edge == 0) {
-        tw_close(opened);
-        return false;
-    }
+    read_edges();
     atomic_store(&gpu, opened);
     return true;
+}
+
+void route_measure(tw_context *cpu, tw_dtype dtype)
+{
+    tw_context *context = atomic_load_explicit(&gpu, memory_order_acquire);
+    for (int i = 0; context != NULL && i < TYPES; i++)
+        if (types[i].dtype == dtype && !types[i].known && !atomic_exchange(&types[i].known, true))
+            atomic_store(&types[i].least_edge, break_even(cpu, context, dtype));
+}
+
+static int64_t least_edge_of(tw_dtype dtype)
+{
+    for (int i = 0; i < TYPES; i++)
+        if (types[i].dtype == dtype) return atomic_load(&types[i].least_edge);
+    return NO_EDGE;
 }
 
 tw_context *route_gpu(const tw_problem *p)
 {
     tw_context *context = atomic_load_explicit(&gpu, memory_order_acquire);
-    if (context == NULL || p->dtype != TW_F32 || p->flags != 0 || p->alpha == 0 || p->m == 0 || p->n == 0 || p->k == 0)
-        return NULL;
-    return 3 / (1 / (double)p->m + 1 / (double)p->n + 1 / (double)p->k) >= (double)least_edge ? context : NULL;
+    if (context == NULL || p->flags != 0 || p->alpha == 0 || p->m == 0 || p->n == 0 || p->k == 0) return NULL;
+    const int64_t edge = least_edge_of(p->dtype);
+    if (edge == NO_EDGE) return NULL;
+    return 3 / (1 / (double)p->m + 1 / (double)p->n + 1 / (double)p->k) >= (double)edge ? context : NULL;
 }
 
 void route_failed(tw_status status)

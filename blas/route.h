@@ -7,8 +7,12 @@
 #include <stdbool.h>
 
 /* route_open - read the environment and open the GPU, at the first product; true: products are to be asked about. What
- * is wrong is said on stderr, and then all products are the cpu's. cpu: the context that the GPU is compared with. */
-bool route_open(tw_context *cpu);
+ * is wrong is said on stderr, and then all products are the cpu's. */
+bool route_open(void);
+
+/* route_measure - before a product of this type: the first time, find from which size on the GPU is faster than `cpu`,
+ * unless the environment says so. Other threads do not wait for that: their products are the cpu's meanwhile. */
+void route_measure(tw_context *cpu, tw_dtype dtype);
 
 /* route_gpu - the context of the GPU if this product, row-major with aligned operands, is one for it; else NULL. */
 tw_context *route_gpu(const tw_problem *p);

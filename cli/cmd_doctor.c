@@ -39,7 +39,7 @@ typedef struct answer {
     exit_code code;
     selftest_count count;
     char failure[STATE_TEXT];
-    int64_t edge; /* BREAK_EVEN; 0: none */
+    int64_t edges[2]; /* BREAK_EVEN: of f32 and of f64; 0: none */
 } answer;
 
 /* One fact, for people and for programs. */
@@ -253,9 +253,10 @@ static void ask(void *session_of, const char *engine, int order, void *out)
     }
     x->code = session_open_device(s, engine);
     if (order == BREAK_EVEN) {
-        if (x->code == EXIT_OK &&
-            tw_lab_break_even(NULL, s->context, TW_F32, (int)TW_LAB_BREAK_EVEN_EDGE, &x->edge) != TW_OK)
-            x->code = EXIT_RUN;
+        for (int i = 0; i < 2 && x->code == EXIT_OK; i++)
+            if (tw_lab_break_even(NULL, s->context, i == 0 ? TW_F32 : TW_F64, (int)TW_LAB_BREAK_EVEN_EDGE,
+                                  &x->edges[i]) != TW_OK)
+                x->code = EXIT_RUN;
     } else if (x->code == EXIT_OK) {
         x->code = selftest_run(s, true, false, &x->count);
     }
@@ -280,22 +281,28 @@ static exit_code test_engine(doctor *d, int i)
     return x.code == EXIT_OK && x.count.failed > 0 ? EXIT_CHECK : x.code;
 }
 
-/* From which size on libtilewright_blas.so would send products to a GPU, if it is asked to. */
+/* From which sizes on libtilewright_blas.so would send products to a GPU, if it is asked to. */
 static void tell_break_even(doctor *d, int i)
 {
     static answer x;
-    if (!apart_ask(&d->engines, i, BREAK_EVEN, &x))
+    char text[2][80];
+    if (!apart_ask(&d->engines, i, BREAK_EVEN, &x)) {
         fact(d, "blas break-even", "not measured: %s", d->engines.why[i]);
-    else if (x.code != EXIT_OK)
+        return;
+    }
+    if (x.code != EXIT_OK) {
         fact(d, "blas break-even", "not measured: %s", x.failure);
-    else if (x.edge == 0)
-        fact(d, "blas break-even", "up to %d x %d x %d cuda is not clearly faster than the cpu for f32 in host memory",
-             (int)TW_LAB_BREAK_EVEN_EDGE, (int)TW_LAB_BREAK_EVEN_EDGE, (int)TW_LAB_BREAK_EVEN_EDGE);
-    else
-        fact(d, "blas break-even",
-             "from %lld x %lld x %lld on cuda multiplies f32 in host memory faster than the cpu; "
-             "TILEWRIGHT_BLAS_ENGINE=cuda sends calls of libtilewright_blas.so there",
-             (long long)x.edge, (long long)x.edge, (long long)x.edge);
+        return;
+    }
+    for (int q = 0; q < 2; q++) {
+        const long long edge = x.edges[q] == 0 ? TW_LAB_BREAK_EVEN_EDGE : x.edges[q];
+        snprintf(text[q], sizeof text[q], "%s %s %lld x %lld x %lld", q == 0 ? "f32" : "f64",
+                 x.edges[q] == 0 ? "not up to" : "from", edge, edge, edge);
+    }
+    fact(d, "blas break-even", "in host memory cuda multiplies faster than the cpu: %s, %s%s", text[0], text[1],
+         x.edges[0] == 0 && x.edges[1] == 0
+             ? ""
+             : "; TILEWRIGHT_BLAS_ENGINE=cuda sends calls of libtilewright_blas.so there");
 }
 
 exit_code cmd_doctor(session *s)
