@@ -43,6 +43,8 @@ const char *cpu_level_name(cpu_level level) { return level_names[level]; }
 #define GPU_RUNG(...)
 #define CUDA_RUNG(...)
 #define CUDA_HALF_RUNG(...)
+#define CUDA_INTEGER_RUNG(...)
+#define CUDA_QUARTER_RUNG(...)
 #define GPU_TILE(...)
 #define CUDA_TILE(...)
 #define CUDA_HALF_TILE(...)
@@ -133,6 +135,8 @@ cpu_hook cpu_tiles_enter, cpu_tiles_leave;
     GPU_ROW(cuda, f32, step, "ladder/" #step ".cu", .lab.needs = "any", .gpu.entry = #step, __VA_ARGS__)
 #define CUDA_RUNG(type, step, ...) GPU_ROW(cuda, type, step, "ladder/" #step ".cu", .gpu.entry = #step, __VA_ARGS__)
 #define CUDA_HALF_RUNG(...)        CUDA_RUNG(bf16, __VA_ARGS__) CUDA_RUNG(f16, __VA_ARGS__)
+#define CUDA_INTEGER_RUNG(...)     CUDA_RUNG(i8, __VA_ARGS__) CUDA_RUNG(u8, __VA_ARGS__)
+#define CUDA_QUARTER_RUNG(...)     CUDA_RUNG(e4m3, __VA_ARGS__) CUDA_RUNG(e5m2, __VA_ARGS__)
 #define FAMILY_ROW(owner, ending, type, file, m, n, k, ...)                                                            \
     GPU_ROW(owner, type, file##_##m##x##n, #file ending, .lab.family = 1, .gpu.entry = #file, TILE(m, n, k),           \
             __VA_ARGS__)
@@ -158,6 +162,8 @@ static const kernel_row kernels[] = {
 #define GPU_RUNG(...)
 #define CUDA_RUNG(...)
 #define CUDA_HALF_RUNG(...)
+#define CUDA_INTEGER_RUNG(...)
+#define CUDA_QUARTER_RUNG(...)
 #define GPU_TILE(...)
 #define CUDA_TILE(...)
 #define CUDA_HALF_TILE(...)

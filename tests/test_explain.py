@@ -55,7 +55,7 @@ def line(output, start):
 def rungs(engine):
     """From the table of kernels, so that a new rung is tried too."""
     table = open(os.path.join(ROOT, "kernels", "kernels.def")).read()
-    rows = {"cpu": r"^CPU_(?:RUNG|WIDE)\((\w+)", "opencl": r"^GPU_(?:RUNG|TILE)\((\w+)", "cuda": r"^(?:GPU_RUNG|GPU_TILE|CUDA_RUNG\(\w+,|CUDA_HALF_RUNG|CUDA_TILE\(\w+,|CUDA_(?:HALF|INTEGER|QUARTER)_TILE)[( ]+(\w+)"}[engine]
+    rows = {"cpu": r"^CPU_(?:RUNG|WIDE)\((\w+)", "opencl": r"^GPU_(?:RUNG|TILE)\((\w+)", "cuda": r"^(?:GPU_RUNG|GPU_TILE|CUDA_RUNG\(\w+,|CUDA_(?:HALF|INTEGER|QUARTER)_RUNG|CUDA_TILE\(\w+,|CUDA_(?:HALF|INTEGER|QUARTER)_TILE)[( ]+(\w+)"}[engine]
     found = re.findall(rows, table, re.M) + (["gemm_simd"] if engine == "cpu" else [])
     assert len(found) > 5, table
     return list(dict.fromkeys(found))
@@ -490,7 +490,7 @@ def a_predicted_ladder_says_what_a_device_cannot_hold():
     assert predicted("--gpu", "GTX 280", "--rung", "r10")["r10_register"]["why_not"] == "33280 bytes of shared memory in a block: too many, it has 16384"
     assert predicted("--gpu", "H200", "--transpose-a", "--rung", "r10")["r10_register"]["why_not"] == "it takes A and B as stored by rows alone"
     steps = predicted("--gpu", "H200")
-    assert list(steps)[-2] == "r13_matrix" and "no model: the matrix units" in steps["r13_matrix"]["why_not"] and steps["r13_matrix"]["limit"] is None, list(steps)
+    assert list(steps)[-4:] == ["r13_matrix", "r13i_int8", "r13q_fp8", "r13m_mma"] and "no model: the matrix units" in steps["r13_matrix"]["why_not"] and steps["r13_matrix"]["limit"] is None, list(steps)
     assert predicted("--gpu", "P100", "--rung", "r13")["r13_matrix"]["why_not"].endswith("too many, it has 49152")
 
 

@@ -159,7 +159,7 @@ def pictures_of_the_documents():
 @case
 def every_rung_has_a_page():
     table = open(os.path.join(ROOT, "kernels", "kernels.def")).read()
-    for engine, rows in (("cpu", r"^CPU_(?:RUNG|WIDE)\((\w+)"), ("cuda", r"^(?:GPU_RUNG|GPU_TILE|CUDA_RUNG\(\w+,|CUDA_HALF_RUNG|CUDA_TILE\(\w+,|CUDA_(?:HALF|INTEGER|QUARTER)_TILE)[( ]+(\w+)")):
+    for engine, rows in (("cpu", r"^CPU_(?:RUNG|WIDE)\((\w+)"), ("cuda", r"^(?:GPU_RUNG|GPU_TILE|CUDA_RUNG\(\w+,|CUDA_(?:HALF|INTEGER|QUARTER)_RUNG|CUDA_TILE\(\w+,|CUDA_(?:HALF|INTEGER|QUARTER)_TILE)[( ]+(\w+)")):
         rungs = list(dict.fromkeys(re.findall(rows, table, re.M)))
         assert len(rungs) > 5, table
         for rung in rungs:

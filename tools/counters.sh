@@ -53,6 +53,8 @@ r10s r10s_scalar -
 r11 r11_warp -
 r12 r12_async -
 r13 r13_matrix -
+r13i r13i_int8 -
+r13q r13q_fp8 -
 r13m r13m_mma -
 sgemm_simt sgemm_simt -
 sgemm_cpasync_sm80 sgemm_cpasync_sm80 -

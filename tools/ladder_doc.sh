@@ -164,7 +164,8 @@ The commands begin with `tilewright`. The rows count the topics of each document
 
 ## What the documents do not have
 
-- r11_warp, r12_async and r13_matrix go on where the documents end.
+- r11_warp, r12_async and r13_matrix go on where the documents end. r13i_int8 and r13q_fp8 are r13_matrix in one byte:
+  the same stages hold twice the steps of k, and what each type asks for besides.
 - d1_splitk (split-K) is for a small C and a long k. Only `ladder --deep` runs it: it times 64 x 64 x 65536 by r04, by
   d1 and by the planner's choice.
 - r14 has no file of its own. It is the [production kernel](KERNELS.md) that `tw_gemm` runs for the shape; the line
@@ -206,6 +207,8 @@ TEXT
     rows GPU_RUNG "rung = word[2]; types = \"\"; if (rung ~ /^r/) { $idea }"
     rows CUDA_RUNG "rung = word[3]; types = \" (\" word[2] \")\"; $idea"
     rows CUDA_HALF_RUNG "rung = word[2]; types = \" (bf16, f16)\"; $idea"
+    rows CUDA_INTEGER_RUNG "rung = word[2]; types = \" (i8, u8)\"; $idea"
+    rows CUDA_QUARTER_RUNG "rung = word[2]; types = \" (e4m3, e5m2)\"; $idea"
     rows GPU_RUNG "rung = word[2]; types = \"\"; if (rung !~ /^r/) { $idea }"
     cat <<'TEXT'
 
@@ -213,7 +216,8 @@ Each section below shows the CUDA kernel, then what differs in OpenCL, then the 
 latter is in `tilewright explain r05 --engine cpu`. On the CPU r01 to r07 are compiled for the baseline of the
 architecture. r09 to r11 are compiled for each instruction set, and the widest that the processor has is chosen.
 TEXT
-    for rung in $(names GPU_RUNG | grep '^r') $(rows CUDA_RUNG 'print word[3]') $(names CUDA_HALF_RUNG) $(names GPU_RUNG | grep -v '^r'); do
+    for rung in $(names GPU_RUNG | grep '^r') $(rows CUDA_RUNG 'print word[3]') $(names CUDA_HALF_RUNG) $(names CUDA_INTEGER_RUNG) \
+        $(names CUDA_QUARTER_RUNG) $(names GPU_RUNG | grep -v '^r'); do
         section "$rung" ladder/
     done
 }
