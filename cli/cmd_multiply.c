@@ -90,7 +90,7 @@ static io_status parse(const job *j, const void *bytes, size_t count, io_matrix 
     const tw_problem *p = &j->in.problem;
     io_raw_shape raw = {j->in.type_c, p->m, p->n};
     const char *name = j->out.path;
-    if (j->format == IO_FORMAT_NPY) return npy_parse(bytes, count, name, out, error);
+    if (j->format == IO_FORMAT_NPY) return npy_parse(bytes, count, name, &raw, out, error);
     if (j->format == IO_FORMAT_MTX) return mtx_parse(bytes, count, name, out, error);
     return raw_parse(bytes, count, name, &raw, out, error);
 }

@@ -20,6 +20,8 @@ typedef struct type_row {
      : (kind) == 'i'   ? 8 * (bytes)-1                                                                                 \
      : (kind) == 'c'   ? ((bytes) == 16 ? 53 : 24)                                                                     \
      : (id) == IO_BF16 ? 8                                                                                             \
+     : (id) == IO_E4M3 ? 4                                                                                             \
+     : (id) == IO_E5M2 ? 3                                                                                             \
      : (bytes) == 8    ? 53                                                                                            \
      : (bytes) == 4    ? 24                                                                                            \
                        : 11)
@@ -63,6 +65,9 @@ bool io_host_is_big_endian(void)
 
 static io_type wider(io_type a, io_type b) { return types[a].bytes >= types[b].bytes ? a : b; }
 
+/* Floats that NumPy has not. */
+static bool is_newer(io_type type) { return type == IO_BF16 || type == IO_E4M3 || type == IO_E5M2; }
+
 /* The float that NumPy pairs with an integer type: twice its bytes, at most f64. */
 static io_type float_for(io_type type)
 {
@@ -75,7 +80,7 @@ io_type io_result_type(io_type a, io_type b)
     if (a == b) return a;
     if (io_type_is_complex(a) || io_type_is_complex(b))
         return io_result_type(io_type_part(a), io_type_part(b)) == IO_F64 ? IO_CF64 : IO_CF32;
-    if (a == IO_BF16 || b == IO_BF16) return wider(IO_F32, float_for(a == IO_BF16 ? b : a));
+    if (is_newer(a) || is_newer(b)) return wider(IO_F32, float_for(is_newer(a) ? b : a));
     if (types[a].kind == types[b].kind) return wider(a, b);
     if (types[a].kind == 'f' || types[b].kind == 'f') return wider(float_for(a), float_for(b));
     io_type with_sign = types[a].kind == 'i' ? a : b;
@@ -126,6 +131,19 @@ static float value_of_IO_F16(uint16_t bits)
 
 static float value_of_IO_BF16(uint16_t bits) { return value_of_IO_F32((uint32_t)bits << 16); }
 
+/* fp8 is exact in f32. Codes count up from 0 by the size of the number, so those of an exponent below the bias are
+ * subnormal. e4m3 has no infinity, and its NaN where the next larger number would be. */
+static float value_of_IO_E4M3(uint8_t bits)
+{
+    uint32_t sign = (uint32_t)(bits >> 7) << 31, exponent = bits >> 3 & 15, fraction = bits & 7;
+    if (exponent == 0) return (float)fraction * (sign != 0 ? -0x1p-9f : 0x1p-9f);
+    if ((bits & 127) == 127) return value_of_IO_F32(sign | UINT32_C(0x7fc00000));
+    return value_of_IO_F32(sign | (exponent + 127 - 7) << 23 | fraction << 20);
+}
+
+/* The upper half of an f16. */
+static float value_of_IO_E5M2(uint8_t bits) { return value_of_IO_F16((uint16_t)(bits << 8)); }
+
 /* Two's complement without a conversion that C leaves to the implementation: same bytes, other type. */
 #define INTEGER_VALUE(id, bits_t, value_t)                                                                             \
     static value_t value_of_##id(bits_t bits)                                                                          \
@@ -174,6 +192,8 @@ ROW_FUNCTIONS(IO_F64, uint64_t)
 ROW_FUNCTIONS(IO_F32, uint32_t)
 ROW_FUNCTIONS(IO_F16, uint16_t)
 ROW_FUNCTIONS(IO_BF16, uint16_t)
+ROW_FUNCTIONS(IO_E4M3, uint8_t)
+ROW_FUNCTIONS(IO_E5M2, uint8_t)
 ROW_FUNCTIONS(IO_I8, uint8_t)
 ROW_FUNCTIONS(IO_I16, uint16_t)
 ROW_FUNCTIONS(IO_I32, uint32_t)
@@ -308,12 +328,18 @@ static number number_at(const io_matrix *matrix, int64_t i, int64_t j)
     return from_signed(value_of_IO_I64((bits ^ sign_bit) - sign_bit));
 }
 
-/* Rounded to nearest even from the number itself: by way of an f32 whose last bit remembers what was cut off. */
-static uint16_t bf16_of(number value)
+/* As a double; of an integer with more bits one that rounds to few bits as the integer itself does. */
+static double sticky(number value)
 {
     uint64_t magnitude = value.magnitude;
     if (magnitude >> 53 != 0) magnitude = (magnitude & ~UINT64_C(0xfff)) | ((magnitude & 0xfff) != 0 ? 0x1000 : 0);
-    double real = value.integer ? (value.negative ? -(double)magnitude : (double)magnitude) : value.real;
+    return value.integer ? (value.negative ? -(double)magnitude : (double)magnitude) : value.real;
+}
+
+/* Rounded to nearest even from the number itself: by way of an f32 whose last bit remembers what was cut off. */
+static uint16_t bf16_of(number value)
+{
+    double real = sticky(value);
     float near = (float)real;
     uint32_t bits;
     memcpy(&bits, &near, sizeof bits);
@@ -322,19 +348,56 @@ static uint16_t bf16_of(number value)
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
+/* A float of few bits, whose codes count up by the size of the number. */
+typedef struct small_float {
+    int fraction_bits, bias;
+    unsigned sign, beyond, nan; /* codes; beyond: of what is larger than the largest number */
+} small_float;
+
+static const small_float f16_layout = {10, 15, 0x8000, 0x7c00, 0x7e00}, e4m3_layout = {3, 7, 0x80, 0x7f, 0x7f},
+                         e5m2_layout = {2, 15, 0x80, 0x7c, 0x7e};
+
+static const small_float *layout_of(io_type type)
+{
+    return type == IO_F16 ? &f16_layout : type == IO_E4M3 ? &e4m3_layout : type == IO_E5M2 ? &e5m2_layout : NULL;
+}
+
+/* The nearest code, a tie as the even one. */
+static unsigned code_of(double value, const small_float *to)
+{
+    const unsigned sign = signbit(value) ? to->sign : 0;
+    const double size = fabs(value);
+    if (isnan(value)) return sign | to->nan;
+    if (size == 0) return sign;
+    if (size >= 0x1p16) return sign | to->beyond; /* twice the largest of any layout, at least */
+    int exponent;
+    frexp(size, &exponent); /* size = [1/2, 1) 2^exponent */
+    exponent = exponent - 1 < 1 - to->bias ? 1 - to->bias : exponent - 1;
+    const unsigned units = (unsigned)nearbyint(ldexp(size, to->fraction_bits - exponent));
+    const unsigned code = ((unsigned)(exponent + to->bias - 1) << to->fraction_bits) + units;
+    return sign | (code < to->beyond ? code : to->beyond);
+}
+
 static void convert_numbers(const io_matrix *matrix, io_type to, void *out)
 {
+    const small_float *layout = layout_of(to);
     size_t at = 0;
     for (int64_t i = 0; i < matrix->rows; i++)
         for (int64_t j = 0; j < matrix->cols; j++, at++) {
             number value = number_at(matrix, i, j);
             int64_t whole = value.integer ? (int64_t)(value.negative ? 0 - value.magnitude : value.magnitude) : 0;
-            if (to == IO_BF16)
-                ((uint16_t *)out)[at] = bf16_of(value);
-            else if (!value.integer)
-                whole = (int64_t)value.real;
-            if (to == IO_I8) ((int8_t *)out)[at] = (int8_t)whole;
-            if (to == IO_I32) ((int32_t *)out)[at] = (int32_t)whole;
+            const unsigned code = to == IO_BF16 ? bf16_of(value) : layout != NULL ? code_of(sticky(value), layout) : 0;
+            if (types[to].kind != 'f' && !value.integer) whole = (int64_t)value.real;
+            switch (to) {
+            case IO_BF16:
+            case IO_F16: ((uint16_t *)out)[at] = (uint16_t)code; break;
+            case IO_E4M3:
+            case IO_E5M2: ((uint8_t *)out)[at] = (uint8_t)code; break;
+            case IO_I8: ((int8_t *)out)[at] = (int8_t)whole; break;
+            case IO_U8: ((uint8_t *)out)[at] = (uint8_t)whole; break;
+            case IO_I32: ((int32_t *)out)[at] = (int32_t)whole; break;
+            default: break;
+            }
         }
 }
 
@@ -350,13 +413,21 @@ static bool real_fits_f16(double value)
     return fabs(value) <= 65504 && (bits & (((uint64_t)1 << 42) - 1)) == 0;
 }
 
+static bool fp8_fits(double value, io_type to)
+{
+    const unsigned code = code_of(value, layout_of(to));
+    return (double)(to == IO_E4M3 ? value_of_IO_E4M3((uint8_t)code) : value_of_IO_E5M2((uint8_t)code)) == value;
+}
+
 static bool bf16_fits(double value) { return (double)value_of_IO_BF16(bf16_of((number){.real = value})) == value; }
 
 static bool real_fits(double value, io_type to)
 {
     if (types[to].kind == 'f') {
+        if (to == IO_E4M3 && isinf(value)) return false;
         if (to == IO_F64 || !isfinite(value)) return true;
         if (to == IO_BF16) return bf16_fits(value);
+        if (to == IO_E4M3 || to == IO_E5M2) return fp8_fits(value, to);
         return to == IO_F16 ? real_fits_f16(value) : (double)(float)value == value;
     }
     double end = ldexp(1, types[to].digits);
@@ -370,7 +441,7 @@ static bool integer_fits(number value, io_type to)
     uint64_t magnitude = value.magnitude;
     if (magnitude == 0) return true;
     if (types[to].kind == 'f') {
-        if (to == IO_F16 && magnitude > 65504) return false;
+        if (magnitude > (to == IO_F16 ? 65504 : to == IO_E4M3 ? 448 : to == IO_E5M2 ? 57344 : UINT64_MAX)) return false;
         while ((magnitude & 1) == 0) magnitude >>= 1;
         return magnitude >> digits == 0;
     }
@@ -446,6 +517,30 @@ bool io_fits_exactly(const io_matrix *matrix, io_type to, int64_t *i, int64_t *j
         for (*j = 0; *j < matrix->cols; ++*j) {
             number element = number_at(matrix, *i, *j);
             if (element.integer ? integer_fits(element, to) : real_fits(element.real, to)) continue;
+            number_text(element, matrix->type, value, value_size);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Of the types without a layout one cannot say it by a code. */
+static bool stays(double value, io_type to)
+{
+    const small_float *layout = layout_of(to);
+    if (isnan(value) || (isinf(value) && to != IO_E4M3)) return true;
+    if (layout != NULL) return (code_of(value, layout) & ~layout->sign) < layout->beyond;
+    return to == IO_BF16 ? (bf16_of((number){.real = value}) & 0x7fff) < 0x7f80
+                         : isfinite((float)value) || to == IO_F64;
+}
+
+bool io_fits_range(const io_matrix *matrix, io_type to, int64_t *i, int64_t *j, char *value, size_t value_size)
+{
+    if (matrix->type == to || matrix->cols == 0) return true;
+    for (*i = 0; *i < matrix->rows; ++*i) {
+        for (*j = 0; *j < matrix->cols; ++*j) {
+            number element = number_at(matrix, *i, *j);
+            if (stays(sticky(element), to)) continue;
             number_text(element, matrix->type, value, value_size);
             return false;
         }

@@ -13,8 +13,9 @@
 #include <stdint.h>
 
 /* The element types a file may hold, in one list: enumerator, name as in --dtype, bytes, class.
- * Class: 'f' binary floating point (bf16: the upper half of an f32, in raw files alone), 'i' signed two's complement,
- * 'u' unsigned, 'c' complex: two floating-point numbers of half the bytes, the real part first. */
+ * Class: 'f' binary floating point (bf16: the upper half of an f32; e4m3 and e5m2: fp8 as in the OCP specification,
+ * ml_dtypes' float8_e4m3fn and float8_e5m2), 'i' signed two's complement, 'u' unsigned, 'c' complex: two floating-point
+ * numbers of half the bytes, the real part first. */
 #define IO_TYPES(X)                                                                                                    \
     X(IO_F64, "f64", 8, 'f')                                                                                           \
     X(IO_F32, "f32", 4, 'f')                                                                                           \
@@ -29,7 +30,9 @@
     X(IO_U64, "u64", 8, 'u')                                                                                           \
     X(IO_BF16, "bf16", 2, 'f')                                                                                         \
     X(IO_CF32, "cf32", 8, 'c')                                                                                         \
-    X(IO_CF64, "cf64", 16, 'c')
+    X(IO_CF64, "cf64", 16, 'c')                                                                                        \
+    X(IO_E4M3, "e4m3", 1, 'f')                                                                                         \
+    X(IO_E5M2, "e5m2", 1, 'f')
 
 typedef enum io_type {
 #define X(id, name, bytes, kind) id,
@@ -63,7 +66,8 @@ typedef struct io_matrix {
     size_t mapped_bytes; /* > 0: memory is a mapping of that many bytes */
 } io_matrix;
 
-/* What a raw file does not say about itself. rows < 0: not given, and a raw file is refused. */
+/* What a file does not say about itself. rows < 0: not given, and a raw file is refused. Of a .npy file only the type
+ * is read, where its header calls the elements raw bytes, as NumPy does with ml_dtypes' bf16 (V2) and e4m3 (V1). */
 typedef struct io_raw_shape {
     io_type type;
     int64_t rows, cols;
@@ -96,27 +100,32 @@ void io_free(io_matrix *matrix); /* a zeroed matrix is fine */
 
 /* The three readers on bytes in memory; name is used in error sentences only. npy and raw give a view into bytes
  * where its alignment allows it (memory == NULL), a copy otherwise; mtx always allocates. bytes must outlive a view. */
-io_status npy_parse(const void *bytes, size_t count, const char *name, io_matrix *out, io_error *error);
+io_status npy_parse(const void *bytes, size_t count, const char *name, const io_raw_shape *raw, io_matrix *out,
+                    io_error *error);
 io_status mtx_parse(const void *bytes, size_t count, const char *name, io_matrix *out, io_error *error);
 io_status raw_parse(const void *bytes, size_t count, const char *name, const io_raw_shape *shape, io_matrix *out,
                     io_error *error);
 
 /* io_result_type - NumPy's result_type of two element types (numpy.result_type, NEP 50 has no say between arrays): f16
- * with i16 is f32, f32 with i32 is f64, i64 with u64 is f64, i8 with u8 is i16, ... bf16, which NumPy has not, is f32
- * with any type but itself that f32 could be the result of. A complex type with any other is complex, of the parts that
- * hold both: cf32 with f64 or i32 is cf64. */
+ * with i16 is f32, f32 with i32 is f64, i64 with u64 is f64, i8 with u8 is i16, ... bf16, e4m3 and e5m2, which NumPy has
+ * not, are f32 with any type but themselves that f32 could be the result of. A complex type with any other is complex,
+ * of the parts that hold both: cf32 with f64 or i32 is cf64. */
 io_type io_result_type(io_type a, io_type b);
 
-/* io_convert - write every element as type `to` into out, rows * cols elements, C order, rounded to nearest even where
- * `to` is IO_F32, IO_F64 or IO_BF16: values beyond the range become infinities; NaN stays NaN. IO_I8 and IO_I32 take
- * what io_fits_exactly() lets pass. IO_CF32 and IO_CF64 take real elements as complex ones without an imaginary part;
- * of complex elements the other types take the real parts. */
+/* io_convert - write every element as type `to` into out, rows * cols elements, C order. To floating point it rounds to
+ * nearest even: values beyond the range become infinities, of IO_E4M3, which has none, NaN; NaN stays NaN. IO_I8, IO_U8
+ * and IO_I32 take what io_fits_exactly() lets pass. IO_CF32 and IO_CF64 take real elements as complex ones without an
+ * imaginary part; of complex elements the other types take the real parts. */
 void io_convert(const io_matrix *matrix, io_type to, void *out);
 
-/* io_fits_exactly - true if every element is a value of type `to` (NaN and infinities are; of a real type no element
- * of a complex matrix is). When false, *i and *j hold the first offender in C order and value (at least 64 bytes) its
- * text. */
+/* io_fits_exactly - true if every element is a value of type `to` (NaN and infinities are, but for infinities of
+ * IO_E4M3; of a real type no element of a complex matrix is). When false, *i and *j hold the first offender in C order
+ * and value (at least 64 bytes) its text. */
 bool io_fits_exactly(const io_matrix *matrix, io_type to, int64_t *i, int64_t *j, char *value, size_t value_size);
+
+/* io_fits_range - true if no element of a real matrix rounds to more than the largest number of the floating-point type
+ * `to`. NaN and infinities may stand, but for infinities in IO_E4M3. When false, as above. */
+bool io_fits_range(const io_matrix *matrix, io_type to, int64_t *i, int64_t *j, char *value, size_t value_size);
 
 /* An output file that appears whole or not at all: written beside its target, then renamed over it. */
 typedef struct io_output {
@@ -135,7 +144,7 @@ io_status io_cannot_open(const char *path, io_error *error);
 
 /* io_output_write - the whole matrix in that format (NPY: version 1, C order, little endian; MTX: array real general,
  * shortest digits that read back exactly, `nan` `inf` `-inf`, or array complex or integer general; RAW: C order, this
- * machine's byte order). f32, f64, i32, cf32 and cf64. */
+ * machine's byte order). f32, f64, f16, bf16 (in NPY as raw bytes, V2), i32, cf32 and cf64. */
 io_status io_output_write(io_output *output, io_format format, const io_matrix *matrix, io_error *error);
 io_status io_output_commit(io_output *output, io_error *error); /* flush, fsync, rename; discards on failure */
 void io_output_discard(io_output *output);                      /* removes the temporary file; safe after commit */

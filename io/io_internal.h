@@ -56,7 +56,7 @@ double io_real_at(const io_matrix *matrix, int64_t i, int64_t j); /* of the clas
 /* of any class; as io_real_text, of a complex element both parts with a space between them */
 void io_number_text(const io_matrix *matrix, int64_t i, int64_t j, char *text, size_t size);
 
-/* io_real_text - the shortest text that reads back as value, itself a value of type (f64, f32, f16).
+/* io_real_text - the shortest text that reads back as value, itself a value of type (f64, or one that f32 holds).
  * Special cases: `nan`, `inf`, `-inf`. Needs the C locale (io_locale_enter). */
 void io_real_text(double value, io_type type, char *text, size_t size);
 
@@ -75,7 +75,8 @@ bool mtx_recognised(const void *bytes, size_t count); /* begins with the banner 
 /* npy_need, mtx_need, raw_need - how many bytes of a stream to read before asking again, from its first count bytes.
  * *need <= count: these are enough, to read the matrix or to say what is wrong. Returns IO_OK, or the error of a header
  * that is wrong, of a size beyond the memory, or of a stream that goes on behind its end. */
-io_status npy_need(const void *bytes, size_t count, const char *name, size_t *need, io_error *error);
+io_status npy_need(const void *bytes, size_t count, const char *name, const io_raw_shape *raw, size_t *need,
+                   io_error *error);
 io_status mtx_need(const void *bytes, size_t count, const char *name, size_t *need, io_error *error);
 io_status raw_need(size_t count, const char *name, const io_raw_shape *shape, size_t *need, io_error *error);
 

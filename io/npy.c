@@ -12,6 +12,7 @@
 typedef struct header {
     io_type type;
     bool swapped, fortran_order;
+    io_type nameless; /* of elements that are called raw bytes, as the caller says */
     int dimensions;
     int64_t shape[2]; /* the first two */
     const char *shape_text;
@@ -130,7 +131,7 @@ static io_status refuse_dtype(const scanner *s, slice dtype, const char *what)
     char text[64];
     io_quote(text, sizeof text, dtype.text, dtype.count);
     return io_fail(s->error, IO_BAD_FILE, s->name,
-                   "the dtype is %s%s, expected one of f8 f4 f2 c16 c8 i8 i4 i2 i1 u8 u4 u2 u1", text, what);
+                   "the dtype is %s%s, expected one of f8 f4 f2 c16 c8 i8 i4 i2 i1 u8 u4 u2 u1 f1", text, what);
 }
 
 /* The meaning of a type letter of NumPy, in brackets; an unknown letter has none. */
@@ -144,6 +145,34 @@ static const char *dtype_kind(char letter)
         if (letter != '\0' && strchr(kinds[k].letters, letter) != NULL) return kinds[k].kind;
     }
     return "";
+}
+
+static bool is_code(slice code, char kind, size_t bytes)
+{
+    char known[8];
+    snprintf(known, sizeof known, "%c%zu", kind, bytes);
+    return slice_is(code, known);
+}
+
+/* The type of the code behind the order, "f4". ml_dtypes calls e5m2 f1; its other types have no code of their own. */
+static bool type_of_code(slice code, io_type nameless, io_type *out)
+{
+    *out = nameless;
+    if (nameless == IO_BF16 || nameless == IO_E4M3 || nameless == IO_E5M2)
+        if (is_code(code, 'V', io_type_bytes(nameless))) return true;
+    for (int t = 0; t < IO_TYPE_COUNT; t++) {
+        const char kind = t == IO_BF16 || t == IO_E4M3 ? '\0' : t == IO_E5M2 ? 'f' : io_type_name((io_type)t)[0];
+        *out = (io_type)t;
+        if (kind != '\0' && is_code(code, kind, io_type_bytes((io_type)t))) return true;
+    }
+    return false;
+}
+
+static const char *dtype_advice(slice code)
+{
+    if (slice_is(code, "V1")) return " (raw bytes; ml_dtypes' e4m3 has this one: --dtype e4m3 says so)";
+    if (slice_is(code, "V2")) return " (raw bytes; ml_dtypes' bfloat16 has this one: --dtype bf16 says so)";
+    return dtype_kind(code.count > 0 ? code.text[0] : '\0');
 }
 
 /* "<f4": an order, a kind and a count of bytes. */
@@ -162,16 +191,10 @@ static io_status read_dtype(scanner *s, header *h)
         order = code.text[0];
         code = (slice){code.text + 1, code.count - 1};
     }
-    for (int t = 0; t < IO_TYPE_COUNT; t++) {
-        char known[8];
-        size_t bytes = io_type_bytes((io_type)t);
-        snprintf(known, sizeof known, "%c%zu", io_type_name((io_type)t)[0], bytes); /* of f64 f8 */
-        if (t == IO_BF16 || !slice_is(code, known)) continue;
-        h->type = (io_type)t;
-        h->swapped = bytes > 1 && (order == '<' || order == '>') && (order == '>') != io_host_is_big_endian();
-        return IO_OK;
-    }
-    return refuse_dtype(s, text, dtype_kind(code.count > 0 ? code.text[0] : '\0'));
+    if (!type_of_code(code, h->nameless, &h->type)) return refuse_dtype(s, text, dtype_advice(code));
+    const bool wide = io_type_bytes(h->type) > 1;
+    h->swapped = wide && (order == '<' || order == '>') && (order == '>') != io_host_is_big_endian();
+    return IO_OK;
 }
 
 /* ---- reading ------------------------------------------------------------------------------------------- */
@@ -276,11 +299,15 @@ static io_status read_header(const void *bytes, size_t count, scanner *s, header
     return status == IO_OK ? io_size(s->name, h->type, h->shape[0], h->shape[1], promised, s->error) : status;
 }
 
-io_status npy_need(const void *bytes, size_t count, const char *name, size_t *need, io_error *error)
+/* A header that is still to be read. */
+static header blank(const io_raw_shape *raw) { return (header){.nameless = raw != NULL ? raw->type : IO_F64}; }
+
+io_status npy_need(const void *bytes, size_t count, const char *name, const io_raw_shape *raw, size_t *need,
+                   io_error *error)
 {
     const unsigned char *b = bytes;
     scanner s = {.name = name, .error = error};
-    header h = {0};
+    header h = blank(raw);
     *need = count;
     if (check_magic(bytes, count, &s) != IO_OK) return IO_BAD_FILE;
     size_t begin = b[6] > 1 ? 12 : 10, header_bytes = b[8] | (size_t)b[9] << 8;
@@ -302,12 +329,13 @@ bool npy_recognised(const void *bytes, size_t count)
 }
 
 /* Bytes after the elements are left alone, as NumPy does: np.save may append one array to another. */
-io_status npy_parse(const void *bytes, size_t count, const char *name, io_matrix *out, io_error *error)
+io_status npy_parse(const void *bytes, size_t count, const char *name, const io_raw_shape *raw, io_matrix *out,
+                    io_error *error)
 {
     *out = (io_matrix){0};
     error->text[0] = '\0';
     scanner s = {.name = name, .error = error};
-    header h = {0};
+    header h = blank(raw);
     size_t promised = 0;
     io_status status = read_header(bytes, count, &s, &h, &promised);
     if (status != IO_OK) return status;
@@ -333,9 +361,10 @@ io_status npy_write(io_output *output, const io_matrix *matrix, io_error *error)
 {
     char text[192];
     memset(text, ' ', sizeof text);
-    int used = snprintf(
-        text, sizeof text, "%s%c%c..{'descr': '<%c%zu', 'fortran_order': False, 'shape': (%" PRId64 ", %" PRId64 "), }",
-        MAGIC, 1, 0, io_type_name(matrix->type)[0], io_type_bytes(matrix->type), matrix->rows, matrix->cols);
+    int used = snprintf(text, sizeof text,
+                        "%s%c%c..{'descr': '<%c%zu', 'fortran_order': False, 'shape': (%" PRId64 ", %" PRId64 "), }",
+                        MAGIC, 1, 0, matrix->type == IO_BF16 ? 'V' : io_type_name(matrix->type)[0],
+                        io_type_bytes(matrix->type), matrix->rows, matrix->cols);
     size_t total = ((size_t)used + 1 + 63) / 64 * 64, counted = total - MAGIC_BYTES - 4;
     text[used] = ' ';
     text[total - 1] = '\n';

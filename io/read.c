@@ -90,7 +90,7 @@ static io_status read_stream(int fd, const char *path, const io_raw_shape *raw, 
         status = read_until(fd, path, need, c, &ended, error);
         if (status != IO_OK || ended) break;
         switch (format_of(c, path, raw)) {
-        case IO_FORMAT_NPY: status = npy_need(c->bytes, c->count, path, &need, error); break;
+        case IO_FORMAT_NPY: status = npy_need(c->bytes, c->count, path, raw, &need, error); break;
         case IO_FORMAT_MTX: status = mtx_need(c->bytes, c->count, path, &need, error); break;
         case IO_FORMAT_RAW: status = raw_need(c->count, path, raw, &need, error); break;
         case IO_FORMAT_NONE: return IO_OK;
@@ -129,7 +129,7 @@ static io_status parse(const content *c, const char *path, const io_raw_shape *r
     io_format format = format_of(c, path, raw);
     if (c->count == 0 && format != IO_FORMAT_RAW)
         return io_fail(error, IO_BAD_FILE, path, "is empty, expected a matrix");
-    if (format == IO_FORMAT_NPY) return npy_parse(c->bytes, c->count, path, out, error);
+    if (format == IO_FORMAT_NPY) return npy_parse(c->bytes, c->count, path, raw, out, error);
     if (format == IO_FORMAT_MTX) return mtx_parse(c->bytes, c->count, path, out, error);
     if (format == IO_FORMAT_RAW) return raw_parse(c->bytes, c->count, path, raw, out, error);
     char found[48];

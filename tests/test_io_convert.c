@@ -1,6 +1,7 @@
 /* test_io_convert.c - types and their names, conversion that rounds once, and whether values fit exactly. */
 #define _XOPEN_SOURCE 700
 #include <fcntl.h>
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,10 +15,10 @@ static void types_have_names(void)
         const char *name;
         io_type type;
         size_t bytes;
-    } rows[] = {{"f64", IO_F64, 8},   {"f32", IO_F32, 4},   {"f16", IO_F16, 2}, {"i8", IO_I8, 1},
-                {"i16", IO_I16, 2},   {"i32", IO_I32, 4},   {"i64", IO_I64, 8}, {"u8", IO_U8, 1},
-                {"u16", IO_U16, 2},   {"u32", IO_U32, 4},   {"u64", IO_U64, 8}, {"bf16", IO_BF16, 2},
-                {"cf32", IO_CF32, 8}, {"cf64", IO_CF64, 16}};
+    } rows[] = {{"f64", IO_F64, 8},   {"f32", IO_F32, 4},    {"f16", IO_F16, 2},   {"i8", IO_I8, 1},
+                {"i16", IO_I16, 2},   {"i32", IO_I32, 4},    {"i64", IO_I64, 8},   {"u8", IO_U8, 1},
+                {"u16", IO_U16, 2},   {"u32", IO_U32, 4},    {"u64", IO_U64, 8},   {"bf16", IO_BF16, 2},
+                {"cf32", IO_CF32, 8}, {"cf64", IO_CF64, 16}, {"e4m3", IO_E4M3, 1}, {"e5m2", IO_E5M2, 1}};
     assert_int_equal(COUNT(rows), IO_TYPE_COUNT);
     io_type type;
     for (size_t r = 0; r < COUNT(rows); r++) {
@@ -47,25 +48,28 @@ static void formats_follow_endings(void)
     for (size_t c = 0; c < COUNT(cases); c++) assert_int_equal(io_format_of(cases[c].path), cases[c].format);
 }
 
-/* numpy.result_type of NumPy 1.24, in the order of IO_TYPES; bf16, which it has not, as f32 with all but itself. */
+/* numpy.result_type of NumPy 1.24, in the order of IO_TYPES; bf16, e4m3 and e5m2, which it has not, as f32 with all but
+ * themselves. */
 static void result_types_are_numpys(void)
 {
-    enum { F64 = IO_F64, F32, F16, I8, I16, I32, I64, U8, U16, U32, U64, BF16, CF32, CF64 };
+    enum { F64 = IO_F64, F32, F16, I8, I16, I32, I64, U8, U16, U32, U64, BF16, CF32, CF64, E4M3, E5M2 };
     static const int table[IO_TYPE_COUNT][IO_TYPE_COUNT] = {
-        {F64, F64, F64, F64, F64, F64, F64, F64, F64, F64, F64, F64, CF64, CF64},
-        {F64, F32, F32, F32, F32, F64, F64, F32, F32, F64, F64, F32, CF32, CF64},
-        {F64, F32, F16, F16, F32, F64, F64, F16, F32, F64, F64, F32, CF32, CF64},
-        {F64, F32, F16, I8, I16, I32, I64, I16, I32, I64, F64, F32, CF32, CF64},
-        {F64, F32, F32, I16, I16, I32, I64, I16, I32, I64, F64, F32, CF32, CF64},
-        {F64, F64, F64, I32, I32, I32, I64, I32, I32, I64, F64, F64, CF64, CF64},
-        {F64, F64, F64, I64, I64, I64, I64, I64, I64, I64, F64, F64, CF64, CF64},
-        {F64, F32, F16, I16, I16, I32, I64, U8, U16, U32, U64, F32, CF32, CF64},
-        {F64, F32, F32, I32, I32, I32, I64, U16, U16, U32, U64, F32, CF32, CF64},
-        {F64, F64, F64, I64, I64, I64, I64, U32, U32, U32, U64, F64, CF64, CF64},
-        {F64, F64, F64, F64, F64, F64, F64, U64, U64, U64, U64, F64, CF64, CF64},
-        {F64, F32, F32, F32, F32, F64, F64, F32, F32, F64, F64, BF16, CF32, CF64},
-        {CF64, CF32, CF32, CF32, CF32, CF64, CF64, CF32, CF32, CF64, CF64, CF32, CF32, CF64},
-        {CF64, CF64, CF64, CF64, CF64, CF64, CF64, CF64, CF64, CF64, CF64, CF64, CF64, CF64},
+        {F64, F64, F64, F64, F64, F64, F64, F64, F64, F64, F64, F64, CF64, CF64, F64, F64},
+        {F64, F32, F32, F32, F32, F64, F64, F32, F32, F64, F64, F32, CF32, CF64, F32, F32},
+        {F64, F32, F16, F16, F32, F64, F64, F16, F32, F64, F64, F32, CF32, CF64, F32, F32},
+        {F64, F32, F16, I8, I16, I32, I64, I16, I32, I64, F64, F32, CF32, CF64, F32, F32},
+        {F64, F32, F32, I16, I16, I32, I64, I16, I32, I64, F64, F32, CF32, CF64, F32, F32},
+        {F64, F64, F64, I32, I32, I32, I64, I32, I32, I64, F64, F64, CF64, CF64, F64, F64},
+        {F64, F64, F64, I64, I64, I64, I64, I64, I64, I64, F64, F64, CF64, CF64, F64, F64},
+        {F64, F32, F16, I16, I16, I32, I64, U8, U16, U32, U64, F32, CF32, CF64, F32, F32},
+        {F64, F32, F32, I32, I32, I32, I64, U16, U16, U32, U64, F32, CF32, CF64, F32, F32},
+        {F64, F64, F64, I64, I64, I64, I64, U32, U32, U32, U64, F64, CF64, CF64, F64, F64},
+        {F64, F64, F64, F64, F64, F64, F64, U64, U64, U64, U64, F64, CF64, CF64, F64, F64},
+        {F64, F32, F32, F32, F32, F64, F64, F32, F32, F64, F64, BF16, CF32, CF64, F32, F32},
+        {CF64, CF32, CF32, CF32, CF32, CF64, CF64, CF32, CF32, CF64, CF64, CF32, CF32, CF64, CF32, CF32},
+        {CF64, CF64, CF64, CF64, CF64, CF64, CF64, CF64, CF64, CF64, CF64, CF64, CF64, CF64, CF64, CF64},
+        {F64, F32, F32, F32, F32, F64, F64, F32, F32, F64, F64, F32, CF32, CF64, E4M3, F32},
+        {F64, F32, F32, F32, F32, F64, F64, F32, F32, F64, F64, F32, CF32, CF64, F32, E5M2},
     };
     for (int a = 0; a < IO_TYPE_COUNT; a++) {
         for (int b = 0; b < IO_TYPE_COUNT; b++) assert_int_equal(io_result_type((io_type)a, (io_type)b), table[a][b]);
@@ -200,6 +204,119 @@ static void conversion_rounds_once(void)
             fail_msg("case %zu: %a and %a, expected %a and %a", c, (double)single, exact, (double)cases[c].single,
                      cases[c].exact);
     }
+}
+
+/* The value of an fp8 by its definition. e4m3: bias 7, no infinity; e5m2: bias 15, like IEEE's. */
+static double fp8_value(io_type type, int bits)
+{
+    const int fraction_bits = type == IO_E4M3 ? 3 : 2, bias = type == IO_E4M3 ? 7 : 15,
+              exponent = (bits & 127) >> fraction_bits;
+    const double fraction = (bits & ((1 << fraction_bits) - 1)) / ldexp(1, fraction_bits), sign = bits >> 7 ? -1 : 1;
+    if (type == IO_E4M3 && (bits & 127) == 127) return NAN;
+    if (type == IO_E5M2 && exponent == 31) return fraction != 0 ? NAN : sign * INFINITY;
+    return sign * (exponent == 0 ? ldexp(fraction, 1 - bias) : ldexp(1 + fraction, exponent - bias));
+}
+
+static void every_fp8_is_read(void)
+{
+    for (io_type type = IO_E4M3; type <= IO_E5M2; type++) {
+        uint8_t codes[256], back[256];
+        float singles[256];
+        double doubles[256];
+        for (int b = 0; b < 256; b++) codes[b] = (uint8_t)b;
+        io_matrix m = {.type = type, .rows = 16, .cols = 16, .row_stride = 16, .col_stride = 1, .data = codes};
+        io_convert(&m, IO_F32, singles);
+        io_convert(&m, IO_F64, doubles);
+        m.type = IO_F32, m.data = singles;
+        io_convert(&m, type, back);
+        for (int b = 0; b < 256; b++) {
+            const double expected = fp8_value(type, b);
+            if (isnan(expected)) {
+                assert_true(isnan(singles[b]) && isnan(doubles[b]) && isnan(fp8_value(type, back[b])));
+                continue;
+            }
+            if (doubles[b] != expected || singles[b] != (float)expected || !signbit(doubles[b]) != !signbit(expected) ||
+                back[b] != b)
+                fail_msg("%s %02x is %.17g, expected %.17g; back: %02x", io_type_name(type), b, doubles[b], expected,
+                         back[b]);
+        }
+    }
+}
+
+static unsigned stored(double value, io_type to)
+{
+    const io_matrix m = one(IO_F64, &value);
+    uint16_t out[1] = {0};
+    io_convert(&m, to, out);
+    return to == IO_F16 ? out[0] : *(uint8_t *)out;
+}
+
+/* From each number to the next: the middle goes to the even code, what is a little off it to the nearer one. */
+static void small_floats_round_to_nearest_even(void)
+{
+    static const struct {
+        io_type type;
+        unsigned beyond, sign;
+        double largest; /* and a step more: what rounds away */
+        double step;
+    } rows[] = {
+        {IO_F16, 0x7c00, 0x8000, 65504, 32}, {IO_E4M3, 0x7f, 0x80, 448, 32}, {IO_E5M2, 0x7c, 0x80, 57344, 8192}};
+    for (size_t r = 0; r < COUNT(rows); r++) {
+        const io_type type = rows[r].type;
+        for (unsigned code = 0; code < rows[r].beyond; code++) {
+            const double low = type == IO_F16 ? half_value(code) : fp8_value(type, (int)code);
+            const double high = code + 1 == rows[r].beyond ? low + rows[r].step
+                                : type == IO_F16           ? half_value(code + 1)
+                                                           : fp8_value(type, (int)code + 1);
+            const double middle = (low + high) / 2;
+            const unsigned even = code % 2 == 0 ? code : code + 1;
+            if (stored(low, type) != code || stored(middle, type) != even ||
+                stored(-middle, type) != (even | rows[r].sign) || stored(nextafter(middle, 0), type) != code ||
+                stored(nextafter(middle, INFINITY), type) != code + 1)
+                fail_msg("%s %x: %a is %x, expected %x", io_type_name(type), code, middle, stored(middle, type), even);
+        }
+        assert_int_equal(stored(1e300, type), rows[r].beyond);
+        assert_int_equal(stored(-INFINITY, type), rows[r].beyond | rows[r].sign);
+        assert_int_equal(stored(-0.0, type), rows[r].sign);
+        assert_int_equal(stored(0x1p-1074, type), 0);
+        assert_true((stored(NAN, type) & ~rows[r].sign) >= rows[r].beyond + (type != IO_E4M3));
+    }
+    static const uint64_t large = UINT64_MAX;
+    static const int32_t whole = -449;
+    io_matrix m = one(IO_U64, &large);
+    uint8_t out = 0;
+    io_convert(&m, IO_E5M2, &out);
+    assert_int_equal(out, 0x7c);
+    m = one(IO_I32, &whole);
+    io_convert(&m, IO_E4M3, &out);
+    assert_int_equal(out, 0xfe);
+}
+
+/* The largest number that a type rounds to one of its own, and the least that it does not. */
+static void what_goes_beyond_a_type_is_found(void)
+{
+    static const struct {
+        io_type to;
+        double most, least;
+    } rows[] = {{IO_E4M3, 464, 464.00000001},       {IO_E5M2, 61439.999, 61440},
+                {IO_F16, 65519.999, 65520},         {IO_BF16, 0x1.fefffffffp127, 0x1.ffp127},
+                {IO_F32, 0x1.fffffefffp127, 1e300}, {IO_F64, DBL_MAX, NAN},
+                {IO_E4M3, NAN, INFINITY},           {IO_E5M2, INFINITY, -1e300}};
+    for (size_t r = 0; r < COUNT(rows); r++) {
+        const double values[] = {0, -rows[r].most, NAN, rows[r].least};
+        io_matrix m = {.type = IO_F64, .rows = 2, .cols = 2, .row_stride = 2, .col_stride = 1, .data = values};
+        int64_t i = -1, j = -1;
+        char text[64];
+        const bool all = isnan(rows[r].least);
+        if (io_fits_range(&m, rows[r].to, &i, &j, text, sizeof text) != all) fail_msg("row %zu", r);
+        assert_true(all || (i == 1 && j == 1 && strlen(text) > 0));
+    }
+    static const int64_t whole[] = {464, -465};
+    io_matrix m = {.type = IO_I64, .rows = 1, .cols = 2, .row_stride = 2, .col_stride = 1, .data = whole};
+    int64_t i, j;
+    char text[64];
+    assert_false(io_fits_range(&m, IO_E4M3, &i, &j, text, sizeof text));
+    assert_true(i == 0 && j == 1 && strcmp(text, "-465") == 0);
 }
 
 /* Any strides, any type: element (i, j) is 10 i + j. */
@@ -481,6 +598,30 @@ static void integers_fit_or_not(void)
     }
 }
 
+static void fp8_fits_or_not(void)
+{
+    for (io_type type = IO_E4M3; type <= IO_E5M2; type++)
+        for (int b = 0; b < 256; b++) {
+            const uint8_t code = (uint8_t)b;
+            const double value = fp8_value(type, b), off = value * (1 + 0x1p-6);
+            const bool wide = fabs(value) > 448 && !isnan(value); /* beyond e4m3, as is infinity */
+            check_fit(type, &code, IO_F32, true), check_fit(type, &code, IO_F16, true);
+            check_fit(type, &code, IO_BF16, true), check_fit(type, &code, type, true);
+            check_fit(IO_F64, &value, type, true);
+            check_fit(IO_F64, &off, type, off == value || isnan(value));
+            if (wide) check_fit(type, &code, IO_E4M3, false);
+        }
+    static const struct {
+        int64_t value;
+        bool e4m3, e5m2;
+    } rows[] = {{0, 1, 1},   {7, 1, 1},    {9, 1, 0},     {-15, 1, 0},   {17, 0, 0},       {448, 1, 1},
+                {480, 0, 0}, {-512, 0, 1}, {57344, 0, 1}, {65536, 0, 0}, {INT64_MIN, 0, 0}};
+    for (size_t r = 0; r < COUNT(rows); r++) {
+        check_fit(IO_I64, &rows[r].value, IO_E4M3, rows[r].e4m3);
+        check_fit(IO_I64, &rows[r].value, IO_E5M2, rows[r].e5m2);
+    }
+}
+
 static void the_first_offender_is_named(void)
 {
     static const double data[2][3] = {{1, 0.1, 2}, {1e300, 4, -0.3}};
@@ -516,6 +657,10 @@ static const check_case cases[] = {
     CHECK_CASE(result_types_are_numpys),
     FOLDER_CASE(bf16_and_integers_are_converted),
     CHECK_CASE(every_half_is_read),
+    CHECK_CASE(every_fp8_is_read),
+    CHECK_CASE(small_floats_round_to_nearest_even),
+    CHECK_CASE(what_goes_beyond_a_type_is_found),
+    CHECK_CASE(fp8_fits_or_not),
     CHECK_CASE(conversion_rounds_once),
     CHECK_CASE(conversion_follows_strides),
     CHECK_CASE(reals_fit_or_not),

@@ -52,10 +52,13 @@ static void npy_refuses_headers(void)
         {DESCR("'?'"), "(booleans)", 24},
         {DESCR("'<U5'"), "the dtype is <U5 (strings)", 24},
         {DESCR("'|S4'"), "(strings)", 24},
-        {DESCR("'|V2'"), "the dtype is |V2 (raw bytes)", 24},
+        {DESCR("'|V2'"), "the dtype is |V2 (raw bytes; ml_dtypes' bfloat16 has this one: --dtype bf16 says so)", 24},
+        {DESCR("'<V1'"), "the dtype is <V1 (raw bytes; ml_dtypes' e4m3 has this one: --dtype e4m3 says so)", 24},
+        {DESCR("'|V3'"), "the dtype is |V3 (raw bytes), expected one of", 24},
+        {DESCR("'<e1'"), "the dtype is <e1, expected", 24},
         {DESCR("'<M8[ns]'"), "the dtype is <M8[ns] (times)", 24},
         {DESCR("'<f16'"), "the dtype is <f16, expected", 24},
-        {DESCR("'<f1'"), "the dtype is <f1, expected", 24},
+        {DESCR("'<f3'"), "the dtype is <f3, expected", 24},
         {DESCR("'<i3'"), "the dtype is <i3, expected", 24},
         {DESCR("'<u16'"), "the dtype is <u16, expected", 24},
         {DESCR("'float64'"), "the dtype is float64, expected", 24},
@@ -170,8 +173,8 @@ static void npy_accepts_headers(void)
 static void npy_reads_every_type(void)
 {
     for (int t = 0; t < IO_TYPE_COUNT; t++) {
-        for (int variant = 0; variant < 4 && t != IO_BF16 && !io_type_is_complex((io_type)t);
-             variant++) { /* NumPy has no name for bf16 */
+        const bool newer = t == IO_BF16 || t == IO_E4M3 || t == IO_E5M2; /* NumPy has no name for them */
+        for (int variant = 0; variant < 4 && !newer && !io_type_is_complex((io_type)t); variant++) {
             io_type type = (io_type)t;
             bool big = variant & 1, fortran = variant >> 1;
             size_t size = io_type_bytes(type);
@@ -190,6 +193,55 @@ static void npy_reads_every_type(void)
             size_t count = make_npy(file, 1, header, data, 6 * size);
             accept(IO_FORMAT_NPY, file, count, type, 2, 3, expected);
         }
+    }
+}
+
+/* What ml_dtypes saves: raw bytes, of a type that the caller must say, and e5m2 as f1. */
+static void npy_reads_what_numpy_has_no_name_for(void)
+{
+    static const struct {
+        const char *descr;
+        io_type said, found;
+        unsigned char data[4];
+        const char *refusal; /* NULL: 1 and -2 */
+    } rows[] = {
+        {"<V1", IO_E4M3, IO_E4M3, {0x38, 0xc0}, NULL},
+        {"|V1", IO_E5M2, IO_E5M2, {0x3c, 0xc0}, NULL},
+        {"<f1", IO_F64, IO_E5M2, {0x3c, 0xc0}, NULL},
+        {"|f1", IO_E5M2, IO_E5M2, {0x3c, 0xc0}, NULL},
+        {"f1", IO_E4M3, IO_E5M2, {0x3c, 0xc0}, NULL},
+        {"<V2", IO_BF16, IO_BF16, {0x80, 0x3f, 0x00, 0xc0}, NULL},
+        {">V2", IO_BF16, IO_BF16, {0x3f, 0x80, 0xc0, 0x00}, NULL},
+        {"|u1", IO_E4M3, IO_U8, {1, 254}, NULL},
+        {"|V1", IO_BF16, IO_BF16, {0}, "--dtype e4m3"},
+        {"|V1", IO_U8, IO_U8, {0}, "--dtype e4m3"},
+        {"|V1", IO_F64, IO_F64, {0}, "the dtype is |V1 (raw bytes"},
+        {"|V2", IO_E4M3, IO_E4M3, {0}, "--dtype bf16"},
+        {"|V2", IO_F16, IO_F16, {0}, "--dtype bf16"},
+        {"|V8", IO_F64, IO_F64, {0}, "the dtype is |V8 (raw bytes)"},
+    };
+    for (size_t r = 0; r < COUNT(rows); r++) {
+        const io_raw_shape said = {rows[r].said, -1, -1};
+        unsigned char file[256];
+        char header[128];
+        snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': (1, 2), }", rows[r].descr);
+        const size_t count = make_npy(file, 1, header, rows[r].data, 2 * io_type_bytes(rows[r].found));
+        io_matrix m;
+        io_error error;
+        size_t need = 0;
+        const io_status status = npy_parse(file, count, "FILE", &said, &m, &error);
+        assert_int_equal(status, rows[r].refusal == NULL ? IO_OK : IO_BAD_FILE);
+        if (rows[r].refusal != NULL) {
+            check_sentence(&error, "FILE: ", rows[r].refusal);
+            continue;
+        }
+        assert_int_equal(npy_need(file, count, "FILE", &said, &need, &error), IO_OK);
+        assert_int_equal(need, count);
+        double values[2];
+        assert_int_equal(m.type, rows[r].found);
+        io_convert(&m, IO_F64, values);
+        assert_true(values[0] == 1 && values[1] == (m.type == IO_U8 ? 254 : -2));
+        io_free(&m);
     }
 }
 
@@ -222,7 +274,7 @@ static void npy_views_and_copies(void)
         bool aligned = (uintptr_t)(bytes + shift + count - 16) % 8 == 0;
         io_matrix m;
         io_error error;
-        assert_int_equal(npy_parse(bytes + shift, count, "FILE", &m, &error), IO_OK);
+        assert_int_equal(npy_parse(bytes + shift, count, "FILE", NULL, &m, &error), IO_OK);
         assert_int_equal(m.memory == NULL, aligned);
         assert_int_equal((uintptr_t)m.data % 8, 0);
         double got[2];
@@ -231,7 +283,7 @@ static void npy_views_and_copies(void)
         io_free(&m);
         if (aligned) continue;
         io_memory_cap = 15;
-        assert_int_equal(npy_parse(bytes + shift, count, "FILE", &m, &error), IO_NO_MEMORY);
+        assert_int_equal(npy_parse(bytes + shift, count, "FILE", NULL, &m, &error), IO_NO_MEMORY);
         check_sentence(&error, "FILE: ", "1 x 2 elements of f64 need 16 bytes of memory, this machine has 15");
         assert_true(is_zeroed(&m));
         io_memory_cap = 0;
@@ -251,7 +303,7 @@ static void npy_accepts_no_elements(void)
             size_t count = make_npy(bytes, 1, header, NULL, 0);
             io_matrix m;
             io_error error;
-            assert_int_equal(npy_parse(bytes, count, "FILE", &m, &error), IO_OK);
+            assert_int_equal(npy_parse(bytes, count, "FILE", NULL, &m, &error), IO_OK);
             assert_int_equal(m.rows * m.cols, 0);
             int64_t i, j;
             char text[64];
@@ -263,9 +315,15 @@ static void npy_accepts_no_elements(void)
 }
 
 static const check_case cases[] = {
-    CHECK_CASE(npy_refuses_headers),     CHECK_CASE(npy_refuses_prefixes), CHECK_CASE(npy_refuses_every_truncation),
-    CHECK_CASE(npy_accepts_headers),     CHECK_CASE(npy_reads_every_type), CHECK_CASE(npy_views_and_copies),
-    CHECK_CASE(npy_accepts_no_elements), CHECK_CASE(npy_reads_complex),
+    CHECK_CASE(npy_refuses_headers),
+    CHECK_CASE(npy_refuses_prefixes),
+    CHECK_CASE(npy_refuses_every_truncation),
+    CHECK_CASE(npy_accepts_headers),
+    CHECK_CASE(npy_reads_every_type),
+    CHECK_CASE(npy_views_and_copies),
+    CHECK_CASE(npy_accepts_no_elements),
+    CHECK_CASE(npy_reads_complex),
+    CHECK_CASE(npy_reads_what_numpy_has_no_name_for),
 };
 
 CHECK_MAIN(cases)

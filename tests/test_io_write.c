@@ -159,6 +159,37 @@ static void complex_is_written(void)
 }
 
 /* One row that is longer than a block, and nothing at all. */
+/* C of f16 and bf16, in either byte order: the bits come back, of bf16 in .npy as raw bytes. */
+static void two_byte_floats_are_written(void)
+{
+    static const char *const names[] = {"C.npy", "C.mtx", "C.raw"};
+    static const uint16_t halves[] = {0x3c00, 0xc180, 0x0001, 0x7bff, 0x7c00, 0x8000},
+                          bfloats[] = {0x3f80, 0xc030, 0x0001, 0x7f7f, 0xff80, 0x8000};
+    for (int variant = 0; variant < 4; variant++) {
+        const io_type type = variant & 1 ? IO_BF16 : IO_F16;
+        const uint16_t *bits = variant & 1 ? bfloats : halves;
+        uint16_t data[6];
+        for (int e = 0; e < 6; e++) data[e] = variant & 2 ? (uint16_t)(bits[e] << 8 | bits[e] >> 8) : bits[e];
+        io_matrix m = {
+            .type = type, .swapped = variant & 2, .rows = 2, .cols = 3, .row_stride = 3, .col_stride = 1, .data = data};
+        for (size_t f = 0; f < COUNT(names); f++) {
+            const io_raw_shape shape = {type, 2, 3};
+            io_matrix r;
+            io_error error;
+            char file[256] = "";
+            uint16_t back[6];
+            write_matrix(in_folder(names[f]), io_format_of(names[f]), &m);
+            read_back(in_folder(names[f]), file, sizeof file);
+            if (f == 0) assert_non_null(strstr(file + 10, variant & 1 ? "'<V2'" : "'<f2'"));
+            if (io_read(in_folder(names[f]), &shape, &r, &error) != IO_OK) fail_msg("%s", error.text);
+            assert_int_equal(r.type, f == 1 ? IO_F64 : type);
+            io_convert(&r, type, back);
+            assert_memory_equal(back, bits, sizeof back);
+            io_free(&r);
+        }
+    }
+}
+
 static void odd_shapes_are_written(void)
 {
     enum { LONG = 20001 };
@@ -257,7 +288,7 @@ static void bad_writes_are_refused(void)
     assert_int_equal(io_output_open(&output, in_folder("C.txt"), &error), IO_OK);
     assert_int_equal(io_output_write(&output, IO_FORMAT_NPY, &m, &error), IO_CANNOT_WRITE);
     check_sentence(&error, in_folder("C.txt"),
-                   "elements of i16 cannot be written, expected f32, f64, cf32, cf64 or i32");
+                   "elements of i16 cannot be written, expected f32, f64, f16, bf16, cf32, cf64 or i32");
     assert_int_equal(io_output_write(&output, io_format_of("C.txt"), &one_matrix, &error), IO_CANNOT_WRITE);
     check_sentence(&error, in_folder("C.txt"), "expected the ending .npy, .mtx, .raw or .bin");
     io_output_discard(&output);
@@ -369,6 +400,7 @@ static const check_case cases[] = {
     FOLDER_CASE(npy_bytes_are_numpys),
     FOLDER_CASE(mtx_text_is_shortest),
     FOLDER_CASE(what_is_written_is_read),
+    FOLDER_CASE(two_byte_floats_are_written),
     FOLDER_CASE(odd_shapes_are_written),
     FOLDER_CASE(complex_is_written),
     FOLDER_CASE(a_discarded_output_leaves_nothing),

@@ -33,7 +33,7 @@ static const io_raw_shape raw_2x3 = {IO_F32, 2, 3};
 
 static inline io_status parse(io_format format, const void *bytes, size_t count, io_matrix *out, io_error *error)
 {
-    if (format == IO_FORMAT_NPY) return npy_parse(bytes, count, "FILE", out, error);
+    if (format == IO_FORMAT_NPY) return npy_parse(bytes, count, "FILE", NULL, out, error);
     if (format == IO_FORMAT_MTX) return mtx_parse(bytes, count, "FILE", out, error);
     return raw_parse(bytes, count, "FILE", &raw_2x3, out, error);
 }
