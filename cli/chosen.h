@@ -4,7 +4,7 @@
 
 #include "tilewright_lab.h"
 
-enum { CHOSEN_TEXT = 400 };
+enum { CHOSEN_TEXT = 800 };
 
 /* chosen_kernels - "f64 cpu_f64_gemm_simd_avx512, i8 cpu_i8_gemm_simd_avx512_vnni": for a large square without
  * transposes. */

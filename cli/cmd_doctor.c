@@ -46,7 +46,7 @@ typedef struct answer {
 static void fact(doctor *d, const char *name, const char *format, ...) __attribute__((format(printf, 3, 4)));
 static void fact(doctor *d, const char *name, const char *format, ...)
 {
-    char text[600];
+    char text[CHOSEN_TEXT + 100]; /* the kernels are the longest */
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
