@@ -73,10 +73,36 @@ static void tell_verdict(session *s, const tw_problem *p, const verify_report *r
                 r->row, r->col, r->found, r->expected, r->bound, r->element_ratio);
 }
 
+/* The same of 2-byte floats, row by row as f32. */
+static int64_t narrow_nans(const operands *o, const void *c, int64_t *first, int64_t *infinite)
+{
+    enum { PIECE = 1024 };
+    const int64_t count = o->problem.m * o->problem.n;
+    float values[PIECE];
+    int64_t found = 0;
+    *infinite = 0;
+    for (int64_t e = 0; e < count; e += PIECE) {
+        const int64_t some = count - e < PIECE ? count - e : PIECE;
+        const io_matrix piece = {.type = o->as.type_c,
+                                 .rows = 1,
+                                 .cols = some,
+                                 .row_stride = some,
+                                 .col_stride = 1,
+                                 .data = (const uint16_t *)c + e};
+        io_convert(&piece, IO_F32, values);
+        for (int64_t i = 0; i < some; i++) {
+            *infinite += isinf(values[i]) != 0;
+            if (isnan(values[i]) && found++ == 0 && first != NULL) *first = e + i;
+        }
+    }
+    return found;
+}
+
 int64_t check_nans(const operands *o, const void *c, int64_t *first, int64_t *infinite)
 {
-    const io_type part = io_type_part(o->type_c);
-    const int parts = io_type_is_complex(o->type_c) ? 2 : 1;
+    const io_type part = io_type_part(o->as.type_c);
+    if (part == IO_F16 || part == IO_BF16) return narrow_nans(o, c, first, infinite);
+    const int parts = io_type_is_complex(o->as.type_c) ? 2 : 1;
     int64_t found = 0, last = -1, count = o->problem.m * o->problem.n * parts;
     bool infinite_before = false;
     const float *f32 = c;
@@ -101,7 +127,7 @@ exit_code check_product(session *s, operands *o, const void *c, const char *name
     tame_name tamed;
     verify_options wanted = {.seed = s->opt->seed, .progress = show_progress};
     if (o->each[OPERAND_ADD].path != NULL) {
-        exit_code code = operand_dense(&o->each[OPERAND_ADD], o->type_c, &c0);
+        exit_code code = operand_dense(&o->each[OPERAND_ADD], o->as.type_c, &c0);
         if (code != EXIT_OK) return code;
     }
     term_progress("checking", -1);

@@ -54,11 +54,11 @@ static exit_code open_output(job *j)
 static exit_code make_result(job *j)
 {
     const tw_problem *p = &j->in.problem;
-    j->c = memory_for(p->m, p->n, io_type_bytes(j->in.type_c));
+    j->c = memory_for(p->m, p->n, io_type_bytes(j->in.as.type_c));
     if (j->c == NULL)
         return diag(EXIT_MEMORY, "memory ran out: there is no room for C, %" PRId64 " x %" PRId64 " elements of %s",
-                    p->m, p->n, io_type_name(j->in.type_c));
-    if (j->in.each[OPERAND_ADD].path != NULL) io_convert(&j->in.each[OPERAND_ADD].matrix, j->in.type_c, j->c);
+                    p->m, p->n, io_type_name(j->in.as.type_c));
+    if (j->in.each[OPERAND_ADD].path != NULL) io_convert(&j->in.each[OPERAND_ADD].matrix, j->in.as.type_c, j->c);
     return EXIT_OK;
 }
 
@@ -74,7 +74,8 @@ static exit_code compute(job *j)
 static exit_code write_result(job *j)
 {
     const tw_problem *p = &j->in.problem;
-    io_matrix c = {.type = j->in.type_c, .rows = p->m, .cols = p->n, .row_stride = p->n, .col_stride = 1, .data = j->c};
+    io_matrix c = {
+        .type = j->in.as.type_c, .rows = p->m, .cols = p->n, .row_stride = p->n, .col_stride = 1, .data = j->c};
     io_error error;
     double start_s = measure_now_s();
     term_progress("writing", -1);
@@ -88,7 +89,7 @@ static exit_code write_result(job *j)
 static io_status parse(const job *j, const void *bytes, size_t count, io_matrix *out, io_error *error)
 {
     const tw_problem *p = &j->in.problem;
-    io_raw_shape raw = {j->in.type_c, p->m, p->n};
+    io_raw_shape raw = {j->in.as.type_c, p->m, p->n};
     const char *name = j->out.path;
     if (j->format == IO_FORMAT_NPY) return npy_parse(bytes, count, name, &raw, out, error);
     if (j->format == IO_FORMAT_MTX) return mtx_parse(bytes, count, name, out, error);
@@ -117,7 +118,7 @@ static exit_code judge_bytes(job *j, const void *bytes, size_t count)
     io_error error;
     io_status status = parse(j, bytes, count, &written.matrix, &error);
     if (status != IO_OK) return diag_io(IO_CANNOT_WRITE, &error);
-    exit_code code = operand_dense(&written, j->in.type_c, &c);
+    exit_code code = operand_dense(&written, j->in.as.type_c, &c);
     if (code == EXIT_OK) code = check_product(j->s, &j->in, c, written.path, &j->report);
     if (code == EXIT_OK) j->nans = check_nans(&j->in, c, NULL, &j->infinite);
     io_free(&written.matrix);
@@ -163,7 +164,7 @@ static void tell_plan(job *j)
     if (!j->s->opt->verbose) return;
     operands_tell(&j->in, text);
     fprintf(text, "C          %s  %" PRId64 " x %" PRId64 " %s\n", diag_name(j->s->opt->output, name), j->in.problem.m,
-            j->in.problem.n, io_type_name(j->in.type_c));
+            j->in.problem.n, io_type_name(j->in.as.type_c));
     if (j->planned) fprintf(text, "kernel     %s\n", j->plan.text);
 }
 
@@ -189,7 +190,7 @@ static exit_code tell_result(job *j)
     if (j->s->opt->quiet) return EXIT_OK;
     if (j->s->opt->verbose) tell_times(j);
     fprintf(text, "%s: %" PRId64 " x %" PRId64 " %s, %s, %s GFLOP/s, %s", diag_name(j->s->opt->output, name), p->m,
-            p->n, io_type_name(j->in.type_c), term_seconds(j->compute_s, time),
+            p->n, io_type_name(j->in.as.type_c), term_seconds(j->compute_s, time),
             term_gflops(roofline_flops(p) / j->compute_s / 1e9, speed),
             j->s->opt->verify ? "verified" : "not verified");
     if (j->nans > 0) fprintf(text, ", %" PRId64 " NaN", j->nans);
@@ -205,12 +206,13 @@ static exit_code write_record(job *j)
     r.engine = j->s->device.engine;
     r.device = j->s->device.name;
     r.method = "tw_gemm, host pointers, once";
-    r.dtype = io_type_name(j->in.type);
+    r.dtype = j->in.as.a, r.dtype_b = j->in.as.b, r.dtype_c = io_type_name(j->in.as.type_c);
     r.m = p->m, r.n = p->n, r.k = p->k;
     r.lda = p->lda, r.ldb = p->ldb, r.ldc = p->ldc;
     r.op_a = "ntcr"[p->op_a], r.op_b = "ntcr"[p->op_b];
     r.alpha = p->alpha, r.beta = p->beta;
-    if (io_type_is_complex(j->in.type)) r.alpha_imaginary = p->alpha_imaginary, r.beta_imaginary = p->beta_imaginary;
+    if (io_type_is_complex(j->in.as.type_a))
+        r.alpha_imaginary = p->alpha_imaginary, r.beta_imaginary = p->beta_imaginary;
     r.samples = r.repeats = r.sets = 1;
     r.min_s = r.median_s = r.p95_s = r.max_s = j->compute_s;
     r.gflops = roofline_flops(p) / j->compute_s / 1e9;
@@ -236,6 +238,7 @@ exit_code cmd_multiply(session *s)
     j.out.fd = -1;
     exit_code code = check_options(s->opt, &j.format);
     if (code == EXIT_OK) code = session_open_device(s, s->opt->engines.count > 0 ? s->opt->engines.items[0] : "auto");
+    if (code == EXIT_OK) code = multiplied_check_engine(s);
     double start_s = measure_now_s();
     if (code == EXIT_OK) code = operands_read(s->opt, &j.in);
     if (code == EXIT_OK) code = make_result(&j);

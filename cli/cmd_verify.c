@@ -10,7 +10,9 @@ static void write_report(session *s, const operands *o, const verify_report *r, 
     object out = object_begin(s->json);
     object_text(&out, "command", "verify");
     object_text(&out, "file", o->each[OPERAND_C].path);
-    object_text(&out, "dtype", io_type_name(o->type));
+    object_text(&out, "dtype", o->as.a);
+    object_text(&out, "dtype_b", o->as.b);
+    object_text(&out, "dtype_c", io_type_name(o->as.type_c));
     object_number(&out, "m", (double)o->problem.m);
     object_number(&out, "n", (double)o->problem.n);
     object_number(&out, "k", (double)o->problem.k);
@@ -51,7 +53,7 @@ exit_code cmd_verify(session *s)
     verify_report report;
     exit_code code = operands_check_options(s->opt);
     if (code == EXIT_OK) code = operands_read(s->opt, &o);
-    if (code == EXIT_OK) code = operand_dense(&o.each[OPERAND_C], o.type_c, &c);
+    if (code == EXIT_OK) code = operand_dense(&o.each[OPERAND_C], o.as.type_c, &c);
     if (code == EXIT_OK) {
         if (s->opt->verbose) operands_tell(&o, s->text);
         code = check_product(s, &o, c, o.each[OPERAND_C].path, &report);

@@ -21,22 +21,19 @@ void *memory_for(int64_t rows, int64_t cols, size_t element_bytes)
     return malloc((size_t)rows * (size_t)cols * element_bytes);
 }
 
-/* Can operands of this type be multiplied with a C of the same? Those of bf16 and i8, whose C is another, are
- * multiplied where --dtype asks for it. */
+/* Can operands of this type be multiplied with a C of the same? Others are multiplied where --dtype asks for it. */
 static bool computable(io_type type) { return type == IO_F32 || type == IO_F64 || io_type_is_complex(type); }
 
-static bool multiplied(io_type type) { return computable(type) || type == IO_BF16 || type == IO_I8; }
-
-static io_type type_of_c(io_type type) { return type == IO_BF16 ? IO_F32 : type == IO_I8 ? IO_I32 : type; }
-
-/* --dtype, which of raw operands names the elements and, where it can be computed in, the compute type. */
-static bool type_option(const options *opt, io_type *type)
+/* Of the matrix of a role, where it is multiplied as x says. */
+static io_type type_of_role(const multiplied *x, operand_role role)
 {
-    return opt->dtypes.count > 0 && io_type_parse(opt->dtypes.items[0], type);
+    return role == OPERAND_A ? x->type_a : role == OPERAND_B ? x->type_b : x->type_c;
 }
 
 exit_code operands_check_options(const options *opt)
 {
+    exit_code code = multiplied_check(opt);
+    if (code != EXIT_OK) return code;
     if (opt->verbose && opt->quiet) return diag(EXIT_USAGE, "--verbose and --quiet: give one");
     if (opt->beta.given && opt->add == NULL)
         return diag(EXIT_USAGE, "--beta needs --add C0, the matrix that it scales");
@@ -46,15 +43,19 @@ exit_code operands_check_options(const options *opt)
 
 /* ---- reading ---- */
 
-/* What a raw file of this role holds, as --shape and --dtype say; rows < 0: they do not. */
+/* What a file of this role holds, as --shape and --dtype say; rows < 0: they do not. */
 static io_raw_shape raw_shape(const options *opt, operand_role role)
 {
     io_raw_shape raw = {.rows = -1};
-    if (opt->shapes.count == 0 || !type_option(opt, &raw.type)) return raw;
+    multiplied x;
+    if (multiplied_asked(opt, &x))
+        raw.type = type_of_role(&x, role);
+    else if (opt->dtypes.count == 0 || !io_type_parse(opt->dtypes.items[0], &raw.type))
+        return raw;
+    if (opt->shapes.count == 0) return raw;
     shape p = opt->shapes.items[0];
     bool transposed = (role == OPERAND_A && opt->transpose_a) || (role == OPERAND_B && opt->transpose_b);
     int64_t rows = role == OPERAND_B ? p.k : p.m, cols = role == OPERAND_A ? p.k : p.n;
-    if (role == OPERAND_ADD || role == OPERAND_C) raw.type = type_of_c(raw.type);
     raw.rows = transposed ? cols : rows;
     raw.cols = transposed ? rows : cols;
     return raw;
@@ -71,7 +72,7 @@ static exit_code read_one(const options *opt, operands *o, operand_role role)
                     x->path);
     term_progress(diag_name(x->path, tamed), -1);
     int reading = guard_watch(NULL, PTRDIFF_MAX, x->path);
-    io_status status = io_read(x->path, raw.rows >= 0 ? &raw : NULL, &x->matrix, &error);
+    io_status status = io_read(x->path, &raw, &x->matrix, &error);
     guard_unwatch(reading);
     if (status != IO_OK) return diag_io(status, &error);
     if (x->matrix.mapped_bytes > 0) x->watch = guard_watch(x->matrix.memory, x->matrix.mapped_bytes, x->path);
@@ -128,14 +129,49 @@ static exit_code check_shapes(const options *opt, operands *o, int64_t *m, int64
 
 /* ---- the compute type ---- */
 
-static bool fits(const operands *o, io_type type, int64_t *i, int64_t *j, char *value, size_t size, const char **path)
+/* An element that does not fit: where it is, and its text. */
+typedef struct misfit {
+    const char *path;
+    io_type type; /* that it is to be of */
+    int64_t i, j;
+    char value[64];
+} misfit;
+
+typedef bool fitting(const io_matrix *matrix, io_type to, int64_t *i, int64_t *j, char *value, size_t value_size);
+
+static bool fits(const operands *o, operand_role end, fitting *one_fits, misfit *x)
 {
-    for (operand_role role = OPERAND_A; role < OPERANDS; role++) {
-        *path = o->each[role].path;
-        io_type own = role == OPERAND_ADD || role == OPERAND_C ? type_of_c(type) : type;
-        if (*path != NULL && !io_fits_exactly(&o->each[role].matrix, own, i, j, value, size)) return false;
+    for (operand_role role = OPERAND_A; role < end; role++) {
+        x->path = o->each[role].path, x->type = type_of_role(&o->as, role);
+        if (x->path != NULL && !one_fits(&o->each[role].matrix, x->type, &x->i, &x->j, x->value, sizeof x->value))
+            return false;
     }
     return true;
+}
+
+/* --dtype rounds the operands, but whole numbers stay what they are. */
+static exit_code check_whole(const operands *o)
+{
+    misfit x;
+    if (o->as.type_c != IO_I32 || fits(o, OPERANDS, io_fits_exactly, &x)) return EXIT_OK;
+    return diag(EXIT_INPUT,
+                "%s: element [%" PRId64 ", %" PRId64
+                "] is %s, expected whole numbers: i8 holds those of -128 to 127, u8 those of 0 to 255, and a C of i32 "
+                "those of -2^31 to 2^31 - 1",
+                x.path, x.i, x.j, x.value);
+}
+
+/* By fp8 no number becomes infinite or NaN. The operands are real. */
+static exit_code check_range(const operands *o)
+{
+    misfit x;
+    const bool fp8 = o->as.type_a == IO_E4M3 || o->as.type_a == IO_E5M2;
+    if (!fp8 || fits(o, OPERAND_ADD, io_fits_range, &x)) return EXIT_OK;
+    return diag(EXIT_INPUT,
+                "%s: element [%" PRId64 ", %" PRId64
+                "] is %s, which %s does not hold: its largest number is %d; scale the operand and give --alpha the "
+                "inverse",
+                x.path, x.i, x.j, x.value, io_type_name(x.type), x.type == IO_E4M3 ? 448 : 57344);
 }
 
 /* Has a scalar an imaginary part? */
@@ -152,52 +188,44 @@ static io_type common_type(const options *opt, const operands *o)
 /* Nothing that is imaginary is dropped: a real type takes no complex operand or scalar. */
 static exit_code check_real(const options *opt, const operands *o)
 {
-    if (io_type_is_complex(o->type)) return EXIT_OK;
+    if (io_type_is_complex(o->as.type_a)) return EXIT_OK;
     for (operand_role role = OPERAND_A; role < OPERANDS; role++)
         if (o->each[role].path != NULL && io_type_is_complex(o->each[role].matrix.type))
             return diag(EXIT_USAGE, "%s is complex and the product is to be of %s, expected cf32 or cf64",
-                        o->each[role].path, io_type_name(o->type));
+                        o->each[role].path, o->as.a);
     if (is_turning(opt))
         return diag(EXIT_USAGE, "--%s has an imaginary part and the product is to be of %s, expected cf32 or cf64",
-                    opt->alpha.imaginary != 0 ? "alpha" : "beta", io_type_name(o->type));
+                    opt->alpha.imaginary != 0 ? "alpha" : "beta", o->as.a);
     return EXIT_OK;
 }
 
-/* --dtype; else the type of the C that `verify` judges; else the common type of the operands. If no kernel computes in
- * that type, or it does not hold a large integer: the first of f32 and f64, or of cf32 and cf64, that holds every
- * value. */
+/* What --dtype asks for; else the type of the C that `verify` judges; else the common type of the operands. If no
+ * kernel computes in that type, or it does not hold a large integer: the first of f32 and f64, or of cf32 and cf64,
+ * that holds every value. */
 static exit_code choose_type(const options *opt, operands *o)
 {
     static const io_type raised[2][2] = {{IO_F32, IO_F64}, {IO_CF32, IO_CF64}};
     const operand *c = &o->each[OPERAND_C];
-    int64_t i, j;
-    char value[64];
-    const char *path;
-    if (type_option(opt, &o->type) && multiplied(o->type)) {
-        if (o->type != IO_I8 || fits(o, o->type, &i, &j, value, sizeof value, &path)) return EXIT_OK;
-        return diag(
-            EXIT_INPUT,
-            "%s: element [%" PRId64 ", %" PRId64
-            "] is %s, expected whole numbers: i8 holds those of -128 to 127, and a C of i32 those of -2^31 to 2^31 - 1",
-            path, i, j, value);
-    }
+    misfit x;
+    if (multiplied_asked(opt, &o->as)) return check_whole(o);
     if (opt->dtypes.count > 0 && opt->shapes.count == 0)
         return diag(EXIT_USAGE,
-                    "--dtype %s: expected f32, f64, cf32, cf64, bf16 or i8; other types can only name the elements of "
-                    "raw files",
+                    "--dtype %s: expected f32, f64, cf32, cf64, bf16, tf32, e4m3, e5m2, i8 or u8; other types can only "
+                    "name the elements of raw files",
                     opt->dtypes.items[0]);
-    o->type = c->path != NULL ? c->matrix.type : common_type(opt, o);
-    if (c->path != NULL && computable(o->type)) return EXIT_OK;
-    if (computable(o->type) && fits(o, o->type, &i, &j, value, sizeof value, &path)) return EXIT_OK;
-    const bool complex = io_type_is_complex(c->path != NULL ? c->matrix.type : common_type(opt, o));
+    const io_type type = c->path != NULL ? c->matrix.type : common_type(opt, o);
+    if (computable(type)) {
+        multiplied_of(io_type_name(type), &o->as);
+        if (c->path != NULL || fits(o, OPERANDS, io_fits_exactly, &x)) return EXIT_OK;
+    }
     for (size_t t = 0; t < 2; t++) {
-        o->type = raised[complex][t];
-        if (fits(o, o->type, &i, &j, value, sizeof value, &path)) return EXIT_OK;
+        multiplied_of(io_type_name(raised[io_type_is_complex(type)][t]), &o->as);
+        if (fits(o, OPERANDS, io_fits_exactly, &x)) return EXIT_OK;
     }
     return diag(EXIT_INPUT,
                 "%s: element [%" PRId64 ", %" PRId64 "] is %s, which neither f32 nor f64 holds exactly; --dtype %s "
                 "rounds it",
-                path, i, j, value, io_type_name(o->type));
+                x.path, x.i, x.j, x.value, o->as.a);
 }
 
 /* ---- placing ---- */
@@ -239,34 +267,35 @@ static exit_code place(operand *x, io_type type, bool transposed, bool conjugate
 }
 
 /* alpha and beta are rounded to the compute type: one that becomes infinite by that is a slip of the keyboard. */
-static exit_code check_factor(const char *name, scalar_option factor, io_type type)
+static exit_code check_factor(const char *name, scalar_option factor, const multiplied *as)
 {
     const double largest = fmax(fabs(factor.value), fabs(factor.imaginary));
-    if (type == IO_I8 &&
+    if (as->type_c == IO_I32 &&
         !(factor.value >= INT32_MIN && factor.value <= INT32_MAX && factor.value == floor(factor.value)))
-        return diag(EXIT_USAGE, "--%s: found %g, expected a whole number from -2^31 to 2^31 - 1 with --dtype i8", name,
-                    factor.value);
-    if (type == IO_F64 || type == IO_CF64 || type == IO_I8 || largest <= (double)FLT_MAX) return EXIT_OK;
+        return diag(EXIT_USAGE, "--%s: found %g, expected a whole number from -2^31 to 2^31 - 1 with --dtype %s", name,
+                    factor.value, as->a);
+    if (as->type_a == IO_F64 || as->type_a == IO_CF64 || as->type_c == IO_I32 || largest <= (double)FLT_MAX)
+        return EXIT_OK;
     return diag(EXIT_USAGE, "--%s: found %g, expected at most %g, the largest f32; --dtype %s computes in f64", name,
                 largest == fabs(factor.value) ? factor.value : factor.imaginary, (double)FLT_MAX,
-                type == IO_CF32 ? "cf64" : "f64");
+                as->type_a == IO_CF32 ? "cf64" : "f64");
 }
 
 static exit_code make_problem(const options *opt, operands *o, int64_t m, int64_t n, int64_t k)
 {
     tw_problem *p = &o->problem;
-    o->type_c = type_of_c(o->type);
-    exit_code code = check_factor("alpha", opt->alpha, o->type);
-    if (code == EXIT_OK) code = check_factor("beta", opt->beta, o->type);
-    *p = tw_problem_make(tw_lab_dtype_named(io_type_name(o->type))->dtype, TW_N, TW_N, m, n, k);
+    exit_code code = check_factor("alpha", opt->alpha, &o->as);
+    if (code == EXIT_OK) code = check_factor("beta", opt->beta, &o->as);
+    *p = tw_problem_make(TW_F32, TW_N, TW_N, m, n, k);
+    multiplied_problem(&o->as, p);
     p->alpha = opt->alpha.value, p->alpha_imaginary = opt->alpha.imaginary;
     p->beta = opt->beta.value, p->beta_imaginary = opt->beta.imaginary;
-    const bool complex = io_type_is_complex(o->type), conjugates_a = complex && opt->conjugate_a,
+    const bool complex = io_type_is_complex(o->as.type_a), conjugates_a = complex && opt->conjugate_a,
                conjugates_b = complex && opt->conjugate_b; /* a real matrix is its own conjugate */
     if (code == EXIT_OK)
-        code = place(&o->each[OPERAND_A], o->type, opt->transpose_a, conjugates_a, &o->a, &p->op_a, &p->lda);
+        code = place(&o->each[OPERAND_A], o->as.type_a, opt->transpose_a, conjugates_a, &o->a, &p->op_a, &p->lda);
     if (code == EXIT_OK)
-        code = place(&o->each[OPERAND_B], o->type, opt->transpose_b, conjugates_b, &o->b, &p->op_b, &p->ldb);
+        code = place(&o->each[OPERAND_B], o->as.type_b, opt->transpose_b, conjugates_b, &o->b, &p->op_b, &p->ldb);
     return code;
 }
 
@@ -279,6 +308,7 @@ exit_code operands_read(const options *opt, operands *o)
     if (code == EXIT_OK) code = check_shapes(opt, o, &m, &n, &k);
     if (code == EXIT_OK) code = choose_type(opt, o);
     if (code == EXIT_OK) code = check_real(opt, o);
+    if (code == EXIT_OK) code = check_range(o);
     if (code == EXIT_OK) code = make_problem(opt, o, m, n, k);
     return code;
 }
@@ -311,6 +341,5 @@ void operands_tell(const operands *o, FILE *text)
     static const char *const names[] = {[OPERAND_A] = "A", [OPERAND_B] = "B", [OPERAND_ADD] = "C0", [OPERAND_C] = "C"};
     term_progress_end();
     for (operand_role role = OPERAND_A; role < OPERANDS; role++)
-        if (o->each[role].path != NULL)
-            tell_one(&o->each[role], names[role], role < OPERAND_ADD ? o->type : o->type_c, text);
+        if (o->each[role].path != NULL) tell_one(&o->each[role], names[role], type_of_role(&o->as, role), text);
 }

@@ -3,7 +3,7 @@
 #ifndef TILEWRIGHT_OPERANDS_H
 #define TILEWRIGHT_OPERANDS_H
 
-#include "session.h"
+#include "multiplied.h"
 
 typedef struct operand {
     const char *path; /* NULL: this operand is not part of the call */
@@ -16,7 +16,7 @@ typedef enum operand_role { OPERAND_A, OPERAND_B, OPERAND_ADD, OPERAND_C, OPERAN
 
 typedef struct operands {
     operand each[OPERANDS];
-    io_type type, type_c; /* what is multiplied; what C and --add are then */
+    multiplied as; /* its type_c: of C and --add */
     tw_problem problem;
     const void *a, *b; /* where the problem's operands lie */
 } operands;

@@ -20,7 +20,7 @@ enum {
 #define AT(field)   .offset = offsetof(options, field)
 #define DTYPES      "f32 f64 bf16 f16 i8 u8 tf32 e4m3 e5m2"
 #define ENGINES     "auto cpu opencl cuda"
-#define FILE_TYPES  "f64 f32 f16 bf16 cf32 cf64 complex64 complex128 i8 i16 i32 i64 u8 u16 u32 u64"
+#define FILE_TYPES  "f64 f32 tf32 f16 bf16 e4m3 e5m2 cf32 cf64 complex64 complex128 i8 i16 i32 i64 u8 u16 u32 u64"
 #define BENCH_TYPES DTYPES " cf32 cf64"
 
 /* name, letter, kind, where, commands, metavar ... */
@@ -39,12 +39,14 @@ const option_row option_rows[] = {
      .list = 1},
     {"device", 0, OPT_WHOLE, AT(device), DEVICE, "I", NULL,
      "use device I of the engine, as `tilewright devices` numbers them", 0, 4095},
-    {"dtype", 0, OPT_CHOICES, AT(dtypes), FILES, "T", FILE_TYPES,
-     "compute in f32, f64, cf32, cf64 (complex64, complex128), bf16 (C is f32) or i8 (C is i32); default: f32 or f64, "
-     "whichever holds both operands exactly, or cf32 or cf64 where one is complex. For raw files also the type of "
-     "their "
-     "elements",
-     .list = 1},
+    {"dtype", 0, OPT_CHOICES, AT(dtypes), FILES, "T[,T]", FILE_TYPES,
+     "compute in f32, f64, cf32, cf64 (complex64, complex128), bf16 (C is f32), i8 (C is i32) or, on cuda, u8 (C is "
+     "i32), e4m3, e5m2 or tf32 (C is f32); two for A and B: both of i8 and u8, or both of e4m3 and e5m2. Default: f32 "
+     "or f64, whichever holds both operands exactly, or cf32 or cf64 where one is complex. For raw files, and for .npy "
+     "files of raw bytes, also the type of their elements",
+     .list = 2},
+    {"dtype-c", 0, OPT_CHOICES, AT(dtypes_c), FILES, "T", "f32 bf16 f16",
+     "type of C, rounded once: bf16 of bf16 operands (on cuda), bf16 or f16 of e4m3 and e5m2", .list = 1},
     {"dtype", 0, OPT_CHOICES, AT(dtypes), CMD_BENCH, "T,...", BENCH_TYPES,
      "element types to time (default: f32; for --set gpu-half or gpu-few: bf16,f16; for gpu-types: i8,tf32,e4m3)",
      .list = 4},

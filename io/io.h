@@ -107,9 +107,9 @@ io_status raw_parse(const void *bytes, size_t count, const char *name, const io_
                     io_error *error);
 
 /* io_result_type - NumPy's result_type of two element types (numpy.result_type, NEP 50 has no say between arrays): f16
- * with i16 is f32, f32 with i32 is f64, i64 with u64 is f64, i8 with u8 is i16, ... bf16, e4m3 and e5m2, which NumPy has
- * not, are f32 with any type but themselves that f32 could be the result of. A complex type with any other is complex,
- * of the parts that hold both: cf32 with f64 or i32 is cf64. */
+ * with i16 is f32, f32 with i32 is f64, i64 with u64 is f64, i8 with u8 is i16, ... bf16, e4m3 and e5m2, unknown to
+ * NumPy, are f32 with any type but themselves that f32 could be the result of. A complex type with any other is
+ * complex, of the parts that hold both: cf32 with f64 or i32 is cf64. */
 io_type io_result_type(io_type a, io_type b);
 
 /* io_convert - write every element as type `to` into out, rows * cols elements, C order. To floating point it rounds to

@@ -9,6 +9,7 @@
 /* Unknown numbers are NAN, unknown counts -1, unknown strings NULL: each is written as null. */
 typedef struct record {
     const char *engine, *device, *kernel, *rung, *dtype;
+    const char *dtype_b, *dtype_c; /* of B and C, where a command takes them by themselves */
     int64_t m, n, k, lda, ldb, ldc;
     char op_a, op_b;                                     /* 'n' or 't'; of complex types also 'c' or 'r' */
     double alpha, beta, alpha_imaginary, beta_imaginary; /* the imaginary parts: of complex types alone */
@@ -53,7 +54,7 @@ typedef struct record {
     TEXT(instruction_set) TEXT(driver) TEXT(library) TEXT(library_version) COUNT(batch) NUMBER(sm_mhz_before)          \
     NUMBER(sm_mhz_after) NUMBER(power_w_before) NUMBER(power_w_after) NUMBER(temperature_c_before)                     \
     NUMBER(temperature_c_after) COUNT(align_a) COUNT(align_b) COUNT(align_c) NUMBER(max_s)    \
-    NUMBER(alpha_imaginary) NUMBER(beta_imaginary)
+    NUMBER(alpha_imaginary) NUMBER(beta_imaginary) TEXT(dtype_b) TEXT(dtype_c)
 /* clang-format on */
 
 record record_blank(void); /* everything unknown */

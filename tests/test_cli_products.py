@@ -15,7 +15,7 @@ import struct
 import subprocess
 
 from support.matrices import CODES, complexes, conjugate, integers, npy, npy_header, pair, product, read_mtx, read_npy, transpose
-from support.program import PROGRAM, bad, good, on_terminal, records, run
+from support.program import PROGRAM, bad, good, needs, on_terminal, records, run
 from support.tap import Skip, case, main
 
 try:
@@ -130,6 +130,201 @@ def bf16_rounds_operands_and_gives_f32():
     npy("B.npy", [[1, 0, 0], [0, 1, 0], [0, 0, 1]], "u1")
     good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--dtype", "bf16", "--verify")
     assert read_npy("C.npy")[2] == [[1, 1 + 2 ** -6, 1 + 2 ** -7]]
+
+
+# fp8 by its definition in the OCP specification: bits of fraction, bias, the largest number.
+FP8 = {"e4m3": (3, 7, 448.0), "e5m2": (2, 15, 57344.0)}
+FP8_DESCR = {"e4m3": "<V1", "e5m2": "<f1"}  # as NumPy saves ml_dtypes' float8_e4m3fn and float8_e5m2
+
+
+def fp8_value(kind, code):
+    bits, bias, largest = FP8[kind]
+    exponent, fraction = (code & 127) >> bits, code & (1 << bits) - 1
+    size = (fraction or exponent) and (fraction + (exponent > 0) * 2 ** bits) * 2.0 ** (max(exponent, 1) - bias - bits)
+    return -size if code & 128 else size
+
+
+def fp8_codes(kind, rows):
+    numbers = {fp8_value(kind, code): code for code in range(128) if fp8_value(kind, code) <= FP8[kind][2]}
+    return bytes((128 if x < 0 else 0) | numbers[abs(x)] for row in rows for x in row)
+
+
+def fp8_file(path, kind, rows, descr=None):
+    data = fp8_codes(kind, rows)
+    with open(path, "wb") as file:
+        file.write(npy_header(descr or FP8_DESCR[kind], (len(rows), len(rows[0]))) + data)
+    with open(path.replace(".npy", ".raw"), "wb") as file:
+        file.write(data)
+
+
+def refused_product(product_of, *words, says):
+    """On an engine without kernels for it: before a file is read, with the types, the engine and what would do."""
+    bad(3, "multiply", "A.npy", "B.npy", "-o", "C.npy", *words, says=[f"the cpu engine multiplies no {product_of}; give --engine cuda", says])
+    bad(3, "multiply", "none.npy", "none.npy", "-o", "C.npy", *words, "--engine", "cpu", says=says)
+
+
+@case
+def fp8_is_judged_and_refused_on_the_cpu():
+    a, b = integers(5, 40, 1, -8, 8), integers(40, 9, 2, -4, 4)
+    exact = product(a, b)
+    for first in FP8:
+        for second in FP8:
+            fp8_file("A.npy", first, a)
+            fp8_file("B.npy", second, b, "|V1")
+            both = first if first == second else f"{first},{second}"
+            npy("good.npy", exact, "f4")
+            told = good("verify", "A.npy", "B.npy", "good.npy", "--dtype", both, "--verbose", "--json", "v.json").stdout
+            assert f"A.npy  5 x 40 {first}, in place" in told and f"B.npy  40 x 9 {second}, in place" in told, told
+            found = records(open("v.json").read())[0]
+            assert (found["dtype"], found["dtype_b"], found["dtype_c"], found["element_ratio"]) == (first, second, "f32", 0), found
+            npy("half.npy", exact, "f2")
+            good("verify", "A.npy", "B.npy", "half.npy", "--dtype", both, "--dtype-c", "f16")
+            good("verify", "A.raw", "B.raw", "good.npy", "--dtype", both, "--shape", "5x9x40")
+            wrong = [row[:] for row in exact]
+            wrong[2][3] += 64
+            npy("wrong.npy", wrong, "f4")
+            done = run("verify", "A.npy", "B.npy", "wrong.npy", "--dtype", both)
+            assert done.returncode == 1 and "C[2, 3] is" in done.stderr, done.stderr
+            refused_product(first if first == second else f"{first} by {second}", "--dtype", both, says="without --dtype, files of f32")
+    bad(6, "verify", "A.npy", "B.npy", "good.npy", says=["B.npy: the dtype is |V1 (raw bytes", "--dtype e4m3"])
+    bad(6, "verify", "A.npy", "B.npy", "good.npy", "--dtype", "bf16", says="B.npy: the dtype is |V1 (raw bytes")
+    bad(2, "verify", "A.npy", "B.npy", "good.npy", "--dtype", "e4m3", "--dtype-c", "f64", says="expected one of: f32 bf16 f16")
+
+
+@case
+def e5m2_files_are_read_without_a_type():
+    a, b = [[1.0, -0.75, 57344.0]], [[2.0 ** -16], [1.5], [0.0]]
+    fp8_file("A.npy", "e5m2", a)
+    fp8_file("B.npy", "e5m2", b)
+    good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--verify")
+    assert read_npy("C.npy") == ("<f4", (1, 1), [[2.0 ** -16 - 1.125]])
+    good("multiply", "B.npy", "A.npy", "-o", "C.npy", "--dtype", "f64", "--verify")
+    assert read_npy("C.npy") == ("<f8", (3, 3), product(b, a))
+
+
+@case
+def other_types_are_rounded_to_fp8_once():
+    """A C of the rounded operands is the product, one of the operands as they were is not."""
+    halfway = {"e4m3": ([[1.0625, 1.1875, 460.0, 2.0 ** -10]], [[1.0, 1.25, 448.0, 0.0]]),
+               "e5m2": ([[1.125, 1.375, 60000.0, 2.0 ** -17]], [[1.0, 1.5, 57344.0, 0.0]])}
+    identity = [[float(i == j) for j in range(4)] for i in range(4)]
+    npy("B.npy", identity)
+    for kind, (given, rounded) in halfway.items():
+        npy("A.npy", given)
+        npy("right.npy", rounded)
+        npy("wrong.npy", given)
+        good("verify", "A.npy", "B.npy", "right.npy", "--dtype", kind)
+        assert run("verify", "A.npy", "B.npy", "wrong.npy", "--dtype", kind).returncode == 1, kind
+        for beyond in (1e6, -65536.0):
+            npy("A.npy", [[0.0, 0.0, beyond, float("nan")]])
+            bad(6, "verify", "A.npy", "B.npy", "right.npy", "--dtype", kind,
+                says=[f"A.npy: element [0, 2] is {beyond:.15g}, which {kind} does not hold", f"largest number is {FP8[kind][2]:g}", "--alpha"])
+    npy("A.npy", [[float("inf"), 0, 0, 0]])
+    bad(6, "verify", "A.npy", "B.npy", "right.npy", "--dtype", "e4m3", says="[0, 0] is inf, which e4m3 does not hold")
+    npy("A.npy", [[1 + 1j, 0, 0, 0]], "c16")
+    bad(2, "verify", "A.npy", "B.npy", "right.npy", "--dtype", "e4m3", says="A.npy is complex and the product is to be of e4m3")
+
+
+@case
+def u8_pairs_give_i32():
+    a, b = {"u8": integers(7, 40, 1, 0, 255), "i8": integers(7, 40, 3, -128, 127)}, {"u8": integers(40, 9, 2, 0, 255), "i8": integers(40, 9, 4, -128, 127)}
+    for first in ("u8", "i8"):
+        for second in ("u8", "i8"):
+            npy("A.npy", a[first], first[0] + "1")
+            npy("B.npy", b[second], second[0] + "1", fortran=True)
+            both = first if first == second else f"{first},{second}"
+            npy("C.npy", product(a[first], b[second]), "i4")
+            good("verify", "A.npy", "B.npy", "C.npy", "--dtype", f"{first},{second}")
+            for name, kind, rows in (("A", first, a[first]), ("B", second, b[second])):
+                array.array("bB"[kind == "u8"], [x for row in rows for x in row]).tofile(open(f"{name}.raw", "wb"))
+            good("verify", "A.raw", "B.raw", "C.npy", "--dtype", both, "--shape", "7x9x40")
+            wrong = product(a[first], b[second])
+            wrong[6][8] ^= 1
+            npy("wrong.npy", wrong, "i4")
+            assert run("verify", "A.npy", "B.npy", "wrong.npy", "--dtype", both).returncode == 1
+            if "u8" in both:
+                refused_product(both.replace(",", " by "), "--dtype", both, says="without --dtype, files of f32")
+                os.remove("C.npy")
+                good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--verify")  # in f32
+                assert read_npy("C.npy")[::2] == ("<f4", product(a[first], b[second]))
+    npy("A.npy", [[256.0] * 40])
+    npy("C.npy", [[0] * 9], "i4")
+    bad(6, "verify", "A.npy", "B.npy", "C.npy", "--dtype", "u8", says=["A.npy: element [0, 0] is 256", "u8 those of 0 to 255"])
+    npy("A.npy", [[-1.0] * 40])
+    bad(6, "verify", "A.npy", "B.npy", "C.npy", "--dtype", "u8,i8", says="A.npy: element [0, 0] is -1")
+    npy("A.npy", [[1.0] * 40])
+    npy("B.npy", [[1] * 9] * 40)
+    bad(2, "verify", "A.npy", "B.npy", "C.npy", "--dtype", "u8", "--alpha", "0.5", says="a whole number from -2^31 to 2^31 - 1 with --dtype u8")
+
+
+@case
+def tf32_is_for_who_asks_for_it():
+    npy("A.npy", [[1 + 2.0 ** -11, 1 + 3 * 2.0 ** -11, 1 + 2.0 ** -23]], "f4")
+    npy("B.npy", [[float(i == j) for j in range(3)] for i in range(3)], "f4")
+    npy("rounded.npy", [[1.0, 1 + 2.0 ** -9, 1.0]], "f4")
+    npy("plain.npy", [[1 + 2.0 ** -11, 1 + 3 * 2.0 ** -11, 1 + 2.0 ** -23]], "f4")
+    told = good("verify", "A.npy", "B.npy", "rounded.npy", "--dtype", "tf32", "--verbose").stdout
+    assert "A.npy  1 x 3 f32, in place" in told, told
+    assert run("verify", "A.npy", "B.npy", "plain.npy", "--dtype", "tf32").returncode == 1
+    for words in (["--dtype", "f32"], []):
+        assert run("verify", "A.npy", "B.npy", "rounded.npy", *words).returncode == 1
+        good("verify", "A.npy", "B.npy", "plain.npy", *words)
+    refused_product("tf32", "--dtype", "tf32", says="or --dtype f32")
+    array.array("f", [1 + 2.0 ** -11]).tofile(open("x.raw", "wb"))
+    array.array("f", [1.0]).tofile(open("one.raw", "wb"))
+    good("verify", "x.raw", "one.raw", "one.raw", "--dtype", "tf32", "--shape", "1x1x1")
+
+
+@case
+def types_of_c_and_pairs_that_there_are_not():
+    pair(3, 2, 4)
+    for words, says in ((["--dtype", "e4m3,i8"], "--dtype e4m3,i8: expected one type, or that of A and that of B"),
+                        (["--dtype", "f32,f64"], "--dtype f32,f64: expected one type"),
+                        (["--dtype", "u16,u8"], "--dtype u16,u8: expected one type"),
+                        (["--dtype", "u8,i8,u8"], "--dtype: found 'u8,i8,u8', expected"),
+                        (["--dtype", "tf32", "--dtype-c", "bf16"], "--dtype-c bf16: products of tf32 are f32"),
+                        (["--dtype", "bf16", "--dtype-c", "f16"], "--dtype-c f16: products of bf16 are f32 or bf16"),
+                        (["--dtype", "u8", "--dtype-c", "f32"], "--dtype-c f32: products of u8 are i32"),
+                        (["--dtype-c", "bf16"], "--dtype-c bf16: needs --dtype T")):
+        bad(2, "multiply", "A.npy", "B.npy", "-o", "C.npy", *words, says=says)
+        bad(2, "verify", "A.npy", "B.npy", "B.npy", *words, says=says)
+    bad(3, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--dtype", "bf16", "--dtype-c", "bf16", says="it gives C in f32, the problem wants bf16")
+    bad(3, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--dtype", "bf16,bf16", "--dtype-c", "bf16", says="wants bf16")
+
+
+@case
+def bf16_files_of_numpy():
+    """Saved as raw bytes, V2: A, B and C."""
+    words = lambda rows: b"".join(struct.pack("<f", x)[2:] for row in rows for x in row)
+    a, b = integers(3, 5, 1), integers(5, 4, 2)
+    for name, rows in (("A", a), ("B", b), ("C", product(a, b))):
+        open(f"{name}.npy", "wb").write(npy_header("<V2", (len(rows), len(rows[0]))) + words(rows))
+    good("verify", "A.npy", "B.npy", "C.npy", "--dtype", "bf16", "--dtype-c", "bf16")
+    good("multiply", "A.npy", "B.npy", "-o", "D.npy", "--dtype", "bf16", "--verify")
+    assert read_npy("D.npy") == ("<f4", (3, 4), product(a, b))
+    bad(6, "multiply", "A.npy", "B.npy", "-o", "D.npy", says=["A.npy: the dtype is <V2 (raw bytes", "--dtype bf16"])
+    open("E.npy", "wb").write(npy_header("<V2", (1, 2)) + b"\xc0\x7f\x80\xff")  # NaN and -infinity
+    open("F.npy", "wb").write(npy_header("<V2", (1, 1)) + b"\x80\x3f")
+    done = run("verify", "F.npy", "E.npy", "E.npy", "--dtype", "bf16", "--dtype-c", "bf16", "--json", "v.json")
+    assert done.returncode == 0 and "E.npy holds 1 NaN, the first at C[0, 0]" in done.stderr, done
+    assert records(open("v.json").read())[0]["nan_elements"] == 1
+
+
+@case
+def later_types_on_cuda():
+    needs("cuda")
+    a, b = integers(33, 48, 1, 0, 8), integers(48, 17, 2, 0, 8)
+    exact = product(a, b)
+    for words, code in (("u8", "<i4"), ("u8,i8", "<i4"), ("i8,u8", "<i4"), ("tf32", "<f4"), ("e4m3", "<f4"), ("e4m3,e5m2", "<f4")):
+        npy("A.npy", a)
+        npy("B.npy", [[min(x, 4) for x in row] for row in b] if "e5m2" in words else b)
+        exact = product(a, [[min(x, 4) for x in row] for row in b]) if "e5m2" in words else product(a, b)
+        record = records(good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--engine", "cuda", "--dtype", words, "--verify", "--json", "-").stdout)
+        assert read_npy("C.npy") == (code, (33, 17), exact), words
+        assert [record[-1][x] for x in ("dtype", "dtype_b")] == [words.split(",")[0], words.split(",")[-1]], record
+    good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--engine", "cuda", "--dtype", "e4m3", "--dtype-c", "f16", "--verify")
+    good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--engine", "cuda", "--dtype", "e4m3", "--dtype-c", "bf16", "--verify")
+    good("verify", "A.npy", "B.npy", "C.npy", "--dtype", "e4m3", "--dtype-c", "bf16")
 
 
 @case

@@ -1,0 +1,145 @@
+/* multiplied.c - see multiplied.h. */
+#include "multiplied.h"
+
+#include <string.h>
+#include "diag.h"
+
+/* instead: what multiplies the same numbers on any engine. */
+typedef struct product_row {
+    const char *name;
+    io_type stored, c;
+    const char *instead;
+} product_row;
+
+#define IN_F32 "without --dtype, files of f32, which holds all its numbers"
+
+static const product_row rows[] = {
+    {"f64", IO_F64, IO_F64, NULL},     {"f32", IO_F32, IO_F32, NULL},     {"cf64", IO_CF64, IO_CF64, NULL},
+    {"cf32", IO_CF32, IO_CF32, NULL},  {"bf16", IO_BF16, IO_F32, NULL},   {"tf32", IO_F32, IO_F32, "--dtype f32"},
+    {"e4m3", IO_E4M3, IO_F32, IN_F32}, {"e5m2", IO_E5M2, IO_F32, IN_F32}, {"i8", IO_I8, IO_I32, IN_F32},
+    {"u8", IO_U8, IO_I32, IN_F32},
+};
+
+enum { ROWS = sizeof rows / sizeof *rows };
+
+static const product_row *row_named(const char *name)
+{
+    io_type type; /* which may have other names */
+    if (io_type_parse(name, &type)) name = io_type_name(type);
+    for (int r = 0; r < ROWS; r++)
+        if (strcmp(rows[r].name, name) == 0) return &rows[r];
+    return NULL;
+}
+
+static bool is_fp8(io_type type) { return type == IO_E4M3 || type == IO_E5M2; }
+
+/* May A and B be of these? */
+static bool mix(const product_row *a, const product_row *b)
+{
+    return a == b || (a->c == IO_I32 && b->c == IO_I32) || (is_fp8(a->stored) && is_fp8(b->stored));
+}
+
+static bool gives(const product_row *row, io_type c)
+{
+    return c == row->c || (row->stored == IO_BF16 && c == IO_BF16) ||
+           (is_fp8(row->stored) && (c == IO_BF16 || c == IO_F16));
+}
+
+static const char *word_of_b(const options *opt) { return opt->dtypes.items[opt->dtypes.count - 1]; }
+
+bool multiplied_of(const char *type, multiplied *out)
+{
+    const product_row *row = row_named(type);
+    if (row != NULL) *out = (multiplied){row->name, row->name, row->stored, row->stored, row->c};
+    return row != NULL;
+}
+
+bool multiplied_asked(const options *opt, multiplied *out)
+{
+    multiplied b;
+    if (opt->dtypes.count == 0 || !multiplied_of(opt->dtypes.items[0], out) || !multiplied_of(word_of_b(opt), &b))
+        return false;
+    out->b = b.b, out->type_b = b.type_b;
+    if (opt->dtypes_c.count > 0) io_type_parse(opt->dtypes_c.items[0], &out->type_c);
+    return true;
+}
+
+exit_code multiplied_check(const options *opt)
+{
+    const product_row *a = opt->dtypes.count > 0 ? row_named(opt->dtypes.items[0]) : NULL;
+    const product_row *b = opt->dtypes.count > 0 ? row_named(word_of_b(opt)) : NULL;
+    io_type c;
+    if (opt->dtypes.count > 1 && (a == NULL || b == NULL || !mix(a, b)))
+        return diag(EXIT_USAGE,
+                    "--dtype %s,%s: expected one type, or that of A and that of B, both of i8 and u8 or both of e4m3 "
+                    "and e5m2",
+                    opt->dtypes.items[0], word_of_b(opt));
+    if (opt->dtypes_c.count == 0) return EXIT_OK;
+    if (a == NULL)
+        return diag(EXIT_USAGE, "--dtype-c %s: needs --dtype T, the type that is multiplied", opt->dtypes_c.items[0]);
+    if (!io_type_parse(opt->dtypes_c.items[0], &c) || !gives(a, c))
+        return diag(EXIT_USAGE, "--dtype-c %s: products of %s are %s%s", opt->dtypes_c.items[0], a->name,
+                    io_type_name(a->c),
+                    a->stored == IO_BF16 ? " or bf16"
+                    : is_fp8(a->stored)  ? ", bf16 or f16"
+                                         : "");
+    return EXIT_OK;
+}
+
+/* ---- the engine ---- */
+
+static bool engine_multiplies(const char *engine, tw_dtype dtype)
+{
+    const tw_lab_kernel *row;
+    for (int i = 0; (row = tw_lab_kernel_at(i)) != NULL; i++)
+        if (row->production && row->dtype == dtype && strcmp(row->engine, engine) == 0) return true;
+    return false;
+}
+
+static bool multiplies(const char *engine, const tw_problem *p)
+{
+    return engine_multiplies(engine, p->dtype) && engine_multiplies(engine, p->dtype_b);
+}
+
+/* "cuda", "cpu or cuda": the engines that have kernels for it. */
+static void engines_text(const tw_problem *p, char *text, size_t size)
+{
+    static const char *const engines[] = {"cpu", "opencl", "cuda"};
+    text[0] = '\0';
+    for (size_t e = 0; e < sizeof engines / sizeof *engines; e++) {
+        const size_t used = strlen(text);
+        if (multiplies(engines[e], p)) snprintf(text + used, size - used, "%s%s", used > 0 ? " or " : "", engines[e]);
+    }
+}
+
+static void pair_text(const multiplied *x, const char *between, char text[32])
+{
+    const bool one = strcmp(x->a, x->b) == 0;
+    snprintf(text, 32, "%s%s%s", x->a, one ? "" : between, one ? "" : x->b);
+}
+
+exit_code multiplied_check_engine(const session *s)
+{
+    const char *engine = s->device.engine;
+    multiplied x;
+    tw_lab_plan plan;
+    char asked[32], pair[32], others[64];
+    if (!multiplied_asked(s->opt, &x)) return EXIT_OK;
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, 1, 1, 1);
+    multiplied_problem(&x, &p);
+    const tw_status status = tw_lab_plan_of(s->context, NULL, &p, &plan);
+    if (status != TW_NO_KERNEL) return EXIT_OK; /* what else is wrong is told by the product */
+    if (multiplies(engine, &p) && p.dtype == p.dtype_b) return diag_tw(status);
+    engines_text(&p, others, sizeof others);
+    const char *instead = row_named(x.a)->instead;
+    pair_text(&x, ",", asked), pair_text(&x, " by ", pair);
+    return diag(EXIT_DEVICE, "--dtype %s: the %s engine multiplies no %s; give --engine %s%s%s", asked, engine, pair,
+                others, instead != NULL ? ", or " : "", instead != NULL ? instead : "");
+}
+
+void multiplied_problem(const multiplied *x, tw_problem *problem)
+{
+    problem->dtype = tw_lab_dtype_named(x->a)->dtype;
+    problem->dtype_b = tw_lab_dtype_named(x->b)->dtype;
+    problem->dtype_c = tw_lab_dtype_named(io_type_name(x->type_c))->dtype;
+}

@@ -1,0 +1,29 @@
+/* multiplied.h - the types of A, B and C, as --dtype and --dtype-c of `multiply` and `verify` name them. */
+#ifndef TILEWRIGHT_MULTIPLIED_H
+#define TILEWRIGHT_MULTIPLIED_H
+
+#include "session.h"
+
+/* a, b: as what A and B are multiplied, by name. type_*: how the matrices lie in memory; tf32 lies there as f32. */
+typedef struct multiplied {
+    const char *a, *b;
+    io_type type_a, type_b, type_c;
+} multiplied;
+
+/* multiplied_of - products of two operands of one type; false: there are none. */
+bool multiplied_of(const char *type, multiplied *out);
+
+/* multiplied_asked - as --dtype asks; false: it is not given, or names a type that is read alone. */
+bool multiplied_asked(const options *opt, multiplied *out);
+
+/* multiplied_check - do the values of --dtype and --dtype-c fit each other? EXIT_OK, or EXIT_USAGE after a sentence. */
+exit_code multiplied_check(const options *opt);
+
+/* multiplied_check_engine - has the open device a kernel for what --dtype asks for? Before any file is read. EXIT_OK,
+ * or EXIT_DEVICE after a sentence with the types, the engine and what does multiply them. */
+exit_code multiplied_check_engine(const session *s);
+
+/* multiplied_problem - puts the dtypes into a problem. */
+void multiplied_problem(const multiplied *x, tw_problem *problem);
+
+#endif
