@@ -38,7 +38,7 @@ if not (set(sys.argv) & {"--list"}):
     try:
         import numpy as np
         import tilewright as tw
-        from tilewright import _layout, _library, _plans
+        from tilewright import _layout, _library, _matmul, _plans
     except ImportError as error:
         missing = error
         tw = None
@@ -472,7 +472,7 @@ def out_may_overlap_and_must_fit():
 @case
 def types_are_named_where_there_is_no_product():
     i, f = np.ones((2, 2), int), np.ones((2, 2))
-    refuses(TypeError, lambda: tw.matmul(i, f), "a is int64", "float64, float32, bfloat16, float16, int8, complex128 and complex64")
+    refuses(TypeError, lambda: tw.matmul(i, f), "a is int64", "float64, float32, bfloat16, float16, float8_e4m3fn, float8_e5m2, int8, uint8, complex128")
     refuses(TypeError, lambda: tw.matmul(f, f > 0), "b is bool")
     refuses(TypeError, lambda: tw.matmul(f.astype(np.clongdouble), f), "a is complex256")
     refuses(TypeError, lambda: tw.matmul(f.astype(complex), f.astype("i1")), "a is complex128 and b is int8")
@@ -713,9 +713,10 @@ def structs_are_those_of_the_header():
     assert said == ours, [pair for pair in zip(said, ours) if pair[0] != pair[1]]
     header = open(os.path.join(ROOT, "include", "tilewright.h"), encoding="utf-8").read()
     for name, code in _library.CODES.items():
-        short = name.replace("complex64", "CF32").replace("complex128", "CF64")
-        short = short.replace("float", "F").replace("bF", "BF").replace("int", "I")
+        short = name.replace("complex64", "CF32").replace("complex128", "CF64").replace("float8_", "").replace("fn", "")
+        short = short.replace("uint", "U").replace("float", "F").replace("bF", "BF").replace("int", "I").upper()
         assert re.search(rf"\bTW_{short} = {code}\b", header), name
+    assert f"TW_TF32 = {_library.TF32}," in header
     for kind in (tw.BadArgument, tw.NoDevice, tw.NoKernel, tw.BuildFailed, tw.OutOfMemory, tw.DeviceFailed):
         assert f" = {kind.status}" in header
     declared = set(re.findall(r"^TW_API [\w ]+\*?(tw_\w+)\(", header, re.M))
@@ -725,6 +726,134 @@ def structs_are_those_of_the_header():
         )
     )
     assert used - set(structs) - {"tw_dtype"} <= declared, used - declared
+
+
+E4M3, E5M2 = "float8_e4m3fn", "float8_e5m2"
+
+
+@case
+def types_of_a_product_follow_those_of_the_operands():
+    """By name alone: of a, of b, of the result that is wanted; as what they are multiplied, and the result."""
+    choose, f32, f64 = _matmul.choose_types, "float32", "float64"
+    for a, b, wanted, operands, result in (
+        ("uint8", "uint8", None, "uint8", "int32"),
+        ("uint8", "int8", None, "uint8 @ int8", "int32"),
+        ("int8", "uint8", "int32", "int8 @ uint8", "int32"),
+        ("uint8", "int8", f64, f64, f64),
+        (E4M3, E4M3, None, E4M3, f32),
+        (E4M3, E5M2, None, f"{E4M3} @ {E5M2}", f32),
+        (E5M2, E4M3, "bfloat16", f"{E5M2} @ {E4M3}", "bfloat16"),
+        (E5M2, E5M2, "float16", E5M2, "float16"),
+        (E4M3, E5M2, f64, f64, f64),
+        (E4M3, "bfloat16", None, "bfloat16", f32),
+        ("float16", E5M2, None, "float16", f32),
+        (E4M3, f32, None, f32, f32),
+        (f64, E5M2, None, f64, f64),
+        (E4M3, "complex64", None, "complex64", "complex64"),
+        (E4M3, E5M2, "complex128", "complex128", "complex128"),
+    ):
+        found = choose(a, b, wanted)
+        assert (str(found[0]), found[1]) == (operands, result), (a, b, wanted, found)
+    assert str(choose(E4M3, E5M2, None, True)[0]) == "complex64"
+    for a, b, wanted, says in (
+        ("uint8", f32, None, "a is uint8 and b is float32: convert one of them"),
+        (E4M3, "int8", None, "and b is int8: convert one of them"),
+        (E4M3, E4M3, "int32", f"products of {E4M3} are float32 or bfloat16 or float16 or float64 or complex128"),
+        (E4M3, E4M3, E4M3, f"the result cannot be {E4M3}"),
+        ("uint8", "uint8", "uint8", "products of uint8 are int32"),
+        ("float8_e4m3fnuz", f32, None, "a is float8_e4m3fnuz; there are products of"),
+    ):
+        refuses(TypeError, lambda: choose(a, b, wanted), says)
+    refuses(TypeError, lambda: choose("uint8", "int8", None, True), "imaginary part", "uint8")
+    assert choose(f32, f32, None, False, True)[0].codes() == (9, 9) and choose(f32, "float16", None, False, True)[1] == f32
+    for a, b, wanted in ((f64, f32, None), (f32, f32, f64), ("float16",) * 2 + (None,), ("int8", "uint8", None)):
+        refuses(TypeError, lambda: choose(a, b, wanted, False, True), "multiply_as='tf32' multiplies float32, and a and b are")
+
+
+@case
+def types_for_cuda_are_refused_on_the_cpu():
+    u, i, f = np.ones((2, 3), np.uint8), np.ones((3, 4), np.int8), np.ones((3, 4), np.float32)
+    for call in (lambda **more: tw.matmul(u, i, **more), lambda **more: tw.Plan(u, i, **more)):
+        refuses(TypeError, call, "uint8 is multiplied on CUDA only, and the engine is cpu", "float64 with astype(), which is exact")
+    refuses(TypeError, lambda: tw.matmul(i.T, u.T, engine="opencl"), "uint8 is multiplied on CUDA only, and the engine is opencl")
+    for call in (tw.matmul, tw.Plan):
+        refuses(TypeError, lambda: call(f.T, f, multiply_as="tf32"), "tf32 is multiplied on CUDA only", "leave multiply_as out")
+    for unknown in ("bf16", "float32", True, 1, [], np.float32):
+        refuses(ValueError, lambda: tw.matmul(f.T, f, multiply_as=unknown), "multiply_as is", "expected None or 'tf32'")
+    assert np.array_equal(tw.matmul(f.T, f, multiply_as=None), f.T @ f)
+    assert np.array_equal(tw.matmul(u, i, dtype="float64"), np.full((2, 4), 3.0))
+    refuses(TypeError, lambda: tw.matmul(f.T, f, multiply_as="tf32"), "CUDA only")  # a recipe of f32 is not taken for it
+    if ml_dtypes is None:
+        raise Skip("ml_dtypes is not installed")
+    for kind in (E4M3, E5M2):
+        x = integers((4, 4), getattr(ml_dtypes, kind))
+        refuses(TypeError, lambda: tw.matmul(x, x), f"{kind} is multiplied on CUDA only", "float32 with astype(), which is exact")
+        refuses(TypeError, lambda: tw.matmul(x, x, dtype="float16"), f"{kind} is multiplied on CUDA only")
+        assert np.array_equal(tw.matmul(x, x.astype("f4")), exact(x, x))
+        assert np.array_equal(tw.matmul(x.T, x, dtype="float64"), exact(x.T, x))
+
+
+@case
+def types_for_cuda_reach_its_engine():
+    """With the fake driver, which computes none of them: what it is asked for."""
+    on_fake_cuda(
+        """
+import logging
+lines = []
+class Heard(logging.Handler):
+    def emit(self, record): lines.append(record.getMessage())
+logger = logging.getLogger("tilewright")
+logger.addHandler(Heard())
+logger.setLevel(10)
+logger.propagate = False
+types = [np.dtype("u1"), np.dtype("i1")]
+try:
+    import ml_dtypes
+    types += [np.dtype(ml_dtypes.float8_e4m3fn), np.dtype(ml_dtypes.float8_e5m2)]
+    for t in types[2:]: setattr(fake.torch, t.name, fake.TorchType(t.name))
+except ImportError: pass
+short = {"uint8": "u8", "int8": "i8", "float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2"}
+codes = tw._library.CODES
+for x in types:
+    for y in types:
+        if (x.kind in "ui") != (y.kind in "ui"): continue
+        a, b = np.ones((32, 48), x), np.ones((48, 64), y)
+        pair = x.name if x == y else f"{x.name} @ {y.name}"
+        result = "int32" if x.kind in "ui" else "float32"
+        for i in range(2):  # the second time by what was kept
+            assert tw.matmul(a, b, engine="cuda").dtype == result
+        assert f"cuda:0 {pair} -> {result}, NN" in lines[-1] and f"cuda_{short[x.name]}_gemm" in lines[-1], lines[-1]
+        problem = tw.Plan(a, b, engine="cuda")._recipe.problem
+        assert (problem.dtype, problem.dtype_b) == (codes[x.name], 0 if x == y else codes[y.name])
+        out = np.zeros((32, 64), result, order="F")  # as the transpose of C, so that a and b change places
+        assert tw.matmul(a, b, out=out, engine="cuda") is out
+        assert "transpose of C" in lines[-1] and f"cuda_{short[y.name]}_gemm" in lines[-1], lines[-1]
+        tw.matmul(np.ones((3, 32, 48), x), np.ones((3, 48, 64), y), engine="cuda")
+        for make in (CupyArray, Tensor) if "f" in x.name else (CupyArray, Tensor, Interface):
+            if make is Tensor: fake.torch.int32 = fake.TorchType("int32")
+            more = {"out": Interface(np.zeros((32, 64), result))} if make is Interface else {}
+            tw.matmul(make(a), make(b), **more)
+            assert f"cuda:0 {pair} -> {result}" in lines[-1], lines[-1]
+            tw._arrays._prepared.clear()
+        if result == "float32":
+            for narrow in ("float16", "bfloat16"):
+                assert tw.matmul(a, b, dtype=narrow, engine="cuda").dtype.name == narrow
+                assert f"{pair} -> {narrow}" in lines[-1], lines[-1]
+a, b = small(32, 48), small(48, 64)
+for i in range(2):
+    tw.matmul(a, b, engine="cuda", multiply_as="tf32")
+    assert "cuda:0 tf32 -> float32" in lines[-1] and "cuda_tf32_gemm" in lines[-1], lines[-1]
+    tw.matmul(a, b, engine="cuda")
+    assert "cuda:0 float32 -> float32" in lines[-1] and "cuda_f32_sgemm" in lines[-1], lines[-1]
+    tw.matmul(CupyArray(a), CupyArray(b), multiply_as="tf32")
+    tw.matmul(CupyArray(a), CupyArray(b))
+assert [each.problem.dtype for each in tw._arrays._prepared.values()] == [9, 2]
+assert tw.Plan(a, b, engine="cuda", multiply_as="tf32")._recipe.problem.dtype == 9
+plan = tw.Plan(Tensor(a), Tensor(b), multiply_as="tf32")
+plan(Tensor(a), Tensor(b))
+""",
+        FAKE_CUDA="sm=90",
+    )
 
 
 @case

@@ -93,6 +93,45 @@ def torch_cases(torch):
     else:
         skip("results in bfloat16 and float16 need sm_90", 16)
 
+    def whole(dtype, layout, rows, columns):
+        """Small whole numbers, which every type holds."""
+        shape = (rows, columns) if layout == "N" else (columns, rows)
+        drawn = torch.randint(0, 5, shape, device=device).float().to(dtype)
+        return drawn if layout == "N" else drawn.transpose(-1, -2)
+
+    def pair(first, second, layout, shape):
+        m, n, k = shape
+        a, b = whole(first, layout[0], m, k), whole(second, layout[1], k, n)
+        exact = a.double() @ b.double()
+        c = tilewright.matmul(a, b)
+        assert c.dtype == (torch.int32 if first in (torch.uint8, torch.int8) else torch.float32)
+        assert torch.equal(c.double(), exact)
+        if first not in (torch.uint8, torch.int8):
+            for narrow in (torch.bfloat16, torch.float16):
+                assert torch.equal(tilewright.matmul(a, b, dtype=narrow), exact.float().to(narrow))
+
+    fp8 = [torch.float8_e4m3fn, torch.float8_e5m2] if hasattr(torch, "float8_e5m2") else []
+    for kinds in ([torch.uint8, torch.int8], fp8):
+        for first, second, layout, shape in itertools.product(kinds, kinds, LAYOUTS, SHAPES):
+            case(f"torch {first} {second} {layout} {shape}", pair, first, second, layout, shape)
+
+    def tf32(layout, shape):
+        m, n, k = shape
+        a, b = operand(m, k, layout[0], torch.float32), operand(k, n, layout[1], torch.float32)
+        x, y = rounded(a), rounded(b)
+        c = tilewright.matmul(a, b, multiply_as="tf32")
+        exact, size = x.double() @ y.double(), x.double().abs() @ y.double().abs()
+        unit = 2.0 ** -23
+        assert ((c.double() - exact).abs() <= (k + 2) * unit / (1 - (k + 2) * unit) * size + 2.0 ** -125).all()
+
+    def rounded(x):
+        """To 10 bits of fraction, to nearest even."""
+        bits = x.contiguous().view(torch.int32)
+        return (bits + 0xfff + (bits >> 13 & 1) & ~0x1fff).view(torch.float32)
+
+    for layout, shape in itertools.product(LAYOUTS, SHAPES):
+        case(f"torch tf32 {layout} {shape}", tf32, layout, shape)
+
     def batches(dtype, batch_a, batch_b, layout, shape):
         m, n, k = shape
         a, b = operand(m, k, layout[0], dtype, batch_a), operand(k, n, layout[1], dtype, batch_b)
@@ -185,7 +224,7 @@ def torch_cases(torch):
         for kind, call in [(TypeError, lambda: tilewright.matmul(a, a.cpu())),
                            (TypeError, lambda: tilewright.matmul(a.clone().requires_grad_(), a)),
                            (TypeError, lambda: tilewright.matmul(a.long(), a.long())),
-                           (tilewright.NoKernel, lambda: tilewright.matmul(a.double(), a.double())),
+                           (tilewright.NoKernel, lambda: tilewright.matmul(a.cfloat(), a.cfloat())),
                            (ValueError, lambda: tilewright.matmul(a, a[:3])),
                            (ValueError, lambda: tilewright.matmul(a, a, out=a[:3].clone())),
                            (ValueError, lambda: tilewright.matmul(a, a, engine="cpu"))]:

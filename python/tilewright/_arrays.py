@@ -20,8 +20,8 @@ import numpy as np
 from . import _library, _matmul
 from ._errors import raise_for
 from ._layout import Call, NeedsCopy, at_strides, plan, product_shape
-from ._library import BYTES, DEVICE, RESULTS, Batch, Launch, Problem, done, lib
-from ._matmul import Conjugated, Number
+from ._library import BYTES, DEVICE, FP8, RESULTS, Batch, Launch, Problem, done, lib
+from ._matmul import Conjugated, Number, Operands
 
 __all__: List[str] = []
 
@@ -190,10 +190,11 @@ def stream_handle(given: Any) -> int:
 
 # ---- interfaces ----
 
-TYPES = {"<f8": "float64", "<f4": "float32", "<f2": "float16", "|i1": "int8", "<i4": "int32", "<c8": "complex64",
-         "<c16": "complex128"}
+TYPES = {"<f8": "float64", "<f4": "float32", "<f2": "float16", "|i1": "int8", "|u1": "uint8", "<i4": "int32",
+         "<c8": "complex64", "<c16": "complex128"}
 DL_TYPES = {(2, 64): "float64", (2, 32): "float32", (2, 16): "float16", (4, 16): "bfloat16", (0, 8): "int8",
-            (0, 32): "int32", (5, 64): "complex64", (5, 128): "complex128"}
+            (1, 8): "uint8", (0, 32): "int32", (5, 64): "complex64", (5, 128): "complex128", (10, 8): "float8_e4m3fn",
+            (12, 8): "float8_e5m2"}
 
 
 def from_interface(x: Any) -> Optional[View]:
@@ -318,24 +319,24 @@ def family_of(arrays: List[Any]) -> Any:
 
 
 def matmul(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype: Any, engine: Optional[str],
-           stream: Any, conjugated: Conjugated) -> Any:
+           stream: Any, conjugated: Conjugated, tf32: bool) -> Any:
     there = {name: on_cuda(x) for name, x in (("a", a), ("b", b), ("c", c), ("out", out)) if x is not None}
     if not any(there.values()):
         if stream is not None:
             raise TypeError("stream is given, but the operands lie in host memory: their products are waited for")
-        return on_host(a, b, c, alpha, beta, out, dtype, engine, conjugated)
+        return on_host(a, b, c, alpha, beta, out, dtype, engine, conjugated, tf32)
     if not all(there.values()):
         raise TypeError(f"{' and '.join(x for x in there if there[x])} lie in CUDA's memory, "
                         f"{' and '.join(x for x in there if not there[x])} in the host's: copy them to one place")
-    return on_device(a, b, c, alpha, beta, out, dtype, engine, stream, True, conjugated)[0]
+    return on_device(a, b, c, alpha, beta, out, dtype, engine, stream, True, conjugated, tf32)[0]
 
 
 def prepare(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype: Any, engine: Optional[str],
-            stream: Any, conjugated: Conjugated) -> str:
+            stream: Any, conjugated: Conjugated, tf32: bool) -> str:
     """The type of the result; compiles what it needs and computes nothing."""
     if on_cuda(a) and on_cuda(b):
-        return on_device(a, b, c, alpha, beta, out, dtype, engine, stream, False, conjugated)[1]
-    return _matmul.prepare(host_view(a, "a"), host_view(b, "b"), c, alpha, beta, dtype, engine, conjugated)[0]
+        return on_device(a, b, c, alpha, beta, out, dtype, engine, stream, False, conjugated, tf32)[1]
+    return _matmul.prepare(host_view(a, "a"), host_view(b, "b"), c, alpha, beta, dtype, engine, conjugated, tf32)[0]
 
 
 # ---- host memory ----
@@ -362,6 +363,8 @@ def host_view(x: Any, name: str) -> Any:
                             "torch.no_grad()")
         if x.dtype == torch.bfloat16:
             return x.detach().view(torch.int16).numpy().view(_matmul.named("bfloat16"))
+        if str(x.dtype)[6:] in FP8:
+            return x.detach().view(torch.uint8).numpy().view(_matmul.named(str(x.dtype)[6:]))
         return x.detach().resolve_conj().resolve_neg().numpy()
     if hasattr(x, "__dlpack__"):
         try:
@@ -374,10 +377,11 @@ def host_view(x: Any, name: str) -> Any:
 
 
 def on_host(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype: Any, engine: Optional[str],
-            conjugated: Conjugated) -> Any:
+            conjugated: Conjugated, tf32: bool) -> Any:
     first = next(x for x in (a, b, c, out) if x is not None and not isinstance(x, (np.ndarray, np.generic)))
     views = [host_view(x, name) for x, name in ((a, "a"), (b, "b"), (c, "c"), (out, "out"))]
-    made = _matmul.on_host(views[0], views[1], views[2], alpha, beta, views[3], dtype, None, engine, conjugated)
+    made = _matmul.on_host(views[0], views[1], views[2], alpha, beta, views[3], dtype, None, engine, conjugated,
+                           tf32)
     if out is not None:
         return out
     if is_torch(first):
@@ -414,7 +418,7 @@ def alignment(address: int) -> int:
 
 
 def on_device(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype: Any, engine: Optional[str],
-              stream: Any, launch: bool, conjugated: Conjugated) -> Tuple[Any, str]:
+              stream: Any, launch: bool, conjugated: Conjugated, tf32: bool) -> Tuple[Any, str]:
     """The product of arrays in CUDA's memory, and its type. Without launch it only compiles."""
     family = family_of([x for x in (a, b, c, out) if x is not None])
     if engine is not None and engine.partition(":")[0] != "cuda":
@@ -429,17 +433,19 @@ def on_device(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dty
                          "copy them to one")
     shape = product_shape(first.shape, second.shape)
     wanted = _matmul.type_name(dtype)
-    if wanted is None and to is not None and to.dtype in RESULTS.get(first.dtype, ()) and first.dtype == second.dtype:
+    if (wanted is None and to is not None and to.dtype in RESULTS.get(first.dtype, ()) and
+            _matmul.mixes(first.dtype, second.dtype)):
         wanted = to.dtype
-    operands, result = _matmul.choose_types(first.dtype, second.dtype, wanted, alpha.imag != 0 or beta.imag != 0)
+    operands, result = _matmul.choose_types(first.dtype, second.dtype, wanted, alpha.imag != 0 or beta.imag != 0,
+                                            tf32)
     if to is not None:
         _matmul.check_out(shape, to.shape, result, to.dtype, to.writable)
     handle, current = family.stream(stream, device, views)
     with current:
-        if first.dtype != operands:
-            first = family.converted(first, operands)
-        if second.dtype != operands:
-            second = family.converted(second, operands)
+        if first.dtype != operands.a:
+            first = family.converted(first, operands.a)
+        if second.dtype != operands.b:
+            second = family.converted(second, operands.b)
         # A batch has C in the accumulator's type.
         computed = "float32" if result in ("bfloat16", "float16") and len(shape) > 2 else result
         target = to
@@ -463,7 +469,7 @@ def on_device(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dty
         return (target if computed == result else family.converted(target, result)).array, result
 
 
-def enqueue(family: Any, a: View, b: View, c: View, operands: str, result: str, alpha: Number, beta: Number,
+def enqueue(family: Any, a: View, b: View, c: View, operands: Operands, result: str, alpha: Number, beta: Number,
             device: int, stream: int, launch: bool, conjugated: Conjugated) -> None:
     """c <- alpha a @ b + beta c on a stream."""
     key = (a.shape, a.strides, alignment(a.address), b.shape, b.strides, alignment(b.address), c.shape, c.strides,
@@ -508,9 +514,9 @@ def enqueue(family: Any, a: View, b: View, c: View, operands: str, result: str, 
         workspace = family.empty((known.workspace_bytes,), "uint8", device)
         if workspace.address:
             to.workspace, to.workspace_bytes = workspace.address, known.workspace_bytes
-    at, sizes = (a.address, b.address, c.address), (BYTES[operands], BYTES[operands], BYTES[result])
+    at, sizes = (a.address, b.address, c.address), (BYTES[operands.a], BYTES[operands.b], BYTES[result])
     if known.call.swapped:
-        at = (at[1], at[0], at[2])
+        at = (at[1], at[0], at[2])  # types that mix have the same bytes
     for item in known.offsets:
         first, second, third = (x + offset * size for x, offset, size in zip(at, item, sizes))
         if known.batch is None:
@@ -520,7 +526,7 @@ def enqueue(family: Any, a: View, b: View, c: View, operands: str, result: str, 
                                         byref(to)))
 
 
-def prepared(call: Call, a: View, b: View, c: View, operands: str, result: str, alpha: Number, beta: Number,
+def prepared(call: Call, a: View, b: View, c: View, operands: Operands, result: str, alpha: Number, beta: Number,
              context: Optional[int], conjugated: Conjugated) -> Prepared:
     problem = _matmul.fill(call, operands, result, alpha, beta, DEVICE, conjugated)
     inner = Call(**{**call.__dict__, "batch": call.batch[-1:]})
@@ -529,7 +535,7 @@ def prepared(call: Call, a: View, b: View, c: View, operands: str, result: str, 
     for count, x, y, z in call.batch[:-1] if batch is not None else call.batch:
         items = [(p + i * x, q + i * y, r + i * z) for p, q, r in items for i in range(count)]
     first, second = (b, a) if call.swapped else (a, b)
-    sizes = BYTES[operands], BYTES[operands], BYTES[result]
+    sizes = BYTES[operands.a], BYTES[operands.b], BYTES[result]
     # What every item's address is a multiple of.
     problem.align_a, problem.align_b, problem.align_c = (
         min(alignment(view.address), *(alignment(item[i] * size) for item in items))
@@ -542,7 +548,7 @@ def prepared(call: Call, a: View, b: View, c: View, operands: str, result: str, 
     return Prepared(call, problem, batch, items, bytes_wanted.value)
 
 
-def tell(known: Prepared, operands: str, result: str, device: int, context: Optional[int]) -> None:
+def tell(known: Prepared, operands: Operands, result: str, device: int, context: Optional[int]) -> None:
     from . import _plans
 
     call = known.call

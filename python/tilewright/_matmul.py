@@ -5,14 +5,15 @@ import ctypes
 import logging
 import os
 from ctypes import addressof, byref, c_char
-from typing import Any, Callable, Dict, List, Optional, Tuple, Union
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
 
 from . import _library
 from ._errors import BadArgument
 from ._layout import Call, NeedsCopy, at_strides, plan, product_shape
-from ._library import BYTES, CODES, COMPLEX, HOST, RESULTS, Batch, Problem, done, lib
+from ._library import (BYTES, CODES, COMPLEX, FP8, HOST, INTEGERS, ML_DTYPES, RESULTS, TF32, Batch, Problem, done,
+                       lib)
 
 __all__ = ["matmul", "Plan"]
 
@@ -28,6 +29,20 @@ RECIPES = 1024
 
 Number = Union[float, complex]  # complex where it has an imaginary part, else float
 Conjugated = Tuple[bool, bool]  # a, b
+
+
+class Operands(NamedTuple):
+    """As what a and b are multiplied: types by name. tf32: both are float32, and count as rounded to tf32."""
+
+    a: str
+    b: str
+    tf32: bool = False
+
+    def __str__(self) -> str:
+        return "tf32" if self.tf32 else self.a if self.a == self.b else f"{self.a} @ {self.b}"
+
+    def codes(self) -> Tuple[int, int]:
+        return (TF32, TF32) if self.tf32 else (CODES[self.a], CODES[self.b])
 
 
 class Recipe:
@@ -75,7 +90,7 @@ os.register_at_fork(after_in_child=_forget)
 
 def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Optional[complex] = None, out: Any = None,
            dtype: Any = None, engine: Optional[str] = None, stream: Any = None, conjugate_a: bool = False,
-           conjugate_b: bool = False) -> Any:
+           conjugate_b: bool = False, multiply_as: Optional[str] = None) -> Any:
     """alpha a @ b + beta c, by np.matmul's rules for shapes.
 
     >>> import numpy as np, tilewright
@@ -89,8 +104,10 @@ def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Option
 
     a, b      NumPy arrays, or what makes one; PyTorch tensors, CuPy arrays and others that speak
               __cuda_array_interface__ or DLPack, on the CPU or on CUDA. Vectors, matrices, and stacks of matrices that
-              broadcast. float64, float32, bfloat16, float16 (CUDA only), int8; complex128 and complex64 (CPU only).
-              Two float types become the wider one; with a complex type the complex one whose parts hold both.
+              broadcast. float64, float32, bfloat16, int8; complex128 and complex64 (CPU only); float16, uint8 and
+              ml_dtypes' float8_e4m3fn and float8_e5m2 (CUDA only). Two float types become the wider one; with a
+              complex type the complex one whose parts hold both. uint8 with int8, and the two float8, are multiplied
+              as they are.
     c         added to the product, broadcast to its shape. It is converted to the result's type first and does not
               widen it: float64 is rounded to float32, int64 wraps around to int32. Not changed, unless it is `out` too.
     alpha     scales the product; beta scales c: 1 if c is given. With beta 0, c is not read. One with an imaginary
@@ -100,8 +117,12 @@ def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Option
               b.conj().T. A real array is its own.
     out       where the result goes: an array of the result's shape and type. It may overlap the operands, but not
               itself.
-    dtype     type of the result. Without it float64 and float32 stay, int8 gives int32, and bfloat16 and float16 give
-              float32, the type of their sums. If the operands' type can't have this result, they are converted to it.
+    dtype     type of the result. Without it float64 and float32 stay, int8 and uint8 give int32, and bfloat16,
+              float16 and float8 give float32, the type of their sums. float8 can give bfloat16 and float16 too. If the
+              operands' type can't have this result, they are converted to it.
+    multiply_as
+              "tf32": float32 operands count as rounded to 10 bits of fraction, to nearest even (CUDA only). Nothing
+              else multiplies in tf32.
     engine    of host arrays: "cpu" (the default), "cuda" or "opencl", with a device as "cuda:1"
     stream    of CUDA arrays: a stream of their library, or its address. Default: their library's current stream
 
@@ -117,7 +138,7 @@ def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Option
     if c is None and stream is None and type(a) is _ndarray and type(b) is _ndarray:
         try:
             recipe = _recipes.get((a.shape, a.strides, a.dtype, b.shape, b.strides, b.dtype, alpha, beta, dtype,
-                                   engine, conjugate_a, conjugate_b))
+                                   engine, conjugate_a, conjugate_b, multiply_as))
         except TypeError:  # an alpha that cannot be hashed
             recipe = None
         if recipe is not None and not _debugging(10):
@@ -127,25 +148,27 @@ def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Option
                     return result
             elif recipe.takes(out, a, b) and not recipe.run(a, b, out):
                 return out
-    return _matmul(a, b, c, alpha, beta, out, dtype, engine, stream, conjugate_a, conjugate_b)
+    return _matmul(a, b, c, alpha, beta, out, dtype, engine, stream, conjugate_a, conjugate_b, multiply_as)
 
 
 def _matmul(a: Any, b: Any, c: Any, alpha: complex, beta: Optional[complex], out: Any, dtype: Any,
-            engine: Optional[str], stream: Any, conjugate_a: bool, conjugate_b: bool) -> Any:
+            engine: Optional[str], stream: Any, conjugate_a: bool, conjugate_b: bool,
+            multiply_as: Optional[str]) -> Any:
     key = None
     if c is None and type(a) is _ndarray and type(b) is _ndarray:
         key = (a.shape, a.strides, a.dtype, b.shape, b.strides, b.dtype, alpha, beta, dtype, engine, conjugate_a,
-               conjugate_b)
+               conjugate_b, multiply_as)
     alpha, beta = scalars(c, alpha, beta)
+    tf32 = wants_tf32(multiply_as)
     conjugated = bool(conjugate_a), bool(conjugate_b)
     for operand in (a, b, c, out):
         if operand is not None and not isinstance(operand, _ndarray):
             other = elsewhere(operand)
             if other is not None:
-                return other(a, b, c, alpha, beta, out, dtype, engine, stream, conjugated)
+                return other(a, b, c, alpha, beta, out, dtype, engine, stream, conjugated, tf32)
     if stream is not None:
         raise TypeError("stream is given, but the operands lie in host memory: their products are waited for")
-    return on_host(a, b, c, alpha, beta, out, dtype, key, engine, conjugated)
+    return on_host(a, b, c, alpha, beta, out, dtype, key, engine, conjugated, tf32)
 
 
 def scalars(c: Any, alpha: Any, beta: Any) -> Tuple[Number, Number]:
@@ -162,6 +185,12 @@ def number(name: str, value: Any) -> Number:
     except (TypeError, ValueError):
         raise TypeError(f"{name} is {value!r}, expected a number") from None
     return found if found.imag != 0 else found.real
+
+
+def wants_tf32(multiply_as: Any) -> bool:
+    if multiply_as is None or isinstance(multiply_as, str) and multiply_as == "tf32":
+        return multiply_as is not None
+    raise ValueError(f"multiply_as is {multiply_as!r}, expected None or 'tf32'")
 
 
 def elsewhere(operand: Any) -> Optional[Callable[..., Any]]:
@@ -183,13 +212,13 @@ def array(name: str, x: Any) -> "np.ndarray[Any, Any]":
 
 
 def named(name: str) -> "np.dtype[Any]":
-    """NumPy's type of this name; bfloat16 is ml_dtypes'."""
-    if name == "bfloat16":
+    """NumPy's type of this name; bfloat16 and float8 are ml_dtypes'."""
+    if name in ML_DTYPES:
         try:
             import ml_dtypes
         except ImportError:
-            raise TypeError("NumPy has no bfloat16 of its own: install ml_dtypes") from None
-        name = ml_dtypes.bfloat16
+            raise TypeError(f"NumPy has no {name} of its own: install ml_dtypes") from None
+        name = getattr(ml_dtypes, name)
     found: "np.dtype[Any]" = np.dtype(name)
     return found
 
@@ -207,34 +236,56 @@ def type_name(dtype: Any) -> Optional[str]:
         raise TypeError(f"dtype is {dtype!r}, expected one of {', '.join(CODES)}") from None
 
 
-def choose_types(a: str, b: str, wanted: Optional[str], turns: bool = False) -> Tuple[str, str]:
-    """(the operands' type, the result's) for types by name; turns: a scalar has an imaginary part. TypeError names what
-    there is no product of."""
+def choose_types(a: str, b: str, wanted: Optional[str], turns: bool = False,
+                 tf32: bool = False) -> Tuple[Operands, str]:
+    """(the operands' types, the result's) for types by name; turns: a scalar has an imaginary part. TypeError names
+    what there is no product of."""
     for operand, name in (("a", a), ("b", b)):
         if name not in RESULTS:
-            raise TypeError(f"{operand} is {name}; there are products of float64, float32, bfloat16, float16, int8, "
-                            "complex128 and complex64: convert it with astype()")
-    operands = a
-    if a != b:
-        if "int8" in (a, b):
+            raise TypeError(f"{operand} is {name}; there are products of float64, float32, bfloat16, float16, "
+                            "float8_e4m3fn, float8_e5m2, int8, uint8, complex128 and complex64: convert it with "
+                            "astype()")
+    operands = Operands(a, b)
+    if not mixes(a, b):
+        if a in INTEGERS or b in INTEGERS:
             raise TypeError(f"a is {a} and b is {b}: convert one of them")
-        if is_complex(a) or is_complex(b):
-            operands = max(COMPLEX[a], COMPLEX[b], key=lambda name: BYTES[name])
-        else:
-            operands = "float32" if {a, b} == {"float16", "bfloat16"} else a if BYTES[a] > BYTES[b] else b
+        operands = both(wider(a, b))
     if turns:
-        if operands not in COMPLEX:
-            raise TypeError(f"alpha or beta has an imaginary part, and a and b are {operands}: convert them")
-        operands = COMPLEX[operands]
+        if operands.a not in COMPLEX:
+            raise TypeError(f"alpha or beta has an imaginary part, and a and b are {operands.a}: convert them")
+        operands = both(COMPLEX[operands.a])
+    result = RESULTS[operands.a][0] if wanted is None else wanted
+    if result not in RESULTS[operands.a]:
+        operands = both(converted(operands.a, result))
+    if tf32 and operands != both("float32"):
+        raise TypeError(f"multiply_as='tf32' multiplies float32, and a and b are {operands}: convert them with "
+                        "astype()")
+    return operands._replace(tf32=tf32), result
+
+
+def both(name: str) -> Operands:
+    return Operands(name, name)
+
+
+def mixes(a: str, b: str) -> bool:
+    """Whether a and b of these types are multiplied as they are."""
+    return a == b or a in INTEGERS and b in INTEGERS or a in FP8 and b in FP8
+
+
+def wider(a: str, b: str) -> str:
+    """The float or complex type that holds both."""
+    if is_complex(a) or is_complex(b):
+        return max(COMPLEX[a], COMPLEX[b], key=lambda name: BYTES[name])
+    return "float32" if {a, b} == {"float16", "bfloat16"} else a if BYTES[a] > BYTES[b] else b
+
+
+def converted(operands: str, wanted: str) -> str:
+    """The type that operands are converted to for a result that they do not have themselves."""
     if wanted in ("complex128", "complex64") and operands in COMPLEX:
-        return wanted, wanted
-    if wanted is None:
-        return operands, RESULTS[operands][0]
-    if wanted in RESULTS[operands]:
-        return operands, wanted
+        return wanted
     if wanted in ("float64", "float32", "bfloat16", "float16") and not is_complex(operands):
-        return wanted, wanted
-    floats = (() if operands == "int8" else ("complex128", "complex64") if is_complex(operands) else
+        return wanted
+    floats = (() if operands in INTEGERS else ("complex128", "complex64") if is_complex(operands) else
               ("float64", "float32", "bfloat16", "float16", "complex128", "complex64"))
     can = dict.fromkeys(RESULTS[operands] + floats)
     raise TypeError(f"the result cannot be {wanted}: products of {operands} are {' or '.join(can)}")
@@ -253,13 +304,16 @@ def check_out(shape: Tuple[int, ...], found: Tuple[int, ...], dtype: str, found_
         raise ValueError("out is read-only")
 
 
-def check_engine(operands: str, engine: str, a: Any, b: Any) -> None:
-    if operands != "float16" or engine == "cuda":
+def check_engine(operands: Operands, engine: str, a: Any, b: Any) -> None:
+    only = "tf32" if operands.tf32 else next((x for x in operands[:2] if x in ("float16", "uint8") + FP8), None)
+    if only is None or engine == "cuda":
         return
-    given = "float16" in (a.dtype.name, b.dtype.name)
-    raise TypeError(f"float16 is multiplied on CUDA only, and the engine is {engine}: " +
-                    ("convert a and b to float32 with astype(), which is exact" if given else
-                     "ask for dtype='float32' and convert the result with astype()"))
+    given = only in (a.dtype.name, b.dtype.name)
+    advice = ("leave multiply_as out" if operands.tf32 else
+              "ask for dtype='float32' and convert the result with astype()" if not given else
+              "convert a and b to float64 with astype(), which is exact" if only == "uint8" else
+              "convert a and b to float32 with astype(), which is exact")
+    raise TypeError(f"{only} is multiplied on CUDA only, and the engine is {engine}: {advice}")
 
 
 def element_strides(x: "np.ndarray[Any, Any]") -> Optional[Tuple[int, ...]]:
@@ -277,22 +331,22 @@ def usable(x: Any, dtype: "np.dtype[Any]") -> "np.ndarray[Any, Any]":
 
 
 def on_host(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype: Any, key: Any,
-            engine: Optional[str], conjugated: Conjugated) -> Any:
+            engine: Optional[str], conjugated: Conjugated, tf32: bool) -> Any:
     """The product of NumPy arrays, by the long way; with a key it leaves a recipe where the short one can follow."""
     name, device = _library.engine_and_device(engine)
     given_a, given_b = a, b = array("a", a), array("b", b)
     shape = product_shape(a.shape, b.shape)
     wanted = type_name(dtype)
-    if wanted is None and out is not None and a.dtype == b.dtype:
+    if wanted is None and out is not None and mixes(a.dtype.name, b.dtype.name):
         wanted = getattr(out, "dtype", a.dtype).name
         wanted = wanted if wanted in RESULTS.get(a.dtype.name, ()) else None
-    operands, result = choose_types(a.dtype.name, b.dtype.name, wanted, alpha.imag != 0 or beta.imag != 0)
+    operands, result = choose_types(a.dtype.name, b.dtype.name, wanted, alpha.imag != 0 or beta.imag != 0, tf32)
     check_engine(operands, name, a, b)
     if out is not None:
         if not isinstance(out, _ndarray):
             raise TypeError(f"out is {type(out).__name__}, expected an array")
         check_out(shape, out.shape, result, out.dtype.name, out.flags.writeable)
-    a, b = usable(a, named(operands)), usable(b, named(operands))
+    a, b = usable(a, named(operands.a)), usable(b, named(operands.b))
 
     # On the CPU, and in batches, bfloat16 and float16 are rounded here, once, from float32.
     computed = "float32" if result in ("bfloat16", "float16") and (name != "cuda" or len(shape) > 2) else result
@@ -317,7 +371,7 @@ def on_host(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype
         recipe = compute(a, b, target, operands, computed, alpha, beta, name, device, conjugated)
         if (key is not None and recipe is not None and shape and given_a is a and given_b is b and
                 computed == result and target.flags.c_contiguous and (dtype is not None or out is None or
-                                                                      result == RESULTS[operands][0])):
+                                                                      result == RESULTS[operands.a][0])):
             remember(key, recipe)
     if out is None:
         out = target if computed == result else target.astype(named(result))
@@ -336,7 +390,7 @@ def remember(key: Any, recipe: Recipe) -> None:
         pass
 
 
-def compute(a: Any, b: Any, c: Any, operands: str, result: str, alpha: Number, beta: Number, engine: str,
+def compute(a: Any, b: Any, c: Any, operands: Operands, result: str, alpha: Number, beta: Number, engine: str,
             device: int, conjugated: Conjugated) -> Optional[Recipe]:
     """c <- alpha a @ b + beta c. Returns a recipe if all three were read in place and at strides."""
     copied: List[str] = []
@@ -364,8 +418,7 @@ def compute(a: Any, b: Any, c: Any, operands: str, result: str, alpha: Number, b
         columns = (2, 1, 3) if call.swapped else (1, 2, 3)
         lists = [addresses(x, call, column) for x, column in zip((a, b, c), columns)]
         batch = Batch(size=ctypes.sizeof(Batch), pointers=1, count=len(lists[0]))
-    contiguous = a.flags.carray and b.flags.carray and c.flags.carray and operands != "bfloat16"
-    recipe = Recipe(_library.context(engine, device), problem, batch, c.shape, c.dtype, contiguous)
+    recipe = Recipe(_library.context(engine, device), problem, batch, c.shape, c.dtype, lend(a, b, c))
     if _debugging(logging.DEBUG):
         tell(call, operands, result, engine, device, recipe, copied)
     first, second, third = lists or (a, b, c)
@@ -375,12 +428,14 @@ def compute(a: Any, b: Any, c: Any, operands: str, result: str, alpha: Number, b
     return None if lists or call.swapped or copied else recipe
 
 
-def fill(call: Call, operands: str, result: str, alpha: Number, beta: Number, place: int,
+def fill(call: Call, operands: Operands, result: str, alpha: Number, beta: Number, place: int,
          conjugated: Conjugated) -> Problem:
-    first, second = conjugated if is_complex(operands) else (False, False)  # real operands are their own
+    first, second = conjugated if is_complex(operands.a) else (False, False)  # real operands are their own
+    code, code_b = operands.codes()
     if call.swapped:
-        first, second = second, first
-    return Problem(size=ctypes.sizeof(Problem), dtype=CODES[operands], dtype_c=CODES[result],
+        first, second, code, code_b = second, first, code_b, code
+    return Problem(size=ctypes.sizeof(Problem), dtype=code, dtype_b=0 if code == code_b else code_b,
+                   dtype_c=CODES[result],
                    op_a=OPS[first][call.op_a], op_b=OPS[second][call.op_b], place_a=place, place_b=place,
                    place_c=place, m=call.m, n=call.n, k=call.k, lda=call.lda, ldb=call.ldb, ldc=call.ldc,
                    alpha=alpha.real, beta=beta.real, alpha_imaginary=alpha.imag, beta_imaginary=beta.imag)
@@ -394,10 +449,15 @@ def stride_batch(call: Call) -> Batch:
     return Batch(size=ctypes.sizeof(Batch), count=count, stride_a=stride_a, stride_b=stride_b, stride_c=stride_c)
 
 
+def lend(*arrays: Any) -> bool:
+    """Whether the arrays lend their addresses as buffers: writable, by rows without gaps, of NumPy's own types."""
+    return all(x.flags.carray and x.dtype.isbuiltin == 1 for x in arrays)
+
+
 def address(x: Any) -> int:
     """Where the first element lies. A buffer lends it in half the time, if the array is writable and has no gaps."""
     flags = x.flags
-    if flags.writeable and flags.forc and x.size and x.dtype.kind != "V":
+    if flags.writeable and flags.forc and x.size and x.dtype.isbuiltin == 1:
         return addressof(_buffer(x if flags.c_contiguous else x.T))
     return x.__array_interface__["data"][0]  # type: ignore[no-any-return]
 
@@ -410,7 +470,8 @@ def addresses(x: "np.ndarray[Any, Any]", call: Call, column: int) -> "np.ndarray
     return found
 
 
-def tell(call: Call, operands: str, result: str, engine: str, device: int, recipe: Recipe, copied: List[str]) -> None:
+def tell(call: Call, operands: Operands, result: str, engine: str, device: int, recipe: Recipe,
+         copied: List[str]) -> None:
     """What was chosen, for logging."""
     from . import _plans
 
@@ -439,8 +500,8 @@ class Plan:
     <tilewright.Plan (2, 3) @ (3, 2) -> (2, 2) float64>
 
     a, b, c   arrays of the shapes, strides and types that later calls will have; their values are not read
-    others    as in matmul. Alpha, beta, dtype, engine and the conjugations are fixed here; a call takes a, b, c, out
-              and stream.
+    others    as in matmul. Alpha, beta, dtype, engine, the conjugations and multiply_as are fixed here; a call takes
+              a, b, c, out and stream.
 
     On CUDA it compiles the kernels that the product needs, with and without a workspace: the first call can then
     be captured into a CUDA graph already.
@@ -448,9 +509,10 @@ class Plan:
 
     def __init__(self, a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Optional[complex] = None,
                  out: Any = None, dtype: Any = None, engine: Optional[str] = None, stream: Any = None,
-                 conjugate_a: bool = False, conjugate_b: bool = False) -> None:
+                 conjugate_a: bool = False, conjugate_b: bool = False, multiply_as: Optional[str] = None) -> None:
         self._given = alpha, beta, dtype, engine
         self._conjugated = bool(conjugate_a), bool(conjugate_b)
+        self._multiply_as, tf32 = multiply_as, wants_tf32(multiply_as)
         self._with_c, self._recipe = c is not None, None
         self._like = layout_of(a), layout_of(b)
         self._shapes = tuple(a.shape), tuple(b.shape)
@@ -458,11 +520,11 @@ class Plan:
         scaled = scalars(c, alpha, beta)
         other = next(filter(None, (elsewhere(x) for x in (a, b) if not isinstance(x, _ndarray))), None)
         if other is None:
-            self.dtype, self._recipe = prepare(a, b, c, *scaled, dtype, engine, self._conjugated)
+            self.dtype, self._recipe = prepare(a, b, c, *scaled, dtype, engine, self._conjugated, tf32)
         else:
             from . import _arrays
 
-            self.dtype = _arrays.prepare(a, b, c, *scaled, out, dtype, engine, stream, self._conjugated)
+            self.dtype = _arrays.prepare(a, b, c, *scaled, out, dtype, engine, stream, self._conjugated, tf32)
 
     def __repr__(self) -> str:
         a, b = self._shapes
@@ -487,7 +549,7 @@ class Plan:
         if (c is not None) != self._with_c:
             raise ValueError("the product was planned " + ("with a c" if self._with_c else "without c"))
         alpha, beta, dtype, engine = self._given
-        return _matmul(a, b, c, alpha, beta, out, dtype, engine, stream, *self._conjugated)
+        return _matmul(a, b, c, alpha, beta, out, dtype, engine, stream, *self._conjugated, self._multiply_as)
 
     def _refuse(self, a: Any, b: Any) -> None:
         differ = [f"{name} has the {what} {found}, planned was {planned}"
@@ -506,14 +568,15 @@ def layout_of(x: Any) -> Tuple[Any, ...]:
 
 
 def prepare(a: Any, b: Any, c: Any, alpha: Number, beta: Number, dtype: Any, engine: Optional[str],
-            conjugated: Conjugated) -> Tuple[str, Optional[Recipe]]:
+            conjugated: Conjugated, tf32: bool) -> Tuple[str, Optional[Recipe]]:
     """The result's type, and the recipe of host operands if they are read in place. Computes nothing."""
     name, device = _library.engine_and_device(engine)
-    operands, result = choose_types(a.dtype.name, b.dtype.name, type_name(dtype), alpha.imag != 0 or beta.imag != 0)
+    operands, result = choose_types(a.dtype.name, b.dtype.name, type_name(dtype), alpha.imag != 0 or beta.imag != 0,
+                                    tf32)
     check_engine(operands, name, a, b)
     shape, strides_a, strides_b = product_shape(a.shape, b.shape), element_strides(a), element_strides(b)
     if (c is not None or not shape or 0 in shape or a.shape[-1] == 0 or strides_a is None or strides_b is None or
-            a.dtype != named(operands) or b.dtype != named(operands) or result in ("bfloat16", "float16")):
+            a.dtype != named(operands.a) or b.dtype != named(operands.b) or result in ("bfloat16", "float16")):
         return result, None
     c_strides = tuple(int(np.prod(shape[i + 1:])) for i in range(len(shape)))
     try:
@@ -524,8 +587,7 @@ def prepare(a: Any, b: Any, c: Any, alpha: Number, beta: Number, dtype: Any, eng
         return result, None
     problem = fill(call, operands, result, alpha, beta, HOST, conjugated)
     batch = stride_batch(call) if call.batch else None
-    recipe = Recipe(_library.context(name, device), problem, batch, shape, named(result),
-                    a.flags.carray and b.flags.carray and operands != "bfloat16")
+    recipe = Recipe(_library.context(name, device), problem, batch, shape, named(result), lend(a, b))
     if batch is None:
         done(lib.tw_prepare(recipe.context, recipe.at_problem))
     else:
