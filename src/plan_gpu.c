@@ -180,7 +180,8 @@ static k_split choose_split_k(const kernel_row *row, const tw_problem *p, const 
 
 /* Split-K of a GPU_SPLITS row: the number of blocks per tile with the lowest estimated time. *cycles: how long the
  * busiest multiprocessor multiplies, or the L2 or memory delivers; then the fix-up, in groups of 8 and then once more.
- * `alone` is the share of the peak that a multiprocessor reaches with one block, `share` with all that have room. */
+ * `alone` is the share of the peak that a multiprocessor reaches with one block, `share` with all that have room; with
+ * some of them it lies evenly between. */
 static k_split choose_splits(const kernel_row *row, const tw_problem *p, const device_facts *device, double *cycles)
 {
     enum { MOST_SPLITS = 128, MEMORY_BYTES = 19 };
@@ -202,9 +203,11 @@ static k_split choose_splits(const kernel_row *row, const tw_problem *p, const d
         if (splits > 1 && (device->no_workspace || sums > MOST_SUMS * multiprocessors)) break;
         const int64_t each = ceil_div(tiles * splits, multiprocessors), length = ceil_div(steps, splits),
                       rest = each % room;
-        const double block = (double)(length * row->lab.tile_k) * area / fmas;
-        const double multiply = (double)(each - rest) * block / cost->share +
-                                (rest > 0 ? (double)rest * block / (rest > 1 ? cost->share : cost->alone) : 0) +
+        const double block = (double)(length * row->lab.tile_k) * area / fmas,
+                     share_of_rest = rest < 2 ? cost->alone
+                                              : cost->alone + (cost->share - cost->alone) * (double)(rest - 1) /
+                                                                  (double)(room - 1);
+        const double multiply = (double)(each - rest) * block / cost->share + (double)rest * block / share_of_rest +
                                 (double)ceil_div(each, room) * cost->block;
         const double add = splits == 1 ? 0
                                        : (splits > FIX_UP_GROUP ? 2 : 1) * FIX_UP +
