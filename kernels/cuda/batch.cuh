@@ -10,8 +10,9 @@
 #define WIDE 1
 #endif
 
-#define BATCH_PARAMETERS                                                                                               \
-    int m, int n, int k, float alpha, const void *a_items, long lda, const void *b_items, long ldb, float beta,        \
+/* scalar: the type of alpha and beta */
+#define BATCH_PARAMETERS(scalar)                                                                                       \
+    int m, int n, int k, scalar alpha, const void *a_items, long lda, const void *b_items, long ldb, scalar beta,      \
         void *c_items, long ldc, int works, int pointers, long stride_a, long stride_b, long stride_c
 
 /* Item number `item`: the address in an array of them, or so many strides from the first. */

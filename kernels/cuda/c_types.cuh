@@ -1,5 +1,5 @@
 /* c_types.cuh - the type of C and one of its elements, for kernels that give several: after rung.cuh. C_HALF = 1: C of
- * 2 bytes, bf16 or with IN_F16 f16; else f32, of integers i32. */
+ * 2 bytes, bf16 or with IN_F16 f16; else f32, of integers i32, of f64 f64. */
 #ifndef C_HALF
 #define C_HALF 0
 #endif
@@ -14,6 +14,12 @@ static __device__ __forceinline__ void blend(int *c, int alpha, int sum, int bet
 {
     unsigned made = (unsigned)alpha * (unsigned)sum;
     *c = (int)(beta == 0 ? made : made + (unsigned)beta * (unsigned)*c);
+}
+
+/* The same of f64. */
+static __device__ __forceinline__ void blend(double *c, double alpha, double sum, double beta)
+{
+    *c = beta == 0 ? alpha * sum : fma(alpha, sum, beta * *c);
 }
 
 /* What 2 bytes of the type of 2 bytes are worth. */

@@ -1,4 +1,4 @@
-/* gemm_batched_mma_sm80 - batches of bf16 or f16 products, summed in f32, in one launch.
+/* gemm_batched_mma_sm80 - batches of bf16 or f16 products, summed in f32, C in f32 or in their type, in one launch.
  *
  * IDEA      sgemm_batched_cpasync_sm80's persistent blocks with the tensor cores of sm_80 and above: a warp multiplies
  *           16 x 16 by 16 x 8. The operands of mma are 8 x 8 blocks, which ldmatrix loads row by row as they lie, or
@@ -17,7 +17,7 @@
  * CHANGED   from sgemm_batched_cpasync_sm80: mma for FMAs, and the loads of its operands.
  * SOURCE    PTX ISA: ldmatrix, mma.sync m16n8k16 */
 #include "rung.cuh"
-#include "wide.cuh"
+#include "c_pairs.cuh"
 #include "batch.cuh"
 
 typedef unsigned short element; /* its bits */
@@ -51,22 +51,7 @@ struct stage {
 };
 ASSUME(STAGES * sizeof(struct stage) <= ROW_BYTES)
 
-/* c[0], c[1] <- alpha * x + beta * c, of which `count` are there. */
-static __device__ __forceinline__ void store2(float *c, int count, float alpha, const float *x, float beta)
-{
-    if (WIDE && count >= 2) {
-        float2 y = {0, 0};
-        if (beta != 0) y = *(const float2 *)c;
-        blend(&y.x, alpha, x[0], beta);
-        blend(&y.y, alpha, x[1], beta);
-        *(float2 *)c = y;
-        return;
-    }
-    if (count > 0) blend(&c[0], alpha, x[0], beta);
-    if (count > 1) blend(&c[1], alpha, x[1], beta);
-}
-
-extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemm_batched_mma_sm80(BATCH_PARAMETERS)
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemm_batched_mma_sm80(BATCH_PARAMETERS(float))
 {
     extern __shared__ __align__(16) struct stage ring[];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, low = lane % 8, q = lane / 8;
@@ -131,7 +116,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemm_batched_mma_s
             }
         }
         /* epilogue */
-        float *c = item_of<float>(c_items, pointers, stride_c, work / tiles);
+        element_c *c = item_of<element_c>(c_items, pointers, stride_c, work / tiles);
         int c_i = work % tiles / tiles_n * BM + a_warp + lane / 4,
             c_j = work % tiles % tiles_n * BN + b_warp + lane % 4 * 2;
         UNROLLED
@@ -140,7 +125,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemm_batched_mma_s
             if (row >= m) continue;
             UNROLLED
             for (int j = 0; j < WARP_N / 8; j++)
-                store2(&C(row, c_j + 8 * j), n - c_j - 8 * j, alpha, &sum[i / 2][j][i % 2 * 2], beta);
+                put(&C(row, c_j + 8 * j), n - c_j - 8 * j, alpha, sum[i / 2][j][i % 2 * 2],
+                    sum[i / 2][j][i % 2 * 2 + 1], beta);
         }
     }
 }

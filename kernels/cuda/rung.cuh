@@ -24,15 +24,20 @@
 #endif
 
 /* Where the matrix units take other operands: TYPE_A and TYPE_B as PTX writes them, their ELEMENT_BYTES, and SUMS_S32
- * for integers, whose sums, alpha, beta and C are of 32 bits. */
+ * for integers, whose sums, alpha, beta and C are of 32 bits. SUMS_F64: of f64. */
 #ifndef ELEMENT_BYTES
 #define ELEMENT_BYTES 2
 #endif
 #ifndef SUMS_S32
 #define SUMS_S32 0
 #endif
+#ifndef SUMS_F64
+#define SUMS_F64 0
+#endif
 #if SUMS_S32
 typedef int number;
+#elif SUMS_F64
+typedef double number;
 #else
 typedef float number; /* of a sum, of alpha and beta */
 #endif

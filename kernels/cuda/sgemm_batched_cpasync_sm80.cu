@@ -74,7 +74,7 @@ static __device__ __forceinline__ void read_steps(float (*x)[STEP], const float 
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) sgemm_batched_cpasync_sm80(BATCH_PARAMETERS)
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) sgemm_batched_cpasync_sm80(BATCH_PARAMETERS(float))
 {
     extern __shared__ __align__(16) struct stage ring[];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 8 * 2 + lane % 2, h = lane / 2 % 4;

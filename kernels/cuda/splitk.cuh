@@ -1,7 +1,7 @@
 /* splitk.cuh - the fix-up of split-K: adds the partial sums of a tile whose k several blocks divide, always in the same
  * order. For sgemm_slicedk_sm80, sgemm_slicedk_tma_sm90 and dgemm_mma_sm80. Include it after their BM x BN tile,
  * THREADS, and EACH: the pieces of 16 bytes that a thread holds of the tile, ceil(BM * BN / PIECE_SUMS / THREADS). A
- * piece is a float4, or a double2 where SUMS_F64 is defined.
+ * piece is a float4, or a double2 if SUMS_F64.
  *
  * Through global memory: every block but the last stores its sums there and signals a flag. The last of each GROUP adds
  * the group's, and the last of all adds those of the groups. A block waits only for blocks that begin before it.
@@ -24,10 +24,10 @@
 #define CLUSTER_REDUCE 0
 #endif
 
-#if defined SUMS_F64 && CLUSTER_REDUCE
+#if SUMS_F64 && CLUSTER_REDUCE
 #error "a cluster sends float4"
 #endif
-#ifdef SUMS_F64
+#if SUMS_F64
 typedef double2 sums_piece;
 enum { PIECE_SUMS = 2 };
 static __device__ __forceinline__ void add(double2 *x, double2 y) { x->x += y.x, x->y += y.y; }
