@@ -123,7 +123,7 @@ static tw_status find_batch_cuda(const tw_problem *p, const tw_batch *batch, con
 {
     char reason[160];
     const kernel_row *row = plan_batch_row(p, batch, device, reason, sizeof reason);
-    bool by_item = !batch->pointers && (row == NULL || plan_batch_fills(p, device));
+    bool by_item = !batch->pointers && (row == NULL || plan_batch_fills(row, p, device));
     tw_status each = by_item ? plan_find(p, device, NULL, out) : TW_NO_KERNEL;
     if (each == TW_OK || (row == NULL && !batch->pointers)) return each;
     if (row == NULL) return fail(TW_NO_KERNEL, "no kernel takes a batch by address: %s", reason);

@@ -561,8 +561,8 @@ void plan_one_launch(const tw_problem *problem, const device_facts *device, cons
     plan_gpu(out, device, &(tw_lab_choice){0});
 }
 
-bool plan_batch_fills(const tw_problem *p, const device_facts *device)
+bool plan_batch_fills(const kernel_row *row, const tw_problem *p, const device_facts *device)
 {
-    const int64_t edge = 128;
-    return ceil_div(p->m, edge) * ceil_div(p->n, edge) >= 2 * (int64_t)device->multiprocessors;
+    const int64_t edge = 128, share = row->gpu.fills > 0 ? row->gpu.fills : 100;
+    return ceil_div(p->m, edge) * ceil_div(p->n, edge) >= 2 * (int64_t)device->multiprocessors * share / 100;
 }

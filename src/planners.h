@@ -26,7 +26,8 @@ void plan_batch_cpu(const tw_batch *batch, const device_facts *device, bool toge
 const kernel_row *plan_batch_row(const tw_problem *p, const tw_batch *batch, const device_facts *device, char *reason,
                                  size_t reason_bytes);
 
-/* plan_batch_fills - does one item fill this GPU by itself? */
-bool plan_batch_fills(const tw_problem *p, const device_facts *device);
+/* plan_batch_fills - does one item fill this GPU by itself, so that its own kernel is better than this row? A share of
+ * the device is enough (FILLS of kernels.def) where that kernel is several times as fast. */
+bool plan_batch_fills(const kernel_row *row, const tw_problem *p, const device_facts *device);
 
 #endif

@@ -52,6 +52,8 @@ const char *cpu_level_name(cpu_level level) { return level_names[level]; }
 #define CUDA_QUARTER_TILE(...)
 #define CUDA_BATCH(...)
 #define CUDA_HALF_BATCH(...)
+#define CUDA_INTEGER_BATCH(...)
+#define CUDA_QUARTER_BATCH(...)
 #include "../kernels/kernels.def"
 cpu_hook cpu_tiles_enter, cpu_tiles_leave;
 
@@ -73,6 +75,7 @@ cpu_hook cpu_tiles_enter, cpu_tiles_leave;
     .gpu.a_box_rows = a_rows, .gpu.a_box_cols = a_cols, .gpu.b_box_rows = b_rows, .gpu.b_box_cols = b_cols
 #define BLOCKS(count)  .gpu.blocks_each = count
 #define SPEED(percent) .gpu.speed = percent
+#define FILLS(percent) .gpu.fills = percent
 #define COST(...)      .gpu.cost = {__VA_ARGS__}
 #define ADDS(name)     .gpu.adds = #name
 #define TRAITS(set)                                                                                                    \
@@ -149,6 +152,8 @@ cpu_hook cpu_tiles_enter, cpu_tiles_leave;
 #define CUDA_QUARTER_TILE(...) CUDA_TILE(e4m3, __VA_ARGS__) CUDA_TILE(e5m2, __VA_ARGS__)
 #define CUDA_BATCH(...)
 #define CUDA_HALF_BATCH(...)
+#define CUDA_INTEGER_BATCH(...)
+#define CUDA_QUARTER_BATCH(...)
 static const kernel_row kernels[] = {
 #include "../kernels/kernels.def"
 };
@@ -171,6 +176,8 @@ static const kernel_row kernels[] = {
 #define CUDA_QUARTER_TILE(...)
 #define CUDA_BATCH(type, file, m, ...) FAMILY_ROW(cuda, ".cu", type, file, m, __VA_ARGS__, EDGE(m))
 #define CUDA_HALF_BATCH(...)           CUDA_BATCH(bf16, __VA_ARGS__) CUDA_BATCH(f16, __VA_ARGS__)
+#define CUDA_INTEGER_BATCH(...)        CUDA_BATCH(i8, __VA_ARGS__) CUDA_BATCH(u8, __VA_ARGS__)
+#define CUDA_QUARTER_BATCH(...)        CUDA_BATCH(e4m3, __VA_ARGS__) CUDA_BATCH(e5m2, __VA_ARGS__)
 static const kernel_row batches[] = {
 #include "../kernels/kernels.def"
 };

@@ -118,6 +118,7 @@ typedef struct gpu_kernel {
     /* batches: persistent blocks per multiprocessor; 0: a block for each tile */
     int blocks_each;
     int speed; /* batches: percent of the fastest kernel of its type */
+    int fills; /* batches: see plan_batch_fills; 0: 100 */
     slicedk_cost cost;
 } gpu_kernel;
 

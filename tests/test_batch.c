@@ -466,13 +466,14 @@ static void device_case(tw_dtype dtype, int op, int64_t m, int64_t n, int64_t k,
     char why[200] = "no memory";
     bool right = integers_make(&p, &batch, 7, &x) == TW_OK;
     if (right) {
-        const size_t bytes = (size_t)element_of(dtype)->bytes;
+        const size_t bytes = (size_t)element_of(dtype)->bytes,
+                     c_bytes = (size_t)element_of(element_of(dtype)->result)->bytes;
         const operands_there o = {
             .problem = p,
             .batch = batch,
             .host = {x.a, x.b, x.c},
-            .element = {bytes, bytes, 4},
-            .bytes = {(size_t)x.a_elements * bytes, (size_t)x.b_elements * bytes, (size_t)x.c_elements * 4}};
+            .element = {bytes, bytes, c_bytes},
+            .bytes = {(size_t)x.a_elements * bytes, (size_t)x.b_elements * bytes, (size_t)x.c_elements * c_bytes}};
         const tw_status status = run_there(&o, pad == 0 ? 0 : pad % 8 == 0 || op % 2 ? 16 : bytes, form == POINTERS);
         right = status == TW_OK && integers_judge(&x, why, sizeof why);
         if (status != TW_OK) snprintf(why, sizeof why, "%s", tw_error_text());
@@ -494,8 +495,9 @@ static void places_case(tw_dtype dtype, int64_t edge, int64_t k, form form)
         return;
     }
     const tw_problem p = tw_problem_make(dtype, TW_N, TW_N, edge, edge, k);
-    const size_t bytes = (size_t)element_of(dtype)->bytes, item = (size_t)(edge * edge) * 4;
-    operands_there o = {.problem = p, .batch = tw_batch_make(&p, COUNT), .element = {bytes, bytes, 4}};
+    const size_t bytes = (size_t)element_of(dtype)->bytes,
+                 c_bytes = (size_t)element_of(element_of(dtype)->result)->bytes, item = (size_t)(edge * edge) * c_bytes;
+    operands_there o = {.problem = p, .batch = tw_batch_make(&p, COUNT), .element = {bytes, bytes, c_bytes}};
     for (int i = 0; i < 3; i++) {
         o.bytes[i] = i < 2 ? (size_t)(COUNT * edge * k) * bytes : COUNT * item;
         o.host[i] = must(malloc(o.bytes[i]));
@@ -516,15 +518,17 @@ static void places_case(tw_dtype dtype, int64_t edge, int64_t k, form form)
 
 static void device_cases(void)
 {
-    static const tw_dtype dtypes[] = {TW_F32, TW_BF16, TW_F16};
+    static const tw_dtype dtypes[] = {TW_F32, TW_F64, TW_BF16, TW_F16, TW_I8, TW_U8, TW_TF32, TW_E4M3, TW_E5M2};
     static const int64_t shapes[][4] = {
         {1, 1, 1, 700},      {8, 8, 8, 1001},     {32, 32, 32, 40},    {31, 17, 50, 40},  {64, 64, 64, 30},
         {64, 40, 96, 9},     {65, 33, 16, 9},     {128, 128, 128, 20}, {136, 264, 72, 5}, {128, 128, 40, 700},
         {228, 132, 24, 170}, {160, 132, 24, 170}, {129, 127, 200, 7},  {16, 16, 0, 5}};
-    for (size_t d = 0; d < 3; d++) {
+    for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++) {
         for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
             for (int op = 0; op < 4; op++)
                 for (int form = 0; form < FORMS; form++) {
+                    /* one way of walking over items serves all forms */
+                    if (d >= 4 && !tap.full && form != ITEMS && form != POINTERS) continue;
                     static const int pads[] = {0, 8, 3};
                     const int64_t *x = shapes[s];
                     int way = op + form + (int)s;

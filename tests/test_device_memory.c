@@ -302,9 +302,9 @@ int main(int argc, char **argv)
         {4000, 1, 3000, 0},   {16, 4096, 4096, 0},   {100, 90, 1000, 0},  {16, 16, 1024, 0},  {733, 781, 957, 0},
         {50, 60, 70, 300},    {128, 128, 128, 500},  {2065, 2193, 500, 0}};
     for (size_t i = 0; i < sizeof crowds / sizeof *crowds; i++)
-        for (int q = 0; q < 3; q++)
-            crowded_case((const tw_dtype[]){TW_F32, TW_BF16, TW_F16}[q], i % 2 ? TW_T : TW_N, crowds[i][0],
-                         crowds[i][1], crowds[i][2], crowds[i][3]);
+        for (int q = 0; q < (crowds[i][3] > 0 ? 6 : 3); q++)
+            crowded_case((const tw_dtype[]){TW_F32, TW_BF16, TW_F16, TW_F64, TW_I8, TW_TF32}[q], i % 2 ? TW_T : TW_N,
+                         crowds[i][0], crowds[i][1], crowds[i][2], crowds[i][3]);
     memory_case();
     tw_close(judge);
     tw_close(context);

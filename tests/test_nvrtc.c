@@ -351,19 +351,33 @@ static int options_of(const kernel_row *row, int sm, int turn, variant found[MOS
     return count;
 }
 
-/* Every transpose of a batch's kernel, with wide loads and without. */
+/* The same of a batch's product: in the covering set types of C go round, and of a pair of types the first has all. */
+static bool batch_asks_more(const kernel_row *row, const asked *a)
+{
+    const tw_dtype dtype = row->lab.dtype;
+    const bool second = dtype == TW_F16 || dtype == TW_U8 || dtype == TW_E5M2;
+    if (!(row->gpu.traits & GPU_OWN_C)) return !a->own_c;
+    if (tap.full) return true;
+    if (second && (row->lab.tile_m != 64 || a->op > 1)) return false;
+    return narrow_c(dtype) == dtype_find(dtype)->result || a->own_c == a->op % 2;
+}
+
+/* Every transpose of a batch's kernel, with wide loads and without, and with each type of C. */
 static int batch_options_of(const kernel_row *row, int sm, int turn, variant found[MOST_OPTIONS])
 {
     int count = 0;
     const device_facts facts = {.engine = "cuda", .sm = sm, .multiprocessors = 1};
-    for (int i = 0; i < 8; i++) {
-        const asked a = {.op = i % 4, .narrow = i / 4};
+    for (int i = 0; i < 16; i++) {
+        const asked a = {.op = i % 4, .narrow = i / 4 % 2, .own_c = i / 8};
         tw_problem p = tw_problem_make(row->lab.dtype, (tw_op)(a.op / 2), (tw_op)(a.op % 2), 64, 64, 64);
         plan made;
-        if (!covers(turn, a.op, a.narrow)) continue;
+        if (!covers(turn, a.op, a.narrow) || !batch_asks_more(row, &a)) continue;
         p.align_a = p.align_b = p.align_c = a.narrow ? 4 : 256;
-        p.dtype_c = dtype_find(p.dtype)->result;
+        p.dtype_c = a.own_c ? narrow_c(p.dtype) : dtype_find(p.dtype)->result;
         plan_one_launch(&p, &facts, row, &made);
+        bool seen = false;
+        for (int j = 0; j < count; j++) seen = seen || strcmp(found[j].options, made.gpu.options) == 0;
+        if (seen) continue;
         name_variant(row, &a, found[count].name);
         strcpy(found[count++].options, made.gpu.options);
     }

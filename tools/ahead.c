@@ -11,7 +11,7 @@
 
 #include "../src/engines/cuda/ahead.h"
 
-enum { MOST_OPTIONS = 32 };
+enum { MOST_OPTIONS = 64 };
 
 /* What is made, and how far that is; with no folder kernels are only counted. */
 typedef struct work {
@@ -58,6 +58,13 @@ static tw_status keep(work *w, const struct ahead_arch *arch, const plan *p)
     return TW_OK;
 }
 
+static bool seen(char done[][PLAN_OPTIONS_BYTES], int known, const char *options)
+{
+    for (int i = 0; i < known; i++)
+        if (strcmp(done[i], options) == 0) return true;
+    return false;
+}
+
 /* A production row with all options that a plan can give it. */
 static tw_status keep_row(work *w, const struct ahead_arch *arch, const kernel_row *row)
 {
@@ -82,12 +89,10 @@ static tw_status keep_row(work *w, const struct ahead_arch *arch, const kernel_r
         tw_problem p = tw_problem_make(row->lab.dtype, (tw_op)(variant / 2 % 2), (tw_op)(variant % 2), edge, edge,
                                        edge == 4 ? 1280 : 640);
         plan made;
-        bool seen = false;
         p.dtype_b = b, p.dtype_c = c;
         p.align_a = p.align_b = p.align_c = variant / 4 % 2 ? 4 : 256;
         if (plan_find(&p, &facts, &choice, &made) != TW_OK) continue; /* not on this architecture */
-        for (int i = 0; i < known; i++) seen = seen || strcmp(done[i], made.gpu.options) == 0;
-        if (seen) continue;
+        if (seen(done, known, made.gpu.options)) continue;
         if (known == MOST_OPTIONS) return fail(TW_BAD_ARGUMENT, "%s has more than %d variants", row->lab.name, known);
         strcpy(done[known++], made.gpu.options);
         TRY(keep(w, arch, &made));
@@ -99,12 +104,21 @@ static tw_status keep_row(work *w, const struct ahead_arch *arch, const kernel_r
 static tw_status keep_batch(work *w, const struct ahead_arch *arch, const kernel_row *row)
 {
     const device_facts facts = {.engine = "cuda", .sm = arch->from_sm, .multiprocessors = 1};
-    for (int variant = 0; row->gpu.sm <= arch->from_sm && variant < 8; variant++) {
+    const tw_dtype result = dtype_find(row->lab.dtype)->result;
+    char done[MOST_OPTIONS][PLAN_OPTIONS_BYTES];
+    int known = 0;
+    for (int variant = 0; row->gpu.sm <= arch->from_sm && variant < 8 * DTYPES_END * DTYPES_END; variant++) {
+        const tw_dtype b = (tw_dtype)(variant / 8 % DTYPES_END), c = (tw_dtype)(variant / 8 / DTYPES_END);
+        if (!dtypes_mix(row->lab.dtype, b) || !dtype_gives(row->lab.dtype, c)) continue;
+        if (c != result && !(row->gpu.traits & GPU_OWN_C)) continue;
         tw_problem p = tw_problem_make(row->lab.dtype, (tw_op)(variant / 2 % 2), (tw_op)(variant % 2), 32, 32, 32);
         plan made;
-        p.dtype_c = dtype_find(p.dtype)->result;
-        p.align_a = p.align_b = p.align_c = variant / 4 ? 4 : 256;
+        p.dtype_b = b, p.dtype_c = c;
+        p.align_a = p.align_b = p.align_c = variant / 4 % 2 ? 4 : 256;
         plan_one_launch(&p, &facts, row, &made);
+        if (seen(done, known, made.gpu.options)) continue;
+        if (known == MOST_OPTIONS) return fail(TW_BAD_ARGUMENT, "%s has more than %d variants", row->lab.name, known);
+        strcpy(done[known++], made.gpu.options);
         TRY(keep(w, arch, &made));
     }
     return TW_OK;

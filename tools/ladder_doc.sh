@@ -273,6 +273,8 @@ TEXT
     tiles CUDA_QUARTER_TILE '"e4m3, e5m2"' 2
     tiles CUDA_BATCH 'word[2]' 3
     tiles CUDA_HALF_BATCH '"bf16, f16"' 2
+    tiles CUDA_INTEGER_BATCH '"i8, u8"' 2
+    tiles CUDA_QUARTER_BATCH '"e4m3, e5m2"' 2
     for file in $({
         names GPU_TILE
         rows 'CUDA_(TILE|BATCH)' 'print word[3]'

@@ -81,6 +81,12 @@ static void use_batches(tw_context *context, const caller *me, const tw_problem 
     enqueue_batch("batch of halves", context, &p, &batch, x, launch);
     p.dtype_c = TW_BF16;
     enqueue_batch("batch of halves to halves", context, &p, &pointers, x, launch);
+    p.dtype = p.dtype_c = TW_F64;
+    tw_prepare_batched(context, &p, &pointers);
+    enqueue_batch("batch of doubles", context, &p, &pointers, x, launch);
+    p.dtype = TW_I8, p.dtype_c = TW_I32;
+    tw_prepare_batched(context, &p, &pointers);
+    enqueue_batch("batch of bytes", context, &p, &pointers, x, launch);
     p.place_a = p.place_b = p.place_c = TW_HOST, p.dtype = p.dtype_c = TW_F32;
     enqueue_batch("batch in host memory", context, &p, &batch, x, launch);
     p = *of, batch = tw_batch_make(&p, 1);

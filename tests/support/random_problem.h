@@ -56,9 +56,6 @@ static inline void engine_types(engine *e)
     }
 }
 
-/* Does a batch of these by addresses in device memory have a kernel? */
-static inline bool takes_addresses(tw_dtype dtype) { return dtype == TW_F32 || dtype == TW_F16 || dtype == TW_BF16; }
-
 typedef struct job {
     int64_t number;
     tw_problem p;
@@ -122,8 +119,6 @@ static inline job draw(const engine *e, int64_t seed, int64_t number)
     for (int i = 0; i < 3; i++) j.crooked[i] = draw_pad(&d);
     j.gap = draw_pad(&d);
     j.way = e->device ? (way)roll(&d, WAYS) : HOST;
-    if (j.way != HOST && !takes_addresses(dtype)) j.by_address = false;
-    if (j.way == BARE || (j.way != HOST && j.by_address)) j.p.dtype_c = 0; /* then C of 2 bytes each has no kernel */
     if (j.way != HOST) j.p.place_a = j.p.place_b = j.p.place_c = TW_DEVICE;
     return j;
 }

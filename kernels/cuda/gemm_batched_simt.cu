@@ -1,0 +1,28 @@
+/* gemm_batched_simt - batches of every type on any CUDA GPU in one launch, by plain multiply-adds: where no matrix unit
+ * and no cp.async is.
+ *
+ * IDEA      gemm_simt's tiles, of all items: block number b computes tile b % tiles of item b / tiles.
+ *
+ *               blocks    0 1 2 3 | 4 5 6 7 | 8 ...      of items of 128 x 128
+ *               items        0    |    1    | 2
+ *
+ * NUMBERS   as gemm_simt; f64 has 16,896 bytes of shared memory.
+ * LIMITS    any m, n, k, ld, strides, addresses of whole elements, and transposes.
+ * HOST      a block for each tile, ROW_THREADS threads. -DTYPE_A, -DTYPE_B, -DELEMENT_BYTES, of f64 -DSUMS_F64=1.
+ * CHANGED   from gemm_simt: the items; f32 and f64 too.
+ * SOURCE    Kerr et al.: CUTLASS, 2017 */
+#include "rung.cuh"
+#include "batch.cuh"
+#include "simt_tile.cuh"
+
+extern "C" __global__ void __launch_bounds__(THREADS) gemm_batched_simt(BATCH_PARAMETERS(number))
+{
+    int tiles_n = ceil_div(n, BN), tiles = ceil_div(m, BM) * tiles_n, item = blockIdx.x / tiles,
+        tile = blockIdx.x % tiles;
+    const TYPE_A *a = 0;
+    const TYPE_B *b = 0;
+    if (k > 0) a = item_of<const TYPE_A>(a_items, pointers, stride_a, item);
+    if (k > 0) b = item_of<const TYPE_B>(b_items, pointers, stride_b, item);
+    multiply_tile(m, n, k, alpha, a, lda, b, ldb, beta, item_of<element_c>(c_items, pointers, stride_c, item), ldc,
+                  tile / tiles_n * BM, tile % tiles_n * BN);
+}
