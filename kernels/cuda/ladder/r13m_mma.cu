@@ -22,14 +22,15 @@
  *           13, by wgmma: 768, 762, 762, 768). Small integers are exact.
  * LIMITS    sm_80 and above. Any m, n >= 1, k, ld and transposes. An operand whose address or rows are not multiples of
  *           16 bytes is copied element by element through registers (54 to 60 TFLOP/s at 4097; cuBLAS 116 to 133).
- *           WIDE = 1 promises c aligned to 16 bytes and ldc a multiple of 4; WIDE = 0 takes any. Fewer than 2^31 tiles.
- *           IN_F16 = 1: f16 for bf16.
+ *           WIDE = 1 promises c aligned to 16 bytes and its rows whole 16 bytes apart; WIDE = 0 takes any. Fewer than
+ *           2^31 tiles. IN_F16 = 1: f16 for bf16. C_HALF = 1: C of that type too, else f32.
  * HOST      grid ceil(m / 128) * ceil(n / 128), block 128, dynamic shared memory STAGES * sizeof(struct stage) = 49152
  *           bytes.
  * CHANGED   from r13: which matrix units, who fetches, and how: what sgemm_cpasync_sm80 is to sgemm_tma_sm90.
  * SOURCE    PTX ISA (mma.sync, ldmatrix, cp.async); Kerr et al.: CUTLASS, 2017 */
 #include "../rung.cuh"
 #include "../wide.cuh"
+#include "../c_pairs.cuh"
 #define COPY_FROM(x) __cvta_generic_to_global(x)
 #include "../ampere.cuh"
 
@@ -152,7 +153,7 @@ static __device__ __forceinline__ void trade(float *four, const float *sum, int 
 
 extern "C" __global__ void __launch_bounds__(THREADS, 2)
     r13m_mma(int m, int n, int k, float alpha, const element *__restrict__ a, long lda, const element *__restrict__ b,
-             long ldb, float beta, float *__restrict__ c, long ldc)
+             long ldb, float beta, element_c *__restrict__ c, long ldc)
 {
     extern __shared__ __align__(128) struct stage ring[];
     const bool a_along_k = !OP_A, b_along_k = OP_B;
@@ -208,7 +209,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
             float four[4];
             int row = i0 + i_warp + i * 16 + lane / 4 + lane % 2 * 8, col = j0 + j_warp + j * 8 + lane % 4 / 2 * 4;
             trade(four, sum[i][j], lane % 2);
-            if (row < m) store4(&C(row, col), n - col, alpha, four, beta);
+            if (row >= m) continue;
+#if C_HALF
+            put(&C(row, col), n - col, alpha, four[0], four[1], beta);
+            put(&C(row, col + 2), n - col - 2, alpha, four[2], four[3], beta);
+#else
+            store4(&C(row, col), n - col, alpha, four, beta);
+#endif
         }
     }
 }
