@@ -125,6 +125,7 @@ static device_facts any_gpu(const char *engine, int sm)
                           .multiprocessors = 1,
                           .tensor_maps = sm >= 90,
                           .local_bytes = 227 << 10,
+                          .vector_bytes = 64,
                           .largest_bytes = INT64_MAX};
 }
 

@@ -317,7 +317,7 @@ void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choic
     const tw_problem *p = &plan->problem;
     const kernel_row *row = plan->row;
     gpu_plan *gpu = &plan->gpu;
-    bool square = row->gpu.traits & GPU_SQUARE;
+    bool square = row->gpu.traits & GPU_SQUARE, typed = row->gpu.traits & GPU_TYPES;
     plan->threads = 1;
     gpu->source = choice->source != NULL ? *choice->source
                                          : (tw_lab_source){.file = row->lab.file, .entry = row->gpu.entry};
@@ -350,8 +350,10 @@ void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choic
     if (gpu->k_split.count > 0) gpu->grid_x = gpu->k_split.whole + gpu->k_split.count;
     gpu->dynamic_bytes = row->gpu.dynamic_bytes + (gpu->k_split.by_cluster ? (int)cluster_bytes(row) : 0);
     plan->workspace_bytes = (size_t)(gpu->pack_a.bytes + gpu->pack_b.bytes + gpu->k_split.bytes);
+    if (row->gpu.traits & GPU_PANELS) plan_panels(plan, device);
     gpu->transposes_b = (row->gpu.traits & GPU_TRANSPOSES_B) && p->op_b == TW_N;
-    bool packs = (row->gpu.traits & (GPU_PACKS | GPU_READS_BOTH)) == GPU_PACKS; /* one layout for all */
+    /* one text for all layouts */
+    bool packs = (row->gpu.traits & (GPU_PACKS | GPU_READS_BOTH)) == GPU_PACKS || (row->gpu.traits & GPU_PANELS);
     bool row_in_warp = (row->gpu.traits & GPU_ROW_BARRIER) && device->warp > 0 && device->warp % plan->tile == 0;
     int used = snprintf(gpu->options, sizeof gpu->options, "-DTILE=%d -DOP_A=%d -DOP_B=%d -DWIDE=%d%s%s%s",
                         plan->tile ? plan->tile : 16, packs ? (row->gpu.traits & GPU_READS_KM ? TW_T : TW_N) : p->op_a,
@@ -359,13 +361,14 @@ void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choic
                         : gpu->transposes_b ? TW_T
                                             : p->op_b,
                         kernel_is_wide(row, p), row_in_warp ? " -DSUBGROUP_BARRIER=1" : "",
-                        p->dtype == TW_F16 || p->dtype_c == TW_F16 ? " -DIN_F16=1" : "",
+                        !typed && (p->dtype == TW_F16 || p->dtype_c == TW_F16) ? " -DIN_F16=1" : "",
                         choice->default_build ? " -DDEFAULT_BUILD" : "");
-    if (row->gpu.traits & GPU_OWN_C)
+    if ((row->gpu.traits & GPU_OWN_C) && !typed)
         used += snprintf(gpu->options + used, sizeof gpu->options - (size_t)used,
                          " -DC_HALF=%d -DTILE_M=%d -DTILE_N=%d", dtype_find(p->dtype_c)->lab.bytes == 2,
                          (int)gpu->block_m, (int)gpu->block_n);
-    used += types_text(p, gpu->options + used, sizeof gpu->options - (size_t)used);
+    used += typed ? plan_types_opencl(p, gpu->options + used, sizeof gpu->options - (size_t)used)
+                  : types_text(p, gpu->options + used, sizeof gpu->options - (size_t)used);
     if (row->gpu.traits & GPU_SWAP_AB)
         used += snprintf(gpu->options + used, sizeof gpu->options - (size_t)used, " -DFEW_ROWS=%d", gpu->few_rows);
     if (gpu->k_split.by_cluster)
@@ -485,6 +488,7 @@ bool plan_gpu_beats(const kernel_row *one, const kernel_row *later, const tw_pro
         choose_splits(later, p, device, &of_later);
         return cycles <= of_later;
     }
+    if ((one->gpu.traits | later->gpu.traits) & GPU_TYPES) return plan_opencl_beats(one, later, p, device);
     if (later->gpu.traits & GPU_SWAP_AB)
         return !is_thin_for(later, p) || two_byte_cycles(one, p, device) <= two_byte_cycles(later, p, device);
     if (is_matrix_row(one) && is_matrix_row(later))

@@ -14,6 +14,16 @@ void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choic
 /* plan_gpu_beats - is `one` of a GPU's rows better than `later`, which stands below it in the table? */
 bool plan_gpu_beats(const kernel_row *one, const kernel_row *later, const tw_problem *p, const device_facts *device);
 
+/* plan_opencl_beats - the same, where at least one is a GPU_TYPES row: on processors GPU_PANELS rows are better than
+ * others, of these the last whose vectors the device has; elsewhere the larger tile, if there are enough of them. */
+bool plan_opencl_beats(const kernel_row *one, const kernel_row *later, const tw_problem *p, const device_facts *device);
+
+/* plan_types_opencl - the compiler's options for the types of a GPU_TYPES row; returns their length. */
+int plan_types_opencl(const tw_problem *p, char *text, size_t bytes);
+
+/* plan_panels - the blocks, groups and workspace of a GPU_PANELS row. */
+void plan_panels(plan *plan, const device_facts *device);
+
 /* plan_batch_shares - do all threads of the CPU compute each item of this batch together? Else each computes items of
  * its own. */
 bool plan_batch_shares(const tw_problem *p, const tw_batch *batch, const device_facts *device);

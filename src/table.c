@@ -50,6 +50,9 @@ const char *cpu_level_name(cpu_level level) { return level_names[level]; }
 #define CUDA_HALF_TILE(...)
 #define CUDA_INTEGER_TILE(...)
 #define CUDA_QUARTER_TILE(...)
+#define OPENCL_TILE(...)
+#define OPENCL_HALF_TILE(...)
+#define OPENCL_INTEGER_TILE(...)
 #define CUDA_BATCH(...)
 #define CUDA_HALF_BATCH(...)
 #define CUDA_INTEGER_BATCH(...)
@@ -74,6 +77,7 @@ cpu_hook cpu_tiles_enter, cpu_tiles_leave;
 #define BOXES(a_rows, a_cols, b_rows, b_cols)                                                                          \
     .gpu.a_box_rows = a_rows, .gpu.a_box_cols = a_cols, .gpu.b_box_rows = b_rows, .gpu.b_box_cols = b_cols
 #define BLOCKS(count)  .gpu.blocks_each = count
+#define LANES(count)   .gpu.lanes = count
 #define SPEED(percent) .gpu.speed = percent
 #define FILLS(percent) .gpu.fills = percent
 #define COST(...)      .gpu.cost = {__VA_ARGS__}
@@ -146,10 +150,13 @@ cpu_hook cpu_tiles_enter, cpu_tiles_leave;
 #define GPU_TILE(...)                                                                                                  \
     FAMILY_ROW(opencl, ".cl", f32, __VA_ARGS__, .lab.needs = "any")                                                    \
     FAMILY_ROW(cuda, ".cu", f32, __VA_ARGS__, .lab.needs = "any")
-#define CUDA_TILE(...)         FAMILY_ROW(cuda, ".cu", __VA_ARGS__)
-#define CUDA_HALF_TILE(...)    CUDA_TILE(bf16, __VA_ARGS__) CUDA_TILE(f16, __VA_ARGS__)
-#define CUDA_INTEGER_TILE(...) CUDA_TILE(i8, __VA_ARGS__) CUDA_TILE(u8, __VA_ARGS__)
-#define CUDA_QUARTER_TILE(...) CUDA_TILE(e4m3, __VA_ARGS__) CUDA_TILE(e5m2, __VA_ARGS__)
+#define CUDA_TILE(...)           FAMILY_ROW(cuda, ".cu", __VA_ARGS__)
+#define CUDA_HALF_TILE(...)      CUDA_TILE(bf16, __VA_ARGS__) CUDA_TILE(f16, __VA_ARGS__)
+#define CUDA_INTEGER_TILE(...)   CUDA_TILE(i8, __VA_ARGS__) CUDA_TILE(u8, __VA_ARGS__)
+#define CUDA_QUARTER_TILE(...)   CUDA_TILE(e4m3, __VA_ARGS__) CUDA_TILE(e5m2, __VA_ARGS__)
+#define OPENCL_TILE(...)         FAMILY_ROW(opencl, ".cl", __VA_ARGS__, .lab.needs = "any")
+#define OPENCL_HALF_TILE(...)    OPENCL_TILE(bf16, __VA_ARGS__) OPENCL_TILE(f16, __VA_ARGS__)
+#define OPENCL_INTEGER_TILE(...) OPENCL_TILE(i8, __VA_ARGS__) OPENCL_TILE(u8, __VA_ARGS__)
 #define CUDA_BATCH(...)
 #define CUDA_HALF_BATCH(...)
 #define CUDA_INTEGER_BATCH(...)
@@ -174,6 +181,9 @@ static const kernel_row kernels[] = {
 #define CUDA_HALF_TILE(...)
 #define CUDA_INTEGER_TILE(...)
 #define CUDA_QUARTER_TILE(...)
+#define OPENCL_TILE(...)
+#define OPENCL_HALF_TILE(...)
+#define OPENCL_INTEGER_TILE(...)
 #define CUDA_BATCH(type, file, m, ...) FAMILY_ROW(cuda, ".cu", type, file, m, __VA_ARGS__, EDGE(m))
 #define CUDA_HALF_BATCH(...)           CUDA_BATCH(bf16, __VA_ARGS__) CUDA_BATCH(f16, __VA_ARGS__)
 #define CUDA_INTEGER_BATCH(...)        CUDA_BATCH(i8, __VA_ARGS__) CUDA_BATCH(u8, __VA_ARGS__)
@@ -226,6 +236,7 @@ void kernel_options(const kernel_row *row, char *text, size_t bytes)
         " -DROW_M=%d -DROW_N=%d -DROW_K=%d -DROW_THREADS=%d -DROW_STAGES=%d -DROW_BLOCKS=%d -DROW_BYTES=%d%s",
         (int)row->lab.tile_m, (int)row->lab.tile_n, (int)row->lab.tile_k, g->threads_x, g->stages, g->blocks_each,
         g->dynamic_bytes, g->defines != NULL ? g->defines : "");
+    if (g->traits & GPU_PANELS) snprintf(text + used, bytes - (size_t)used, " -DROW_LANES=%d", g->lanes);
     if (g->traits & GPU_TMA)
         snprintf(text + used, bytes - (size_t)used, " -DROW_BOXES=%d,%d,%d,%d", g->a_box_rows, g->a_box_cols,
                  g->b_box_rows, g->b_box_cols);
@@ -337,6 +348,12 @@ static bool gpu_fits(const kernel_row *row, const tw_problem *p, const device_fa
     if (g->sm > device->sm || ((g->traits & GPU_THIS_SM) && g->sm != device->sm))
         snprintf(reason, size, "it needs sm_%d%s, this device is sm_%d", g->sm,
                  g->traits & GPU_THIS_SM ? " and no other" : "", device->sm);
+    else if ((g->traits & GPU_PANELS) && device->vector_bytes == 0)
+        snprintf(reason, size, "it is made for OpenCL devices that are processors, which this one is not");
+    else if ((g->traits & GPU_PANELS) && device->no_workspace)
+        snprintf(reason, size, "it wants a workspace to pack A and B into, and has none");
+    else if (row->lab.dtype == TW_F64 && device->no_doubles)
+        snprintf(reason, size, "it needs numbers of double precision, which this device has not");
     else if ((g->traits & GPU_TMA) && !device->tensor_maps)
         snprintf(reason, size,
                  "it needs tensor maps: the driver and NVRTC of CUDA 12 or later, which know sm_90, are not both here");

@@ -35,7 +35,9 @@ typedef struct device_facts {
     bool addresses;      /* operands may be device addresses */
     int sm;              /* CUDA: 10 major + minor */
     int most_threads;    /* GPU: of a block */
-    int multiprocessors; /* CUDA */
+    int multiprocessors; /* GPU: CUDA's, or OpenCL's compute units */
+    bool no_doubles;     /* OpenCL: no double precision */
+    int vector_bytes;    /* OpenCL: of a vector register, where the device is a processor; else 0 */
     /* OpenCL: work-items of a sub-group, which has a barrier of its own; 0: only the whole work-group has */
     int warp;
     /* CUDA: launches may have clusters of blocks, and the compiler, if there is one, knows st.async: 12.1 */
@@ -82,6 +84,9 @@ enum {
      * partial sums */
     GPU_SPLIT_K = 1048576,
     GPU_READS_NK = 8388608, /* with GPU_PACKS: reads A as m x k and B as n x k, both along k */
+    GPU_TYPES = 16777216,   /* OpenCL: -DTYPE_A, TYPE_B, TYPE_C and the type of sums (kernels/opencl/types.clh) */
+    /* OpenCL: a group is one work-item with a workspace of its own, for devices that are processors */
+    GPU_PANELS = 33554432,
     GPU_SPLITS = 4194304, /* split-K in the kernel, where C has few tiles; the planner weighs such rows by their cost */
     /* what the rows of gemm_wgmma_sm90 and of gemm_swapab_sm90 are */
     GPU_MATRIX_ROW = GPU_WIDE | GPU_LINEAR_GRID | GPU_TMA | GPU_PACKS | GPU_READS_BOTH | GPU_PERSISTENT | GPU_THIS_SM |
@@ -93,7 +98,9 @@ enum {
     GPU_WGMMA_NK_ROW = (GPU_WGMMA_ROW & ~GPU_READS_BOTH) | GPU_READS_NK,
     GPU_SWAP_AB_NK_ROW = (GPU_SWAP_AB_ROW & ~GPU_READS_BOTH) | GPU_READS_NK,
     GPU_MMA_NK_ROW = GPU_LINEAR_GRID | GPU_PACKS | GPU_READS_NK | GPU_PRODUCTION | GPU_OWN_C,
-    GPU_SIMT_ROW = GPU_LINEAR_GRID | GPU_PRODUCTION | GPU_OWN_C
+    GPU_SIMT_ROW = GPU_LINEAR_GRID | GPU_PRODUCTION | GPU_OWN_C,
+    GPU_TYPED_ROW = GPU_SIMT_ROW | GPU_TYPES,
+    GPU_PANELS_ROW = GPU_TYPED_ROW | GPU_PANELS
 };
 
 /* Cost coefficients: of a GPU_SLICED_K row fitted to random shapes on an H200 (docs/perf/planner.md#fit-a-new-row), of
@@ -117,6 +124,7 @@ typedef struct gpu_kernel {
     int a_box_rows, a_box_cols, b_box_rows, b_box_cols; /* GPU_TMA: the TMA boxes */
     /* batches: persistent blocks per multiprocessor; 0: a block for each tile */
     int blocks_each;
+    int lanes; /* GPU_PANELS: of a vector */
     int speed; /* batches: percent of the fastest kernel of its type */
     int fills; /* batches: see plan_batch_fills; 0: 100 */
     slicedk_cost cost;

@@ -85,7 +85,8 @@ on_the_cpu() {
     awk '/^[A-Z]/ { shown = /^(NUMBERS|CHANGED|SOURCE) / } /^[a-z]/ { shown = 0 } shown' "$new/cpu" | fence
 }
 
-# section NAME FOLDER - a rung or a family once: CUDA's head, what differs in OpenCL, the CPU's counterpart. Where there is no CUDA, the CPU's head.
+# section NAME FOLDER - a rung or a family once: CUDA's head, what differs in OpenCL, the CPU's counterpart. Where there is no CUDA, the CPU's or
+# OpenCL's head.
 section() {
     printf '\n### %s\n\n' "$1"
     cuda=kernels/cuda/$2$1.cu opencl=kernels/opencl/$2$1.cl cpu=kernels/cpu/$2$1.c links=''
@@ -93,10 +94,11 @@ section() {
         [ ! -f "${file#* }" ] || links="$links, [${file%% *}](../${file#* })"
     done
     printf '%s\n' "${links#, }" | fold -s -w 120 | sed 's/ $//' && echo
+    [ -f "$cuda" ] || [ -f "$cpu" ] || cuda=$opencl
     if [ ! -f "$cuda" ]; then head_of "$cpu" | fence && return; fi
     head_of "$cuda" >"$new/cuda"
     fence <"$new/cuda"
-    if [ -f "$opencl" ]; then
+    if [ "$cuda" != "$opencl" ] && [ -f "$opencl" ]; then
         head_of "$opencl" >"$new/opencl"
         other_words "$new/cuda" "$new/opencl" >"$new/other"
         [ ! -s "$new/other" ] || { printf '\nIn OpenCL:\n\n' && fence <"$new/other"; }
@@ -271,6 +273,9 @@ TEXT
     tiles CUDA_HALF_TILE '"bf16, f16"' 2
     tiles CUDA_INTEGER_TILE '"i8, u8"' 2
     tiles CUDA_QUARTER_TILE '"e4m3, e5m2"' 2
+    tiles OPENCL_TILE 'word[2] ", OpenCL"' 3
+    tiles OPENCL_HALF_TILE '"bf16, f16, OpenCL"' 2
+    tiles OPENCL_INTEGER_TILE '"i8, u8, OpenCL"' 2
     tiles CUDA_BATCH 'word[2]' 3
     tiles CUDA_HALF_BATCH '"bf16, f16"' 2
     tiles CUDA_INTEGER_BATCH '"i8, u8"' 2
@@ -279,6 +284,7 @@ TEXT
         names GPU_TILE
         rows 'CUDA_(TILE|BATCH)' 'print word[3]'
         names 'CUDA_[HIQ][A-Z]*_[TB][AI][A-Z]*'
+        rows OPENCL_TILE 'print word[3]'
     } | awk '!seen[$0]++'); do
         section "$file" ''
     done

@@ -1,24 +1,46 @@
 /* probe.cl - the ceilings of a device, measured: multiply-adds in registers, bytes read from global memory, words read
  * from local memory. Nothing here multiplies matrices. */
-enum { CHAINS = 16, PATTERN_WORDS = 1024 + 32 };
+enum { PATTERN_WORDS = 1024 + 32 };
 #define THREADS 256
 
-/* Independent chains x <- x * f + e near 1: `rounds` times CHAINS multiply-adds of 8 lanes per work-item. Vectors of 8,
- * because a CPU's driver may not join work-items into vectors by itself; a GPU takes them one by one. */
+/* What the multiply-adds are of: REAL in vectors of LANES, 8 or 16; and how many CHAINS of them a work-item has. A GPU
+ * takes the lanes one by one; a CPU should have registers for all. */
+#ifndef REAL
+#define REAL   float
+#define LANES  8
+#define CHAINS 16
+#endif
+#define JOIN(x, y)  JOIN_(x, y)
+#define JOIN_(x, y) x##y
+typedef JOIN(REAL, LANES) reals;
+typedef JOIN(REAL, 8) eight_reals;
+
+static inline eight_reals eighth_of(int i) { return (eight_reals)(0, 1, 2, 3, 4, 5, 6, 7) / 1024 + i; }
+#if LANES == 16
+static inline reals each_other(void) { return (reals)(eighth_of(0), eighth_of(1) / 2); }
+static inline eight_reals folded(reals x) { return x.lo + x.hi; }
+#else
+static inline reals each_other(void) { return eighth_of(0); }
+static inline eight_reals folded(reals x) { return x; }
+#endif
+
+/* Independent chains x <- x * f + e near 1: `rounds` times CHAINS multiply-adds of LANES lanes per work-item. Vectors,
+ * because a CPU's driver may not join work-items into vectors by itself. */
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void probe_fma(__global float *sink, int rounds,
                                                                              float factor, float addend)
 {
     /* every lane another value: a compiler that takes them one by one must not find them equal */
-    float8 chain[CHAINS];
-    for (int i = 0; i < CHAINS; i++) chain[i] = 1 + i / 64.0f + (float8)(0, 1, 2, 3, 4, 5, 6, 7) / 1024;
+    reals chain[CHAINS];
+    for (int i = 0; i < CHAINS; i++) chain[i] = 1 + (REAL)i / 64 + each_other();
     for (int r = 0; r < rounds; r++)
 #pragma unroll
-        for (int i = 0; i < CHAINS; i++) chain[i] = fma(chain[i], factor, addend);
-    float8 sum = 0;
-    for (int i = 0; i < CHAINS; i++) sum += chain[i];
-    float4 half_sum = sum.lo + sum.hi;
+        for (int i = 0; i < CHAINS; i++) chain[i] = fma(chain[i], (reals)(factor), (reals)(addend));
+    reals all = 0;
+    for (int i = 0; i < CHAINS; i++) all += chain[i];
+    eight_reals sum = folded(all);
+    JOIN(REAL, 4) half_sum = sum.lo + sum.hi;
     /* never, but the compiler cannot know */
-    if (half_sum.x + half_sum.y + half_sum.z + half_sum.w == 12345.0f) sink[0] = sum.s0;
+    if (half_sum.x + half_sum.y + half_sum.z + half_sum.w == 12345.0f) sink[0] = (float)sum.s0;
 }
 
 #ifndef RUNS

@@ -53,6 +53,12 @@ bool cl_is_kind(const cl_api *cl, cl_device device, cl_bitfield kind)
     return (cl_device_number(cl, device, CL_DEVICE_TYPE, 8) & kind) != 0;
 }
 
+int cl_vector_bytes(const cl_api *cl, cl_device device)
+{
+    if (!cl_is_kind(cl, device, CL_DEVICE_TYPE_CPU_BIT)) return 0;
+    return (int)sizeof(float) * (int)cl_device_number(cl, device, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, 4);
+}
+
 enum { SKIPPED_BYTES = 160 };
 
 /* The devices of every platform, GPUs first: index 0 is the default. skipped: what is wrong with the last platform that
@@ -212,6 +218,9 @@ static void cl_facts(const engine *e, device_facts *out)
         .threads = 1,
         .copies = true,
         .warp = e->warp,
+        .multiprocessors = (int)cl_device_number(e->cl, e->device, CL_DEVICE_MAX_COMPUTE_UNITS, 4),
+        .vector_bytes = cl_vector_bytes(e->cl, e->device),
+        .no_doubles = cl_device_number(e->cl, e->device, CL_DEVICE_DOUBLE_FP_CONFIG, 8) == 0,
         .local_bytes = (int64_t)cl_device_number(e->cl, e->device, CL_DEVICE_LOCAL_MEM_SIZE, 8),
         .most_threads = (int)cl_device_number(e->cl, e->device, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof(size_t)),
         .largest_bytes = (int64_t)cl_device_number(e->cl, e->device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, 8)};
@@ -473,21 +482,50 @@ tw_status cl_upload(engine *e, const operand *from, bool copies, buffer *out)
     return status;
 }
 
-/* What every kernel is launched with, in the order of its parameters (rung.clh); splits and sums are a GPU_SPLIT_K
- * row's alone. */
+/* alpha or beta, as the kernels of a type take it. */
+typedef struct scalar {
+    size_t bytes;
+    union {
+        float of_float;
+        double of_double;
+        int32_t of_int;
+    };
+} scalar;
+
+static scalar scalar_of(tw_dtype dtype, double value)
+{
+    if (dtype == TW_F64) return (scalar){sizeof(double), {.of_double = value}};
+    if (dtype_find(dtype)->result == TW_I32) return (scalar){sizeof(int32_t), {.of_int = (int32_t)value}};
+    return (scalar){sizeof(float), {.of_float = (float)value}};
+}
+
+/* What kernels are launched with: all but the last in the order of their parameters (rung.clh, types.clh). */
 typedef struct arguments {
     int32_t m, n, k;
-    float alpha;
+    scalar alpha;
     cl_memory a;
     int64_t lda;
     cl_memory b;
     int64_t ldb;
-    float beta;
+    scalar beta;
     cl_memory c;
     int64_t ldc;
     int32_t splits;
     cl_memory sums;
+    int32_t op_a, op_b, block_m, block_n;
 } arguments;
+
+typedef struct argument {
+    size_t bytes;
+    const void *value;
+} argument;
+
+static tw_status set_some(engine *e, cl_kernel kernel, cl_uint first, const argument *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, first + (cl_uint)i, list[i].bytes, list[i].value));
+    return TW_OK;
+}
 
 static tw_status set_arguments(engine *e, const runnable *r, cl_kernel kernel, const buffer *a, const buffer *b,
                                const buffer *c)
@@ -497,28 +535,34 @@ static tw_status set_arguments(engine *e, const runnable *r, cl_kernel kernel, c
     const arguments x = {.m = (int32_t)p->m,
                          .n = (int32_t)p->n,
                          .k = (int32_t)p->k,
-                         .alpha = (float)p->alpha,
+                         .alpha = scalar_of(p->dtype, p->alpha),
                          .a = a->memory,
                          .lda = p->lda,
                          .b = b->memory,
                          .ldb = plan->gpu.transposes_b ? max_i64(p->k, 1) : p->ldb,
-                         .beta = (float)p->beta,
+                         .beta = scalar_of(p->dtype, p->beta),
                          .c = c->memory,
                          .ldc = p->ldc,
                          .splits = (int32_t)plan->gpu.k_split.splits,
-                         .sums = (cl_memory)(uintptr_t)r->workspace};
+                         .sums = (cl_memory)(uintptr_t)r->workspace,
+                         .op_a = p->op_a,
+                         .op_b = p->op_b,
+                         .block_m = (int32_t)plan->gpu.block_m,
+                         .block_n = (int32_t)plan->gpu.block_n};
     /* clang-format off */
 #define ARGUMENT(name) {sizeof x.name, &x.name}
-    const struct {
-        size_t bytes;
-        const void *value;
-    } list[] = {ARGUMENT(m), ARGUMENT(n), ARGUMENT(k), ARGUMENT(alpha), ARGUMENT(a), ARGUMENT(lda), ARGUMENT(b),
-                ARGUMENT(ldb), ARGUMENT(beta), ARGUMENT(c), ARGUMENT(ldc), ARGUMENT(splits), ARGUMENT(sums)};
+#define SCALAR(name)   {x.name.bytes, &x.name.of_double}
+    const argument all[] = {ARGUMENT(m), ARGUMENT(n), ARGUMENT(k), SCALAR(alpha), ARGUMENT(a), ARGUMENT(lda),
+                            ARGUMENT(b), ARGUMENT(ldb), SCALAR(beta), ARGUMENT(c), ARGUMENT(ldc)},
+                   splits[] = {ARGUMENT(splits), ARGUMENT(sums)},
+                   panels[] = {ARGUMENT(op_a), ARGUMENT(op_b), ARGUMENT(block_m), ARGUMENT(block_n), ARGUMENT(sums)};
+#undef SCALAR
 #undef ARGUMENT
     /* clang-format on */
-    const cl_uint count = sizeof list / sizeof *list - (plan->row->gpu.traits & GPU_SPLIT_K ? 0 : 2);
-    for (cl_uint i = 0; i < count; i++)
-        CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, i, list[i].bytes, list[i].value));
+    const cl_uint count = sizeof all / sizeof *all;
+    TRY(set_some(e, kernel, 0, all, count));
+    if (plan->row->gpu.traits & GPU_SPLIT_K) return set_some(e, kernel, count, splits, sizeof splits / sizeof *splits);
+    if (plan->row->gpu.traits & GPU_PANELS) return set_some(e, kernel, count, panels, sizeof panels / sizeof *panels);
     return TW_OK;
 }
 
@@ -546,6 +590,11 @@ static tw_status find_workspace(engine *e, runnable *r)
         return fail(cl_status(error), "no device memory for %zu bytes of workspace: %s (%d)", r->plan->workspace_bytes,
                     cl_error_name(error), (int)error);
     r->workspace = (uint64_t)(uintptr_t)memory;
+    if (r->plan->row->gpu.traits & GPU_PANELS) { /* its kernel leaves the counters as it wants to find them */
+        const int32_t counters[2] = {0};
+        CL_TRY("clEnqueueWriteBuffer",
+               e->cl->clEnqueueWriteBuffer(e->queue, memory, 1, 0, sizeof counters, counters, 0, NULL, NULL));
+    }
     return TW_OK;
 }
 

@@ -40,6 +40,9 @@ tw_status cl_fail(const char *call, cl_int error);
 uint64_t cl_device_number(const cl_api *cl, cl_device device, cl_uint what, size_t bytes);
 bool cl_is_kind(const cl_api *cl, cl_device device, cl_bitfield kind);
 
+/* cl_vector_bytes - of a vector register, where the device is a processor; else 0. */
+int cl_vector_bytes(const cl_api *cl, cl_device device);
+
 /* cl_find_or_build - the program, built at first use, and a kernel object of it: one for each caller, since arguments
  * belong to it. */
 tw_status cl_find_or_build(engine *e, const tw_lab_source *source, const char *options, cl_kernel *out);

@@ -2,6 +2,7 @@
 #include "opencl_engine.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { PROBE_THREADS = 256 };
@@ -50,15 +51,15 @@ static tw_status rounds_per_second(engine *e, cl_kernel kernel, cl_memory sink, 
     return TW_OK;
 }
 
-/* An entry of opencl/probe.cl, given a word to write into and its numbers: per second what a work-item does `each`
- * times in a round. */
-static tw_status probe(engine *e, const char *entry, const void *numbers, cl_uint count, double each, int tries,
-                       double *per_s)
+/* An entry of opencl/probe.cl built with these options, given a word to write into and its numbers: per second what a
+ * work-item does `each` times in a round. */
+static tw_status probe(engine *e, const char *entry, const char *options, const void *numbers, cl_uint count,
+                       double each, int tries, double *per_s)
 {
     cl_kernel kernel;
     buffer sink;
     double rounds_per_s = 0;
-    TRY(cl_find_or_build(e, &(tw_lab_source){"opencl/probe.cl", entry, NULL}, "", &kernel));
+    TRY(cl_find_or_build(e, &(tw_lab_source){"opencl/probe.cl", entry, NULL}, options, &kernel));
     tw_status status = cl_upload(e, &(operand){.rows = 1, .cols = 1, .ld = 1, .element_bytes = 4}, false, &sink);
     if (status == TW_OK) {
         status = rounds_per_second(e, kernel, sink.memory, numbers, count, tries, &rounds_per_s);
@@ -69,26 +70,32 @@ static tw_status probe(engine *e, const char *entry, const void *numbers, cl_uin
     return status;
 }
 
+/* Sums of bf16 and f16 are in f32; integers are multiplied in several ways, whose peak is not known. */
 tw_status cl_peak_flops(engine *e, tw_dtype dtype, int threads, int tries, double *flops_per_s)
 {
-    enum { CHAINS = 16, LANES = 8 };
     const float factor_and_addend[2] = {0.999f, 0.001f};
+    const bool doubles = dtype == TW_F64, cpu = cl_vector_bytes(e->cl, e->device) > 0,
+               wide = cl_vector_bytes(e->cl, e->device) >= 64;
+    /* registers: of 64 bytes there are 32, of 32 bytes 16 */
+    const int lanes = wide && !doubles ? 16 : 8, chains = !cpu || wide ? 16 : doubles ? 6 : 12;
+    char options[64];
     (void)threads; /* the whole device */
-    if (dtype != TW_F32)
+    if (dtype_find(dtype)->result != (doubles ? TW_F64 : TW_F32))
         return fail(TW_NO_KERNEL, "the opencl engine has no probe for %s", dtype_find(dtype)->lab.name);
-    return probe(e, "probe_fma", factor_and_addend, 2, 2.0 * CHAINS * LANES, tries, flops_per_s);
+    snprintf(options, sizeof options, "-DREAL=%s -DLANES=%d -DCHAINS=%d", doubles ? "double" : "float", lanes, chains);
+    return probe(e, "probe_fma", options, factor_and_addend, 2, 2.0 * chains * lanes, tries, flops_per_s);
 }
 
 tw_status cl_shared_bandwidth(engine *e, int tries, double *bytes_per_s)
 {
     enum { BYTES_EACH = 8 * 16 };
-    return probe(e, "probe_shared", NULL, 0, BYTES_EACH, tries, bytes_per_s);
+    return probe(e, "probe_shared", "", NULL, 0, BYTES_EACH, tries, bytes_per_s);
 }
 
 tw_status cl_shared_pattern(engine *e, int step, int wrap, int shift, int tries, double *words_per_s)
 {
     enum { WORDS_EACH = 8 };
-    return probe(e, "probe_pattern", (int[3]){step, wrap, shift}, 3, WORDS_EACH, tries, words_per_s);
+    return probe(e, "probe_pattern", "", (int[3]){step, wrap, shift}, 3, WORDS_EACH, tries, words_per_s);
 }
 
 static tw_status run_read(engine *e, cl_kernel kernel, cl_memory data, int64_t count, int tries, double *bytes_per_s)
