@@ -61,10 +61,66 @@ void plan_panels(plan *plan, const device_facts *device)
                                      kernel_sum_bytes(plan->row));
 }
 
-/* Are there tiles enough that every compute unit has one? */
-static bool fills(const kernel_row *row, const tw_problem *p, const device_facts *device)
+/* The cycles of the busiest compute unit of a GPU, and how k is divided for the fewest. Groups multiply at the share of
+ * the peak that an item's tile allows, if there are warps enough for that, but need a while for each step, in which the
+ * next tiles come from memory; memory delivers the operands; then the partial sums are written and added. Numbers of an
+ * H200. */
+static double gpu_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device, k_split *split)
 {
-    return ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n) >= device->multiprocessors;
+    enum {
+        MOST_PARTS = 256,
+        STEP = 900,
+        GROUP = 1500,
+        MEMORY_BYTES = 19,
+        ADD = 5000,
+        ADD_PART = 60,
+        WARPS = 8,
+        ROOM = 32
+    };
+    const tw_lab_kernel *tile = &row->lab;
+    const int64_t units = max_i64(device->multiprocessors, 1), bytes = dtype_find(p->dtype)->lab.bytes,
+                  sum_bytes = kernel_sum_bytes(row), warps = max_i64(row->gpu.threads_x / 32, 1),
+                  steps = max_i64(ceil_div(p->k, tile->tile_k), 1),
+                  tiles = max_i64(ceil_div(p->m, tile->tile_m) * ceil_div(p->n, tile->tile_n), 1);
+    const double area = (double)(tile->tile_m * tile->tile_n), each_item = area / row->gpu.threads_x,
+                 fmas = sum_bytes == 8 ? 64 : 128,
+                 share = each_item >= 64   ? 0.63
+                         : each_item >= 32 ? 0.58
+                                           : 0.5,
+                 k = (double)p->k, c_area = (double)p->m * (double)p->n,
+                 memory = ((double)p->m * k + k * (double)p->n + c_area) * (double)bytes /
+                          (double)(MEMORY_BYTES * units);
+    const bool divides = (row->gpu.traits & GPU_SPLIT_K) && !device->no_workspace;
+    double best = 0;
+    *split = (k_split){.whole = tiles, .splits = 1};
+    for (int64_t wanted = 1; wanted <= (divides ? min_i64(steps, MOST_PARTS) : 1); wanted++) {
+        const int64_t length = ceil_div(steps, wanted), parts = ceil_div(steps, length);
+        if (parts < wanted) continue; /* tried before */
+        const int64_t each = ceil_div(tiles * parts, units), room = max_i64(ROOM / warps, 1);
+        const double busy = (double)min_i64(min_i64(each, room) * warps, WARPS) / WARPS;
+        const double work = (double)each * (double)(length * tile->tile_k) * area / (fmas * share * busy),
+                     waits = (double)(ceil_div(each, room) * length) * STEP;
+        double time = (work > waits ? work : waits) + (double)ceil_div(each, room) * GROUP;
+        if (time < memory) time = memory;
+        if (parts > 1)
+            time += ADD + (double)parts * (ADD_PART + 2 * c_area * (double)sum_bytes / (double)(MEMORY_BYTES * units));
+        if (best > 0 && time >= best) continue;
+        best = time;
+        *split = (k_split){.whole = tiles, .splits = 1};
+        if (parts > 1)
+            *split = (k_split){.splits = parts,
+                               .count = tiles * parts,
+                               .length = length,
+                               .bytes = round_up(parts * p->m * p->n * sum_bytes, 256)};
+    }
+    return best;
+}
+
+k_split plan_split_opencl(const kernel_row *row, const tw_problem *p, const device_facts *device)
+{
+    k_split split;
+    gpu_cycles(row, p, device, &split);
+    return split;
 }
 
 static bool has_vectors(const kernel_row *row, const device_facts *device)
@@ -76,5 +132,7 @@ bool plan_opencl_beats(const kernel_row *one, const kernel_row *later, const tw_
 {
     const bool panels = one->gpu.traits & GPU_PANELS, later_panels = later->gpu.traits & GPU_PANELS;
     if (panels != later_panels) return panels;
-    return panels ? has_vectors(one, device) && !has_vectors(later, device) : !fills(later, p, device);
+    if (panels) return has_vectors(one, device) && !has_vectors(later, device);
+    k_split split;
+    return gpu_cycles(one, p, device, &split) <= gpu_cycles(later, p, device, &split);
 }

@@ -1,82 +1,168 @@
-/* gemm_simt - the production kernel for every type but f32, on any OpenCL device: f64, bf16, f16, i8 and u8.
+/* gemm_simt - the production kernel of GPUs for every type but large f32: f32, f64, bf16, f16, i8 and u8.
  *
- * IDEA      r05's outer product in two dimensions: a work-item owns BM / 16 x BN / 16 elements of C, 16 rows and
- *           columns apart, so that neighbours read neighbouring words of local memory. Both tiles lie there as
+ * IDEA      sgemm_simt in tiles of any edges, for any type. A work-item owns ITEM_M x ITEM_N elements of C, in squares
+ *           of 4 x 4: 4 rows or columns lie side by side, and are one load from local memory, where both tiles lie as
  *           [p][edge]. An element becomes a number, of the type of the sums, when it is copied there, once for all
  *           products that it is part of. The next tiles come into registers while these are multiplied.
  *
- *                          b: words tx, tx + 16, + 32, + 48
- *                        .--.--.--.--.
- *            a: words    |  |  |  |  |      4 + 4 local loads for 16 multiply-adds,
- *            ty, ty + 16 |--|--|--|--|      in tiles of 128 x 64 8 + 4 for 32
- *            ...         '--'--'--'--'
+ *           Small, deep and thin products have too few tiles for a device. `parts` groups share each tile: every one
+ *           sums its own part of k and leaves that in memory, and gemm_simt_add adds them, part 0 first, as d1 does.
  *
- * NUMBERS   64 x 64 x 16: 16 sums, 8448 bytes of local memory, 16896 in f64. 128 x 64 x 16, f64: 32 sums, 25088 bytes.
- * LIMITS    any m, n >= 1, k, ld, address and transposes. Fewer than 2^31 tiles. f64 where the device has it.
- * CHANGED   from CUDA's gemm_simt and dgemm_simt: one text for all types, tiles prefetched into registers.
+ * NUMBERS   f32, 64 x 64 x 16: 16 sums a work-item, 2 loads of 16 bytes for 16 multiply-adds, 17 KiB of local memory.
+ *           Tiles of 16 rows or columns, and of 4, are for thin products, whose time is that of reading the other
+ *           operand.
+ * LIMITS    any m, n >= 1, k, ld, address and transposes. Fewer than 2^31 groups. f64 where the device has it. WIDE = 1
+ *           as in r09, for the operands' own types.
+ * CHANGED   from sgemm_simt: the tiles, the types, the parts.
  * SOURCE    Kerr et al.: CUTLASS, 2017 */
 #include "rung.clh"
 #include "types.clh"
 
-enum { BM = ROW_M, BN = ROW_N, BK = ROW_K, THREADS = ROW_THREADS, PAD = 2, TM = BM / 16, TN = BN / 16 };
-enum { A_LOADS = BM * BK / THREADS, B_LOADS = BN * BK / THREADS };
-ASSUME(THREADS == 256 && BM % 16 == 0 && BN % 16 == 0 && BM * BK % THREADS == 0 && BN * BK % THREADS == 0)
+enum {
+    BM = ROW_M,
+    BN = ROW_N,
+    BK = ROW_K,
+    THREADS = ROW_THREADS,
+    PAD = 4,
+    ACROSS = BN / ITEM_N, /* work-items along n */
+    DOWN = BM / ITEM_M,
+    QUADS_M = ITEM_M / 4, /* of a work-item, BM / QUADS_M rows apart */
+    QUADS_N = ITEM_N / 4,
+    GROUP_M = 8
+};
+ASSUME(ACROSS *DOWN == THREADS && ITEM_M % 4 == 0 && ITEM_N % 4 == 0 && BK % 4 == 0)
 
-__kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_simt(TYPED_PARAMETERS)
+/* Loads of four of an operand's tile by each work-item; of a small tile the last do none. */
+enum { A_QUADS = BM * BK / 4, B_QUADS = BN * BK / 4 };
+enum { A_LOADS = (A_QUADS + THREADS - 1) / THREADS, B_LOADS = (B_QUADS + THREADS - 1) / THREADS };
+
+/* Where quad number `at` of a tile of `edges` x BK lies: along k, or along the edge. */
+static inline int edge_at(const bool along, const int edges, int at)
 {
-    __local number a_tile[BK][BM + PAD], b_tile[BK][BN + PAD];
-    int tid = get_local_id(0), tx = tid % 16, ty = tid / 16, tiles_n = ceil_div(n, BN);
-    int i0 = get_group_id(0) / tiles_n * BM, j0 = get_group_id(0) % tiles_n * BN;
-    number sum[TM][TN] = {0}, a_next[A_LOADS], b_next[B_LOADS];
+    return along ? at / (BK / 4) : at % (edges / 4) * 4;
+}
+static inline int k_at(const bool along, const int edges, int at)
+{
+    return along ? at % (BK / 4) * 4 : at / (edges / 4);
+}
+
+/* always_inline: PoCL 3.1 makes local arrays common to all groups where a function that takes them is not inlined. */
+__attribute__((always_inline)) static inline void keep(const bool along, __local number *tile, const int pitch,
+                                                       int edge, int p, number4 x)
+{
+    __local number *to = &tile[p * pitch + edge];
+    if (along)
+        to[0] = x.x, to[pitch] = x.y, to[2 * pitch] = x.z, to[3 * pitch] = x.w;
+    else
+        *(__local number4 *)to = x;
+}
+
+/* Four neighbours of the operand x, whose element (edge, p) lies at x[edge * ld + p] (along) or x[p * ld + edge]. */
+#define FETCH(type, along, x, ld, edge, p, edges, end)                                                                 \
+    ((along) ? LOAD4(type)(x + (long)(edge)*ld + (p), (edge) < (edges) ? (end) - (p) : 0)                              \
+             : LOAD4(type)(x + (long)(p)*ld + (edge), (p) < (end) ? (edges) - (edge) : 0))
+
+__kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_simt(TYPED_PARAMETERS, int parts,
+                                                                             __global number *restrict sums)
+{
+    __local __attribute__((aligned(32))) number a_tile[2][BK][BM + PAD], b_tile[2][BK][BN + PAD];
+    const bool a_along = !OP_A, b_along = OP_B;
+    int tid = get_local_id(0), tx = tid % ACROSS, ty = tid / ACROSS, now = 0;
+    int tiles_m = ceil_div(m, BM), tiles_n = ceil_div(n, BN), tiles = tiles_m * tiles_n,
+        part = get_group_id(0) / tiles, tile = get_group_id(0) % tiles;
+    /* rasterisation: down GROUP_M rows of tiles before the next column, as in r11 */
+    int group = tile / (GROUP_M * tiles_n), rows = min((int)GROUP_M, tiles_m - group * GROUP_M),
+        in_group = tile % (GROUP_M * tiles_n);
+    int i0 = (group * GROUP_M + in_group % rows) * BM, j0 = in_group / rows * BN;
+    int steps = ceil_div(ceil_div(k, BK), parts), begin = min(part * steps * BK, k), end = min(begin + steps * BK, k);
+    number4 sum[ITEM_M][QUADS_N], a_next[A_LOADS], b_next[B_LOADS];
+    UNROLLED
+    for (int e = 0; e < ITEM_M * QUADS_N; e++) sum[e / QUADS_N][e % QUADS_N] = (number4)(0);
     ROLLED /* mainloop */
-        for (int p0 = -BK; p0 < k; p0 += BK)
+        for (int p0 = begin - BK; p0 < end; p0 += BK)
     {
-        /* neighbours in memory by neighbouring work-items */
         UNROLLED
-        for (int q = 0; q < A_LOADS; q++) {
-            int e = tid + q * THREADS, i = i0 + (OP_A ? e % BM : e / BK), p = p0 + BK + (OP_A ? e / BM : e % BK);
-            a_next[q] = i < m && p < k ? LOAD(TYPE_A)(&A(i, p)) : 0;
+        for (int e = 0; e < A_LOADS; e++) {
+            int at = tid + e * THREADS, edge = i0 + edge_at(a_along, BM, at), p = p0 + BK + k_at(a_along, BM, at);
+            a_next[e] = (number4)(0);
+            if (A_QUADS % THREADS == 0 || at < A_QUADS) a_next[e] = FETCH(TYPE_A, a_along, a, lda, edge, p, m, end);
         }
         UNROLLED
-        for (int q = 0; q < B_LOADS; q++) {
-            int e = tid + q * THREADS, j = j0 + (OP_B ? e / BK : e % BN), p = p0 + BK + (OP_B ? e % BK : e / BN);
-            b_next[q] = j < n && p < k ? LOAD(TYPE_B)(&B(p, j)) : 0;
+        for (int e = 0; e < B_LOADS; e++) {
+            int at = tid + e * THREADS, edge = j0 + edge_at(b_along, BN, at), p = p0 + BK + k_at(b_along, BN, at);
+            b_next[e] = (number4)(0);
+            if (B_QUADS % THREADS == 0 || at < B_QUADS) b_next[e] = FETCH(TYPE_B, b_along, b, ldb, edge, p, n, end);
         }
-        if (p0 >= 0) {
+        if (p0 >= begin) {
             UNROLLED
             for (int p = 0; p < BK; p++) {
-                number a_p[TM], b_p[TN];
+                number4 a_p[QUADS_M], b_p[QUADS_N];
                 UNROLLED
-                for (int i = 0; i < TM; i++) a_p[i] = a_tile[p][ty + 16 * i];
+                for (int q = 0; q < QUADS_M; q++)
+                    a_p[q] = *(__local number4 *)&a_tile[now][p][q * (BM / QUADS_M) + ty * 4];
                 UNROLLED
-                for (int j = 0; j < TN; j++) b_p[j] = b_tile[p][tx + 16 * j];
+                for (int q = 0; q < QUADS_N; q++)
+                    b_p[q] = *(__local number4 *)&b_tile[now][p][q * (BN / QUADS_N) + tx * 4];
                 UNROLLED
-                for (int i = 0; i < TM; i++) {
+                for (int i = 0; i < QUADS_M; i++) {
                     UNROLLED
-                    for (int j = 0; j < TN; j++) sum[i][j] = multiply_add(a_p[i], b_p[j], sum[i][j]);
+                    for (int j = 0; j < QUADS_N; j++) {
+                        sum[4 * i][j] = multiply_add4(a_p[i].x, b_p[j], sum[4 * i][j]);
+                        sum[4 * i + 1][j] = multiply_add4(a_p[i].y, b_p[j], sum[4 * i + 1][j]);
+                        sum[4 * i + 2][j] = multiply_add4(a_p[i].z, b_p[j], sum[4 * i + 2][j]);
+                        sum[4 * i + 3][j] = multiply_add4(a_p[i].w, b_p[j], sum[4 * i + 3][j]);
+                    }
                 }
             }
-        }
-        barrier(CLK_LOCAL_MEM_FENCE);
-        UNROLLED
-        for (int q = 0; q < A_LOADS; q++) {
-            int e = tid + q * THREADS;
-            a_tile[OP_A ? e / BM : e % BK][OP_A ? e % BM : e / BK] = a_next[q];
+            now ^= 1;
         }
         UNROLLED
-        for (int q = 0; q < B_LOADS; q++) {
-            int e = tid + q * THREADS;
-            b_tile[OP_B ? e % BK : e / BN][OP_B ? e / BK : e % BN] = b_next[q];
+        for (int e = 0; e < A_LOADS; e++) {
+            int at = tid + e * THREADS;
+            if (A_QUADS % THREADS == 0 || at < A_QUADS)
+                keep(a_along, &a_tile[now][0][0], BM + PAD, edge_at(a_along, BM, at), k_at(a_along, BM, at), a_next[e]);
+        }
+        UNROLLED
+        for (int e = 0; e < B_LOADS; e++) {
+            int at = tid + e * THREADS;
+            if (B_QUADS % THREADS == 0 || at < B_QUADS)
+                keep(b_along, &b_tile[now][0][0], BN + PAD, edge_at(b_along, BN, at), k_at(b_along, BN, at), b_next[e]);
         }
         barrier(CLK_LOCAL_MEM_FENCE);
     }
     UNROLLED /* epilogue */
-        for (int i = 0; i < TM; i++)
+        for (int i = 0; i < ITEM_M; i++)
     {
         UNROLLED
-        for (int j = 0; j < TN; j++) {
-            int row = i0 + ty + 16 * i, column = j0 + tx + 16 * j;
-            if (row < m && column < n) blend_typed(&C(row, column), alpha, sum[i][j], beta);
+        for (int j = 0; j < QUADS_N; j++) {
+            int row = i0 + i / 4 * (BM / QUADS_M) + ty * 4 + i % 4, column = j0 + j * (BN / QUADS_N) + tx * 4;
+            const number four[4] = {sum[i][j].x, sum[i][j].y, sum[i][j].z, sum[i][j].w};
+            if (row >= m) continue;
+            UNROLLED
+            for (int q = 0; q < 4; q++) {
+                if (column + q >= n) continue;
+                if (parts == 1)
+                    blend_typed(&C(row, column + q), alpha, four[q], beta);
+                else
+                    sums[((long)part * m + row) * n + column + q] = four[q];
+            }
         }
     }
+}
+
+/* An element of C for each work-item; 8 parts are on their way at a time. */
+__kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_simt_add(TYPED_PARAMETERS, int parts,
+                                                                                 __global number *restrict sums)
+{
+    enum { AHEAD = 8 };
+    const long at = get_global_id(0), area = (long)m * n;
+    number sum = 0, next[AHEAD];
+    if (at >= area) return;
+    for (int first = 0; first < parts; first += AHEAD) {
+        UNROLLED
+        for (int e = 0; e < AHEAD; e++) next[e] = first + e < parts ? sums[(first + e) * area + at] : 0;
+        UNROLLED
+        for (int e = 0; e < AHEAD; e++) sum = first + e < parts ? sum + next[e] : sum;
+    }
+    blend_typed(&C(at / n, at % n), alpha, sum, beta);
 }

@@ -629,7 +629,10 @@ static tw_status cl_launch(engine *e, runnable *r, const buffer *a, const buffer
     if (r->add == NULL) return TW_OK;
     r->begin = event;
     r->event = NULL;
-    TRY(enqueue(e, r, queue, r->add, gpu->grid_x / gpu->k_split.splits, 1, &event));
+    /* of several types a work-item for each element, else a group for each tile */
+    const int64_t groups = p->row->gpu.traits & GPU_TYPES ? ceil_div(p->problem.m * p->problem.n, gpu->threads_x)
+                                                          : gpu->grid_x / gpu->k_split.splits;
+    TRY(enqueue(e, r, queue, r->add, groups, 1, &event));
     r->event = event;
     return TW_OK;
 }
