@@ -62,46 +62,32 @@ void plan_panels(plan *plan, const device_facts *device)
 }
 
 /* The cycles of the busiest compute unit of a GPU, and how k is divided for the fewest. Groups multiply at the share of
- * the peak that an item's tile allows, if there are warps enough for that, but need a while for each step, in which the
- * next tiles come from memory; memory delivers the operands; then the partial sums are written and added. Numbers of an
- * H200. */
+ * the peak that their row allows with many warps on a unit; few warps, and those with few sums to go on with, wait for
+ * each other and for memory. Partial sums take a second kernel. Fitted to an H200 (docs/perf/opencl-gpu.md). */
 static double gpu_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device, k_split *split)
 {
-    enum {
-        MOST_PARTS = 256,
-        STEP = 900,
-        GROUP = 1500,
-        MEMORY_BYTES = 19,
-        ADD = 5000,
-        ADD_PART = 60,
-        WARPS = 8,
-        ROOM = 32
-    };
+    enum { MOST_PARTS = 256, MEMORY_BYTES = 19, ADD = 24000, ADD_PART = 100, WARP = 32, ROOM = 32, SUMS = 16 };
     const tw_lab_kernel *tile = &row->lab;
     const int64_t units = max_i64(device->multiprocessors, 1), bytes = dtype_find(p->dtype)->lab.bytes,
-                  sum_bytes = kernel_sum_bytes(row), warps = max_i64(row->gpu.threads_x / 32, 1),
-                  steps = max_i64(ceil_div(p->k, tile->tile_k), 1),
+                  sum_bytes = kernel_sum_bytes(row), warps = max_i64(row->gpu.threads_x / WARP, 1),
+                  room = max_i64(ROOM / warps, 1), steps = max_i64(ceil_div(p->k, tile->tile_k), 1),
                   tiles = max_i64(ceil_div(p->m, tile->tile_m) * ceil_div(p->n, tile->tile_n), 1);
-    const double area = (double)(tile->tile_m * tile->tile_n), each_item = area / row->gpu.threads_x,
-                 fmas = sum_bytes == 8 ? 64 : 128,
-                 share = each_item >= 64   ? 0.63
-                         : each_item >= 32 ? 0.58
-                                           : 0.5,
-                 k = (double)p->k, c_area = (double)p->m * (double)p->n,
-                 memory = ((double)p->m * k + k * (double)p->n + c_area) * (double)bytes /
-                          (double)(MEMORY_BYTES * units);
+    const double area = (double)(tile->tile_m * tile->tile_n), sums = area / row->gpu.threads_x / SUMS,
+                 k = (double)p->k, c_area = (double)p->m * (double)p->n, fmas = sum_bytes == 8 ? 64 : 128,
+                 share = row->gpu.cost.share > 0 ? row->gpu.cost.share : 0.67, /* sgemm_simt's */
+        memory = ((double)p->m * k + k * (double)p->n + c_area) * (double)bytes / (double)(MEMORY_BYTES * units);
     const bool divides = (row->gpu.traits & GPU_SPLIT_K) && !device->no_workspace;
     double best = 0;
     *split = (k_split){.whole = tiles, .splits = 1};
     for (int64_t wanted = 1; wanted <= (divides ? min_i64(steps, MOST_PARTS) : 1); wanted++) {
         const int64_t length = ceil_div(steps, wanted), parts = ceil_div(steps, length);
         if (parts < wanted) continue; /* tried before */
-        const int64_t each = ceil_div(tiles * parts, units), room = max_i64(ROOM / warps, 1);
-        const double busy = (double)min_i64(min_i64(each, room) * warps, WARPS) / WARPS;
-        const double work = (double)each * (double)(length * tile->tile_k) * area / (fmas * share * busy),
-                     waits = (double)(ceil_div(each, room) * length) * STEP;
-        double time = (work > waits ? work : waits) + (double)ceil_div(each, room) * GROUP;
-        if (time < memory) time = memory;
+        const int64_t each = ceil_div(tiles * parts, units);
+        const double here = (double)(min_i64(each, room) * warps),
+                     work = (double)each * (double)(length * tile->tile_k) * area * (1 + 4 / (here * sums)) /
+                            (fmas * share),
+                     reads = memory * (1 + 8 / here);
+        double time = work > reads ? work : reads;
         if (parts > 1)
             time += ADD + (double)parts * (ADD_PART + 2 * c_area * (double)sum_bytes / (double)(MEMORY_BYTES * units));
         if (best > 0 && time >= best) continue;

@@ -9,8 +9,7 @@
  *           sums its own part of k and leaves that in memory, and gemm_simt_add adds them, part 0 first, as d1 does.
  *
  * NUMBERS   f32, 64 x 64 x 16: 16 sums a work-item, 2 loads of 16 bytes for 16 multiply-adds, 17 KiB of local memory.
- *           Tiles of 16 rows or columns, and of 4, are for thin products, whose time is that of reading the other
- *           operand.
+ *           Tiles of 16 rows or columns are for thin products, whose time is that of reading the other operand.
  * LIMITS    any m, n >= 1, k, ld, address and transposes. Fewer than 2^31 groups. f64 where the device has it. WIDE = 1
  *           as in r09, for the operands' own types.
  * CHANGED   from sgemm_simt: the tiles, the types, the parts.
@@ -150,11 +149,11 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_simt(TYP
     }
 }
 
-/* An element of C for each work-item; 8 parts are on their way at a time. */
+/* An element of C for each work-item; 32 parts are on their way at a time. */
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_simt_add(TYPED_PARAMETERS, int parts,
                                                                                  __global number *restrict sums)
 {
-    enum { AHEAD = 8 };
+    enum { AHEAD = 32 };
     const long at = get_global_id(0), area = (long)m * n;
     number sum = 0, next[AHEAD];
     if (at >= area) return;
