@@ -195,10 +195,10 @@ static void print_resources(const explain *x)
     }
     tw_problem p = tw_problem_make(k->dtype, TW_N, TW_N, 256, 256, k->skinny ? x->tile : 256);
     tw_lab_choice choice = {.kernel = k->name, .tile = k->default_tile > 0 && !k->skinny ? x->tile : 0};
-    void *zeros = calloc(3 * 256, 256 * sizeof(float));
+    void *zeros = calloc(3 * 256, 256 * sizeof(double));
     tw_status status = zeros != NULL ? tw_lab_run_open(x->s->context, &choice, &p, zeros,
-                                                       (char *)zeros + 256 * 256 * sizeof(float),
-                                                       (char *)zeros + 2 * 256 * 256 * sizeof(float), &run)
+                                                       (char *)zeros + 256 * 256 * sizeof(double),
+                                                       (char *)zeros + 2 * 256 * 256 * sizeof(double), &run)
                                      : TW_NO_MEMORY;
     if (status != TW_OK) {
         fprintf(text, "on %s: %s\n", x->s->device.name, tw_error_text());

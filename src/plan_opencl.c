@@ -26,8 +26,8 @@ int plan_types_opencl(const tw_problem *p, char *text, size_t bytes)
 }
 
 /* Blocks of C of a GPU_PANELS row: their packed rows of A should stay in the L2, and packing both operands should cost
- * little beside the product. */
-enum { MOST_BLOCK_M = 512, MOST_BLOCK_N = 1056, MANY_EACH = 4, COUNTER_NUMBERS = 64 };
+ * little beside the product. To wake another core takes as long as LEAST_EACH multiply-adds. */
+enum { MOST_A_BYTES = 768 << 10, MOST_BLOCK_N = 1056, MANY_EACH = 4, LEAST_EACH = 1 << 23 };
 
 /* The edge of `count` even blocks, in whole tiles. */
 static int64_t even_edge(int64_t length, int64_t count, int64_t tile)
@@ -40,8 +40,12 @@ void plan_panels(plan *plan, const device_facts *device)
     const tw_problem *p = &plan->problem;
     const tw_lab_kernel *row = &plan->row->lab;
     gpu_plan *gpu = &plan->gpu;
-    const int64_t units = max_i64(device->multiprocessors, 1), tile_m = row->tile_m, tile_n = row->tile_n;
-    int64_t down = max_i64(ceil_div(p->m, MOST_BLOCK_M), 1), across = max_i64(ceil_div(p->n, MOST_BLOCK_N), 1);
+    const double work = (double)p->m * (double)p->n * (double)max_i64(p->k, 1) / LEAST_EACH;
+    const int64_t most = max_i64(device->multiprocessors, 1),
+                  units = work >= (double)most ? most : max_i64((int64_t)work, 1), tile_m = row->tile_m,
+                  tile_n = row->tile_n;
+    const int64_t most_m = MOST_A_BYTES / (row->tile_k * kernel_sum_bytes(plan->row));
+    int64_t down = max_i64(ceil_div(p->m, most_m), 1), across = max_i64(ceil_div(p->n, MOST_BLOCK_N), 1);
     gpu->block_m = even_edge(p->m, down, tile_m), gpu->block_n = even_edge(p->n, across, tile_n);
     /* as many blocks as units, or so many that the last ones to end cost little; of whole tiles */
     for (;;) {
@@ -50,14 +54,13 @@ void plan_panels(plan *plan, const device_facts *device)
         const bool along_m = gpu->block_m > tile_m && (gpu->block_m >= gpu->block_n || gpu->block_n <= tile_n);
         if (!along_m && gpu->block_n <= tile_n) break;
         if (along_m)
-            gpu->block_m = even_edge(p->m, down + 1, tile_m);
+            gpu->block_m = min_i64(even_edge(p->m, down + 1, tile_m), gpu->block_m - tile_m);
         else
-            gpu->block_n = even_edge(p->n, across + 1, tile_n);
+            gpu->block_n = min_i64(even_edge(p->n, across + 1, tile_n), gpu->block_n - tile_n);
     }
     gpu->grid_x = min_i64(down * across, units), gpu->grid_y = 1;
     const int64_t sums = p->k > row->tile_k ? gpu->block_m * gpu->block_n : tile_m * tile_n;
-    plan->workspace_bytes = (size_t)((COUNTER_NUMBERS +
-                                      gpu->grid_x * ((gpu->block_m + gpu->block_n) * row->tile_k + sums)) *
+    plan->workspace_bytes = (size_t)(gpu->grid_x * ((gpu->block_m + gpu->block_n) * row->tile_k + sums) *
                                      kernel_sum_bytes(plan->row));
 }
 
@@ -118,7 +121,7 @@ bool plan_opencl_beats(const kernel_row *one, const kernel_row *later, const tw_
 {
     const bool panels = one->gpu.traits & GPU_PANELS, later_panels = later->gpu.traits & GPU_PANELS;
     if (panels != later_panels) return panels;
-    if (panels) return has_vectors(one, device) && !has_vectors(later, device);
+    if (panels) return !has_vectors(later, device);
     k_split split;
     return gpu_cycles(one, p, device, &split) <= gpu_cycles(later, p, device, &split);
 }

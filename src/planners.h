@@ -15,7 +15,7 @@ void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choic
 bool plan_gpu_beats(const kernel_row *one, const kernel_row *later, const tw_problem *p, const device_facts *device);
 
 /* plan_opencl_beats - the same, where at least one is a GPU_TYPES row: on processors GPU_PANELS rows are better than
- * others, of these the last whose vectors the device has; elsewhere the row with the lower cost. */
+ * others, of these the last whose vectors the device has, else the first; elsewhere the row with the lower cost. */
 bool plan_opencl_beats(const kernel_row *one, const kernel_row *later, const tw_problem *p, const device_facts *device);
 
 /* plan_split_opencl - how the groups of a GPU_TYPES row that can divide k do so. */

@@ -61,6 +61,16 @@ static tw_status upload_transposed(tw_lab_run *run, const operand *b, buffer *ou
     return status;
 }
 
+/* Do two operands share memory? */
+static bool overlap(const operand *x, const operand *y)
+{
+    const char *x_at = x->host, *y_at = y->host;
+    const int64_t x_bytes = x->rows * x->ld * (int64_t)x->element_bytes,
+                  y_bytes = y->rows * y->ld * (int64_t)y->element_bytes;
+    return (uintptr_t)x_at < (uintptr_t)y_at + (uintptr_t)y_bytes &&
+           (uintptr_t)y_at < (uintptr_t)x_at + (uintptr_t)x_bytes;
+}
+
 tw_status run_begin(tw_lab_run *run, const tw_problem *h, const void *a, const void *b, void *c)
 {
     const engine_ops *ops = run->context->ops;
@@ -68,6 +78,9 @@ tw_status run_begin(tw_lab_run *run, const tw_problem *h, const void *a, const v
     run->operand[0] = operand_of(a, problem_a_rows(p), problem_a_cols(p), h->lda, p->lda, p->dtype, run->whole);
     run->operand[1] = operand_of(b, problem_b_rows(p), problem_b_cols(p), h->ldb, p->ldb, p->dtype, run->whole);
     run->operand[2] = operand_of(c, p->m, p->n, h->ldc, p->ldc, p->dtype_c, run->whole);
+    bool lends = !run->whole && !run->brings_c; /* the lab keeps its operands */
+    for (int i = 0; i < 3; i++) run->operand[i].lent = lends;
+    if (lends && overlap(&run->operand[0], &run->operand[1])) run->operand[1].lent = false;
     run->uploaded = 0;
     TRY(ops->prepare(run->context->engine, &run->plan, &run->runnable));
     if (p->place_c == TW_DEVICE) {

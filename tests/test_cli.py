@@ -449,9 +449,12 @@ def products_on_opencl():
     a, b = pair(33, 17, 20, "f4")
     done = run("multiply", "A.npy", "B.npy", "-o", "C.npy", "--engine", "opencl", "--verify")
     assert done.returncode == 0 and read_npy("C.npy") == ("<f4", (33, 17), product(a, b)), done
-    pair(3, 2, 4, "f8")
-    os.remove("C.npy")
-    bad(3, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--engine", "opencl", says=["opencl", "f64"])
+    a, b = pair(3, 2, 4, "f8")
+    good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--engine", "opencl", "--verify")
+    assert read_npy("C.npy") == ("<f8", (3, 2), product(a, b))
+    for dtype in ("bf16", "f16", "i8"):
+        good("bench", "--engine", "opencl", "--dtype", dtype, "--size", "48", "--samples", "3", "--json", "r.json")
+        assert [(r["dtype"], r["verified"] is not False) for r in records(open("r.json").read())] == [(dtype, True)]
     done = good("bench", "--engine", "cpu,opencl", "--size", "48", "--samples", "3", "--json", "r.json")
     assert [r["engine"] for r in records(open("r.json").read())] == ["cpu", "opencl"], done.stdout
     good("bench", "--kernel", "opencl_f32_r07_prefetch", "--size", "48", "--samples", "3")

@@ -1,6 +1,6 @@
-/* test_plans.c - what plan_find makes of 25,000 random problems on ten made-up devices, by digest: tests/plans.digest
- * has one of each device, type and kind of call. A plan is a pure function, so any change of a digest is a change of a
- * plan.
+/* test_plans.c - what plan_find makes of 35,000 random problems on fourteen made-up devices, by digest:
+ * tests/plans.digest has one of each device, type and kind of call. A plan is a pure function, so any change of a
+ * digest is a change of a plan.
  *
  *   test_plans --dump        every plan, a line each: made before and after a change, the two files show by diff which
  *                            plans moved
@@ -15,7 +15,7 @@
 #include "support/die.h"
 #include "support/tap.h"
 
-enum { EACH = 2500, DEVICES = 12, H200 = 7, TYPES = 12, OTHERS = 6 /* types from here on */, KINDS = 4, LINE = 1024 };
+enum { EACH = 2500, DEVICES = 14, H200 = 7, TYPES = 12, OTHERS = 6 /* types from here on */, KINDS = 4, LINE = 1024 };
 
 /* the planner's choice; a row that is named; a batch; with less workspace, or none */
 typedef enum kind { FREE, FORCED, BATCH, BARE } kind;
@@ -36,7 +36,7 @@ static const char *const kind_names[KINDS] = {"free", "forced", "batch", "bare"}
 static const struct {
     const char *name;
     device_facts facts;
-    bool f64, others; /* no other type; one of the later types */
+    bool f64, others, opencl; /* no other type; one of the later types; every type that OpenCL has */
 } devices[DEVICES] = {
     {"cpu-base",
      {.engine = "cpu", .level = CPU_base, .threads = 4, .l1_bytes = 32768, .l2_bytes = 262144, .l3_bytes = 8388608}},
@@ -81,6 +81,25 @@ static const struct {
     {"h200-f64", H200_FACTS, true},
     {"sm_80-others", SM_80, false, true},
     {"h200-others", H200_FACTS, false, true},
+    {"opencl-cpu",
+     {.engine = "opencl",
+      .threads = 1,
+      .copies = true,
+      .most_threads = 4096,
+      .multiprocessors = 6,
+      .vector_bytes = 64,
+      .local_bytes = 2097152,
+      .largest_bytes = (int64_t)1 << 32},
+     .opencl = true},
+    {"opencl-gpu",
+     {.engine = "opencl",
+      .threads = 1,
+      .copies = true,
+      .most_threads = 1024,
+      .multiprocessors = 132,
+      .local_bytes = 49152,
+      .largest_bytes = (int64_t)35 << 30},
+     .opencl = true},
 };
 
 static const struct {
@@ -201,6 +220,7 @@ static kind plan_of(int device, int64_t number, int *type, char text[LINE], char
     if (cuda && types[*type].a == TW_BF16 && roll(&d, 4) == 0) *type = 3;
     if (devices[device].f64) *type = 0;
     if (devices[device].others) *type = OTHERS + (int)roll(&d, TYPES - OTHERS);
+    if (devices[device].opencl) *type = (int)roll(&d, OTHERS);
     kind asked = roll(&d, 2) ? FREE : (kind)(1 + roll(&d, KINDS - 1));
     tw_problem user = draw_problem(&d, *type, cuda && roll(&d, 2)), p;
     tw_batch batch = draw_batch(&d, &user);

@@ -482,6 +482,57 @@ static void options_cases(void)
     }
 }
 
+/* Rows that pack panels are for processors with a workspace; the widest vectors that the device has are taken. */
+static void panels_row_case(int vector_bytes, bool no_workspace, const char *expected)
+{
+    const device_facts device = {.engine = "opencl",
+                                 .threads = 1,
+                                 .multiprocessors = 2,
+                                 .vector_bytes = vector_bytes,
+                                 .no_workspace = no_workspace,
+                                 .most_threads = 1024,
+                                 .local_bytes = 48 << 10,
+                                 .largest_bytes = 1 << 30};
+    char reason[160] = "";
+    tw_problem p = tw_problem_make(TW_F64, TW_N, TW_N, 100, 100, 100);
+    plan out;
+    if (!tap_case("f64 on OpenCL, vectors of %d bytes%s", vector_bytes, no_workspace ? ", no workspace" : "")) return;
+    p.dtype_c = TW_F64, p.align_a = p.align_b = p.align_c = 256;
+    bool planned = plan_find(&p, &device, NULL, &out) == TW_OK,
+         fits = kernel_fits(kernel_named("opencl_f64_gemm_panels_8x24"), &p, &device, 0, reason, sizeof reason);
+    tap_result(planned && out.row == kernel_named(expected) && fits == (vector_bytes > 0 && !no_workspace) &&
+                   (fits || strstr(reason, no_workspace ? "wants a workspace" : "that are processors") != NULL),
+               "%s, %s", planned ? out.row->lab.name : tw_error_text(), reason);
+}
+
+/* Blocks are whole tiles and cover C; no compute unit is without one while there are tiles for it. */
+static void panels_blocks_case(void)
+{
+    const tw_lab_choice choice = {.kernel = "opencl_f32_gemm_panels_8x48"};
+    device_facts device = {
+        .engine = "opencl", .threads = 1, .vector_bytes = 64, .most_threads = 1, .largest_bytes = 1 << 30};
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, 1, 1, 600);
+    plan out = {0};
+    if (!tap_case("blocks of panels")) return;
+    p.dtype_c = TW_F32, p.align_a = p.align_b = p.align_c = 256;
+    bool passed = true;
+    for (device.multiprocessors = 1; passed && device.multiprocessors < 100; device.multiprocessors += 7)
+        for (p.m = 1; passed && p.m < 3000; p.m += p.m / 3 + 1)
+            for (p.n = 1; passed && p.n < 3000; p.n += p.n / 3 + 1) {
+                passed = plan_find(&p, &device, &choice, &out) == TW_OK;
+                const int64_t bm = out.gpu.block_m, bn = out.gpu.block_n,
+                              blocks = ceil_div(p.m, bm) * ceil_div(p.n, bn),
+                              tiles = ceil_div(p.m, 8) * ceil_div(p.n, 48), most = (p.m * p.n * 600) >> 23,
+                              units = most < device.multiprocessors ? most : device.multiprocessors;
+                passed = passed && bm > 0 && bm % 8 == 0 && bn > 0 && bn % 48 == 0 &&
+                         out.gpu.grid_x <= (units > 0 ? units : 1) && out.gpu.grid_x <= blocks &&
+                         (blocks >= units || 2 * blocks >= tiles) &&
+                         (int64_t)out.workspace_bytes == 4 * out.gpu.grid_x * ((bm + bn) * 512 + bm * bn);
+            }
+    tap_result(passed, "%dx%d on %d: %dx%d", (int)p.m, (int)p.n, device.multiprocessors, (int)out.gpu.block_m,
+               (int)out.gpu.block_n);
+}
+
 static void triangle(const char *engine, tw_dtype dtype, uint32_t flags)
 {
     static const _Alignas(256) float x[64 * 64] = {0};
@@ -503,6 +554,12 @@ int main(int argc, char **argv)
     span_cases();
     deep_cases();
     place_cases();
+    panels_row_case(64, false, "opencl_f64_gemm_panels_8x24");
+    panels_row_case(32, false, "opencl_f64_gemm_panels_6x8");
+    panels_row_case(16, false, "opencl_f64_gemm_panels_6x8");
+    panels_row_case(64, true, "opencl_f64_gemm_simt_128x64");
+    panels_row_case(0, false, "opencl_f64_gemm_simt_128x64");
+    panels_blocks_case();
     for (uint32_t flags = TW_LOWER; flags <= TW_UPPER; flags++) {
         triangle("opencl", TW_F32, flags);
         triangle("cuda", TW_F32, flags);

@@ -13,7 +13,7 @@
  *
  *           A step of k takes NR / LANES loads of B and MR broadcasts of A for MR * NR / LANES multiply-adds of LANES
  *           lanes. Sums stay unscaled between the panels of k.
- * NUMBERS   8 x 48 x 384 (f32) and 8 x 24 x 256 (f64) by vectors of 64 bytes: 24 chains, 11 loads for 24 FMAs. 6 x 16
+ * NUMBERS   8 x 48 x 512 (f32) and 8 x 24 x 384 (f64) by vectors of 64 bytes: 24 chains, 11 loads for 24 FMAs. 6 x 16
  *           and 6 x 8 by 32 bytes: 12 chains. bf16 and f16 are multiplied in f32. So are integers, of which KC products
  *           have an exact sum; the sums of panels are added as 32-bit integers.
  * LIMITS    any m, n >= 1, k, ld, address and transposes. Work-groups of one work-item; a workspace.
@@ -22,7 +22,7 @@
 #include "rung.clh"
 #include "types.clh"
 
-enum { MR = ROW_M, NR = ROW_N, KC = ROW_K, LANES = ROW_LANES, V = NR / LANES, PACKED = 8 };
+enum { MR = ROW_M, NR = ROW_N, KC = ROW_K, LANES = ROW_LANES, V = NR / LANES, PACKED = 8, GROUP = 8 };
 ASSUME(ROW_THREADS == 1 && NR % LANES == 0 && NR % PACKED == 0 && V <= 3)
 
 /* What panels hold, and vectors of it and of sums. */
@@ -67,24 +67,30 @@ __attribute__((always_inline)) static inline void transpose(eight x[8])
     }
 }
 
-/* A panel of `width` lines of an operand, of which `lines` are there, depth steps of k: name##_along where a line's
- * neighbours in memory are other lines, ld apart along k; name##_across where they are its next steps of k. */
+/* Panels of `width` lines of an operand, of which `lines` are there, depth steps of k, the panels KC steps apart:
+ * name##_along where a line's neighbours in memory are other lines, ld apart along k, GROUP panels at a time, so that
+ * few pages are read in turns; name##_across where they are its next steps of k. */
 #define PACK(name, type, width)                                                                                        \
     static void name##_along(__global REAL *restrict to, __global const WORD(type) *restrict from, long ld, int lines, \
                              int depth)                                                                                \
     {                                                                                                                  \
-        for (int p = 0; p < depth; p++, from += ld, to += (width)) {                                                   \
-            int e = 0;                                                                                                 \
-            for (; e + PACKED <= lines; e += PACKED) vstore8(LOAD_8(type)(from + e), 0, to + e);                       \
-            for (; e < lines; e++) to[e] = LOAD(type)(from + e);                                                       \
-            for (; e < (width); e++) to[e] = 0;                                                                        \
-        }                                                                                                              \
+        for (int e0 = 0; e0 < lines; e0 += GROUP * (width))                                                            \
+            for (int p = 0; p < depth; p++)                                                                            \
+                for (int e1 = e0; e1 < min(e0 + GROUP * (width), lines); e1 += (width)) {                              \
+                    __global REAL *at = to + (long)e1 * KC + p * (width);                                              \
+                    __global const WORD(type) *row = from + p * ld + e1;                                               \
+                    int e = 0, there = min((int)(width), lines - e1);                                                  \
+                    for (; e + PACKED <= there; e += PACKED) vstore8(LOAD_8(type)(row + e), 0, at + e);                \
+                    for (; e < there; e++) at[e] = LOAD(type)(row + e);                                                \
+                    for (; e < (width); e++) at[e] = 0;                                                                \
+                }                                                                                                      \
     }                                                                                                                  \
     static void name##_across(__global REAL *restrict to, __global const WORD(type) *restrict from, long ld,           \
                               int lines, int depth)                                                                    \
     {                                                                                                                  \
         int e = 0;                                                                                                     \
-        for (; e + PACKED <= lines; e += PACKED, from += PACKED * ld) {                                                \
+        for (; (width) % PACKED == 0 && e + PACKED <= lines; e += PACKED, from += PACKED * ld) {                       \
+            __global REAL *at = to + (long)(e - e % (width)) * KC + e % (width);                                       \
             int p = 0;                                                                                                 \
             for (; p + PACKED <= depth; p += PACKED) {                                                                 \
                 eight x[PACKED];                                                                                       \
@@ -92,36 +98,80 @@ __attribute__((always_inline)) static inline void transpose(eight x[8])
                 for (int q = 0; q < PACKED; q++) x[q] = LOAD_8(type)(from + q * ld + p);                               \
                 transpose(x);                                                                                          \
                 UNROLLED                                                                                               \
-                for (int q = 0; q < PACKED; q++) vstore8(x[q], 0, to + (p + q) * (width) + e);                         \
+                for (int q = 0; q < PACKED; q++) vstore8(x[q], 0, at + (p + q) * (width));                             \
             }                                                                                                          \
             for (; p < depth; p++)                                                                                     \
-                for (int q = 0; q < PACKED; q++) to[p * (width) + e + q] = LOAD(type)(from + q * ld + p);              \
+                for (int q = 0; q < PACKED; q++) at[p * (width) + q] = LOAD(type)(from + q * ld + p);                  \
         }                                                                                                              \
-        for (; e < lines; e++, from += ld)                                                                             \
-            for (int p = 0; p < depth; p++) to[p * (width) + e] = LOAD(type)(from + p);                                \
-        for (; e < (width); e++)                                                                                       \
-            for (int p = 0; p < depth; p++) to[p * (width) + e] = 0;                                                   \
+        for (; e < lines || e % (width) != 0; e++, from += ld) {                                                       \
+            __global REAL *at = to + (long)(e - e % (width)) * KC + e % (width);                                       \
+            for (int p = 0; p < depth; p++) at[p * (width)] = e < lines ? LOAD(type)(from + p) : 0;                    \
+        }                                                                                                              \
     }
 PACK(pack_a, TYPE_A, MR)
 PACK(pack_b, TYPE_B, NR)
 
-/* MR x vectors * LANES sums over depth steps of k, kept at `tile` in rows of NR; goes_on: added to what is there. */
-__attribute__((always_inline)) static inline void tile_of(const int vectors, int depth, __global const REAL *restrict a,
-                                                          __global const REAL *restrict b, bool goes_on,
-                                                          __global number *restrict tile)
+#define NARROW_f64  0
+#define NARROW_f32  0
+#define NARROW_s32  0
+#define NARROW_f16  1
+#define NARROW_bf16 1
+
+/* c <- alpha * sums + beta * c, of LANES neighbours, as blend_typed. */
+#if !JOIN(NARROW_, TYPE_C)
+static inline void blend_vector(__global number *c, number alpha, sums_vec sums, number beta)
+{
+#if SUMS_S32
+    sums_vec made = beta == 0 ? alpha * sums : alpha * sums + beta * VLOAD(c);
+#else
+    sums_vec made = beta == 0 ? alpha * sums : fma((sums_vec)(alpha), sums, beta * VLOAD(c));
+#endif
+    VSTORE(made, c);
+}
+#endif
+
+/* What becomes of a tile: its sums go to `tile`, in rows of NR, those there are added to first if goes_on; or, if it
+ * ends, rows x cols of it to C. */
+typedef struct target {
+    __global number *tile;
+    __global WORD(TYPE_C) * c;
+    long ldc;
+    int rows, cols;
+    bool goes_on, ends;
+    number alpha, beta;
+} target;
+
+/* The rows x cols of a tile that lie in C. */
+static void blend_tile(const target *t)
+{
+    for (int i = 0; i < t->rows; i++) {
+        __global const number *from = t->tile + i * NR;
+        __global WORD(TYPE_C) *to = t->c + i * t->ldc;
+        int j = 0;
+#if !JOIN(NARROW_, TYPE_C)
+        for (; j + LANES <= t->cols; j += LANES) blend_vector(to + j, t->alpha, VLOAD(from + j), t->beta);
+#endif
+        for (; j < t->cols; j++) blend_typed(to + j, t->alpha, from[j], t->beta);
+    }
+}
+
+/* MR x vectors * LANES sums over depth steps of k. */
+__attribute__((always_inline)) static inline void tile_of(const int vectors, int depth, __global const REAL *a,
+                                                          __global const REAL *b, const target *t)
 {
     vec sum[MR][V];
+    sums_vec made[MR][V];
     UNROLLED
     for (int i = 0; i < MR; i++) {
         UNROLLED
         for (int v = 0; v < vectors; v++) sum[i][v] = 0;
     }
 #if !SUMS_S32
-    if (goes_on) {
+    if (t->goes_on) {
         UNROLLED
         for (int i = 0; i < MR; i++) {
             UNROLLED
-            for (int v = 0; v < vectors; v++) sum[i][v] = VLOAD(tile + i * NR + v * LANES);
+            for (int v = 0; v < vectors; v++) sum[i][v] = VLOAD(t->tile + i * NR + v * LANES);
         }
     }
 #endif
@@ -140,89 +190,76 @@ __attribute__((always_inline)) static inline void tile_of(const int vectors, int
     for (int i = 0; i < MR; i++) {
         UNROLLED
         for (int v = 0; v < vectors; v++) {
-            sums_vec made = TO_SUMS(sum[i][v]);
+            made[i][v] = TO_SUMS(sum[i][v]);
 #if SUMS_S32
-            if (goes_on) made += VLOAD(tile + i * NR + v * LANES);
+            if (t->goes_on) made[i][v] += VLOAD(t->tile + i * NR + v * LANES);
 #endif
-            VSTORE(made, tile + i * NR + v * LANES);
         }
     }
-}
-
-#define NARROW_f64  0
-#define NARROW_f32  0
-#define NARROW_s32  0
-#define NARROW_f16  1
-#define NARROW_bf16 1
-
-/* c <- alpha * tile + beta * c, of the tile's rows x cols that lie in C. */
-static void blend_tile(__global const number *restrict tile, int rows, int cols, number alpha, number beta,
-                       __global WORD(TYPE_C) *restrict c, long ldc)
-{
-    for (int i = 0; i < rows; i++, tile += NR, c += ldc) {
-        int j = 0;
 #if !JOIN(NARROW_, TYPE_C)
-        for (; j + LANES <= cols; j += LANES) {
-            sums_vec x = alpha * VLOAD(tile + j);
-#if SUMS_S32
-            if (beta != 0) x += beta * VLOAD(c + j);
-#else
-            if (beta != 0) x = fma((sums_vec)(alpha), VLOAD(tile + j), beta * VLOAD(c + j));
-#endif
-            VSTORE(x, c + j);
+    if (t->ends && t->rows == MR && t->cols == vectors * LANES) { /* it need not go by memory */
+        UNROLLED
+        for (int i = 0; i < MR; i++) {
+            UNROLLED
+            for (int v = 0; v < vectors; v++)
+                blend_vector(t->c + i * t->ldc + v * LANES, t->alpha, made[i][v], t->beta);
         }
-#endif
-        for (; j < cols; j++) blend_typed(c + j, alpha, tile[j], beta);
+        return;
     }
+#endif
+    UNROLLED
+    for (int i = 0; i < MR; i++) {
+        UNROLLED
+        for (int v = 0; v < vectors; v++) VSTORE(made[i][v], t->tile + i * NR + v * LANES);
+    }
+    if (t->ends) blend_tile(t);
 }
 
-/* block_m and block_n: of a block of C, multiples of MR and NR. work: two counters, zero before and after, then each
- * group's workspace. */
-__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-gemm_panels(TYPED_PARAMETERS, int op_a, int op_b, int block_m, int block_n, __global number *restrict work)
+/* block_m and block_n: of a block of C, multiples of MR and NR. counters: of blocks taken and of groups that have ended,
+ * zero before and after. work: each group's workspace. */
+__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void gemm_panels(TYPED_PARAMETERS, int op_a, int op_b,
+                                                                         int block_m, int block_n,
+                                                                         volatile __global int *counters,
+                                                                         __global number *restrict work)
 {
-    enum { COUNTERS = 64 };
-    volatile __global int *next = (volatile __global int *)work, *ended = next + 1;
+    volatile __global int *taken = counters, *ended = counters + 1;
     const long a_size = (long)block_m * KC, b_size = (long)block_n * KC,
                sums_size = k > KC ? (long)block_m * block_n : MR * NR;
-    __global REAL *a_panels = (__global REAL *)(work + COUNTERS) + get_group_id(0) * (a_size + b_size + sums_size),
+    __global REAL *a_panels = (__global REAL *)work + get_group_id(0) * (a_size + b_size + sums_size),
                   *b_panels = a_panels + a_size;
     __global number *sums = (__global number *)(b_panels + b_size);
     const int blocks_m = ceil_div(m, block_m), blocks = blocks_m * ceil_div(n, block_n);
-    for (int block = atomic_inc(next); block < blocks; block = atomic_inc(next)) {
+    for (int block = atomic_inc(taken); block < blocks; block = atomic_inc(taken)) {
         const int i0 = block % blocks_m * block_m, j0 = block / blocks_m * block_n;
         const int rows = min(block_m, m - i0), cols = min(block_n, n - j0), tiles_m = ceil_div(rows, MR);
         for (int p0 = 0; p0 == 0 || p0 < k; p0 += KC) {
             const int depth = min((int)KC, k - p0);
-            for (int i = 0; i < rows; i += MR) {
-                __global REAL *to = a_panels + (long)i * KC;
-                if (op_a)
-                    pack_a_along(to, a + (long)p0 * lda + i0 + i, lda, min((int)MR, rows - i), depth);
-                else
-                    pack_a_across(to, a + (long)(i0 + i) * lda + p0, lda, min((int)MR, rows - i), depth);
-            }
-            for (int j = 0; j < cols; j += NR) {
-                __global REAL *to = b_panels + (long)j * KC;
-                if (op_b)
-                    pack_b_across(to, b + (long)(j0 + j) * ldb + p0, ldb, min((int)NR, cols - j), depth);
-                else
-                    pack_b_along(to, b + (long)p0 * ldb + j0 + j, ldb, min((int)NR, cols - j), depth);
-            }
+            if (op_a)
+                pack_a_along(a_panels, a + (long)p0 * lda + i0, lda, rows, depth);
+            else
+                pack_a_across(a_panels, a + (long)i0 * lda + p0, lda, rows, depth);
+            if (op_b)
+                pack_b_across(b_panels, b + (long)j0 * ldb + p0, ldb, cols, depth);
+            else
+                pack_b_along(b_panels, b + (long)p0 * ldb + j0, ldb, cols, depth);
             for (int j = 0; j < cols; j += NR)
                 for (int i = 0; i < rows; i += MR) {
                     __global const REAL *a_panel = a_panels + (long)i * KC, *b_panel = b_panels + (long)j * KC;
-                    __global number *tile = sums + (k > KC ? (long)(j / NR * tiles_m + i / MR) * (MR * NR) : 0);
-                    const int in_c = min((int)NR, cols - j), vectors = ceil_div(in_c, LANES);
-                    if (vectors == V)
-                        tile_of(V, depth, a_panel, b_panel, p0 > 0, tile);
-                    else if (vectors == 1)
-                        tile_of(1, depth, a_panel, b_panel, p0 > 0, tile);
+                    const target t = {.tile = sums + (k > KC ? (long)(j / NR * tiles_m + i / MR) * (MR * NR) : 0),
+                                      .c = &C(i0 + i, j0 + j),
+                                      .ldc = ldc,
+                                      .rows = min((int)MR, rows - i),
+                                      .cols = min((int)NR, cols - j),
+                                      .goes_on = p0 > 0,
+                                      .ends = k - p0 <= KC,
+                                      .alpha = alpha,
+                                      .beta = beta};
+                    if (t.cols > LANES)
+                        tile_of(V, depth, a_panel, b_panel, &t);
                     else
-                        tile_of(V < 2 ? V : 2, depth, a_panel, b_panel, p0 > 0, tile);
-                    if (k - p0 <= KC)
-                        blend_tile(tile, min((int)MR, rows - i), in_c, alpha, beta, &C(i0 + i, j0 + j), ldc);
+                        tile_of(1, depth, a_panel, b_panel, &t);
                 }
         }
     }
-    if (atomic_inc(ended) == (int)get_num_groups(0) - 1) atomic_xchg(ended, 0), atomic_xchg(next, 0);
+    if (atomic_inc(ended) == (int)get_num_groups(0) - 1) atomic_xchg(ended, 0), atomic_xchg(taken, 0);
 }

@@ -28,6 +28,7 @@ typedef struct runnable {
     /* the kernel that adds a GPU_SPLIT_K row's partial sums, where there are some */
     void *add;
     uint64_t workspace; /* on the device: an address, or the driver's handle */
+    void *counters;     /* of a GPU_PANELS row, which finds zeros and leaves zeros */
     /* NULL: one product; else buffers hold the first item's operands, or arrays of addresses */
     const tw_batch *batch;
 } runnable;
@@ -40,6 +41,8 @@ typedef struct operand {
     /* ld and device_ld are one, and the padding is moved too: the lab wants to see whether a kernel read or wrote
      * there */
     bool whole;
+    /* the host's memory is the caller's until C is brought back: an engine may compute in it */
+    bool lent;
 } operand;
 
 enum { MOST_PANELS = 8 };

@@ -142,6 +142,18 @@ CALL(clEnqueueReadBufferRect,
      copy_rows(to, host_pitch, (const char *)m, pitch, region);
      event(out))
 #endif
+void *clEnqueueMapBuffer(UNUSED cl_queue q, cl_memory m, UNUSED cl_bool blocking, UNUSED cl_bitfield flags,
+                         UNUSED size_t offset, UNUSED size_t bytes, UNUSED cl_uint count, UNUSED const cl_event *list,
+                         UNUSED cl_event *out, cl_int *error)
+{
+    FAULT(clEnqueueMapBuffer, fault);
+    *error = fault;
+    return fault != 0 ? NULL : m;
+}
+CALL(clEnqueueUnmapMemObject,
+     (UNUSED cl_queue q, UNUSED cl_memory m, UNUSED void *at, UNUSED cl_uint count, UNUSED const cl_event *list,
+      UNUSED cl_event *out),
+     (void)0)
 CALL(clWaitForEvents, (UNUSED cl_uint count, UNUSED const cl_event *list), (void)0)
 CALL(clGetEventProfilingInfo, (UNUSED cl_event e, cl_uint what, size_t room, void *out, size_t *needed),
      cl_ulong ns = what == CL_PROFILING_COMMAND_END ? 10000000 : 0;

@@ -50,6 +50,8 @@ enum {
 
     CL_QUEUE_PROFILING_ENABLE = 2,
     CL_MEM_READ_WRITE = 1,
+    CL_MEM_USE_HOST_PTR = 8,
+    CL_MAP_READ = 1,
     CL_PROGRAM_BINARY_SIZES = 0x1165,
     CL_PROGRAM_BINARIES = 0x1166,
     CL_PROGRAM_BUILD_LOG = 0x1183,
@@ -98,6 +100,9 @@ enum {
     F(cl_int, clEnqueueReadBufferRect,                                                                                 \
       (cl_queue, cl_memory, cl_bool, const size_t *, const size_t *, const size_t *, size_t, size_t, size_t, size_t,   \
        void *, cl_uint, const cl_event *, cl_event *))                                                                 \
+    F(void *, clEnqueueMapBuffer,                                                                                      \
+      (cl_queue, cl_memory, cl_bool, cl_bitfield, size_t, size_t, cl_uint, const cl_event *, cl_event *, cl_int *))    \
+    F(cl_int, clEnqueueUnmapMemObject, (cl_queue, cl_memory, void *, cl_uint, const cl_event *, cl_event *))           \
     F(cl_int, clWaitForEvents, (cl_uint, const cl_event *))                                                            \
     F(cl_int, clGetEventProfilingInfo, (cl_event, cl_uint, size_t, void *, size_t *))                                  \
     F(cl_int, clReleaseEvent, (cl_event))                                                                              \

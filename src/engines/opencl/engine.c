@@ -200,6 +200,7 @@ static tw_status open_device(engine *e, int index)
         return fail(TW_NO_DEVICE, "device %d was asked for, OpenCL has %d (0 to %d)%s", index, count, count - 1,
                     skipped);
     e->device = found[index], e->index = index;
+    e->vector_bytes = cl_vector_bytes(e->cl, e->device);
     e->context = e->cl->clCreateContext(NULL, 1, &e->device, NULL, NULL, &error);
     CL_TRY("clCreateContext", error);
     e->queue = e->cl->clCreateCommandQueue(e->context, e->device, 0, &error);
@@ -219,7 +220,7 @@ static void cl_facts(const engine *e, device_facts *out)
         .copies = true,
         .warp = e->warp,
         .multiprocessors = (int)cl_device_number(e->cl, e->device, CL_DEVICE_MAX_COMPUTE_UNITS, 4),
-        .vector_bytes = cl_vector_bytes(e->cl, e->device),
+        .vector_bytes = e->vector_bytes,
         .no_doubles = cl_device_number(e->cl, e->device, CL_DEVICE_DOUBLE_FP_CONFIG, 8) == 0,
         .local_bytes = (int64_t)cl_device_number(e->cl, e->device, CL_DEVICE_LOCAL_MEM_SIZE, 8),
         .most_threads = (int)cl_device_number(e->cl, e->device, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof(size_t)),
@@ -462,12 +463,28 @@ static tw_status copy(engine *e, const operand *o, cl_memory memory, bool up)
     return TW_OK;
 }
 
+/* A processor computes in the caller's memory where that has the layout of a copy, without padding: by the API all of a
+ * buffer may be written back. Small operands are copied, in less time than the calls take that show C. */
+static bool computes_in_place(const engine *e, const operand *o)
+{
+    const size_t least_bytes = (size_t)2 << 20;
+    return e->vector_bytes > 0 && gpu_span(o) >= least_bytes && o->lent && gpu_moves_at_once(o) &&
+           (o->rows == 1 || o->ld == o->device_ld);
+}
+
 tw_status cl_upload(engine *e, const operand *from, bool copies, buffer *out)
 {
     cl_int error;
     size_t bytes = gpu_span(from);
     *out = (buffer){0};
     if (bytes == 0) return TW_OK;
+    if (computes_in_place(e, from)) {
+        out->memory = e->cl->clCreateBuffer(e->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, bytes, from->host,
+                                            &error);
+        CL_TRY("clCreateBuffer", error);
+        out->host = from->host;
+        return TW_OK;
+    }
     /* NVIDIA's driver wants a rectangle's last row whole too */
     if (!gpu_moves_at_once(from)) bytes += (size_t)(from->device_ld - from->cols) * from->element_bytes;
     cl_memory memory = e->cl->clCreateBuffer(e->context, CL_MEM_READ_WRITE, bytes, NULL, &error);
@@ -513,6 +530,7 @@ typedef struct arguments {
     int32_t splits;
     cl_memory sums;
     int32_t op_a, op_b, block_m, block_n;
+    cl_memory counters;
 } arguments;
 
 typedef struct argument {
@@ -548,14 +566,16 @@ static tw_status set_arguments(engine *e, const runnable *r, cl_kernel kernel, c
                          .op_a = p->op_a,
                          .op_b = p->op_b,
                          .block_m = (int32_t)plan->gpu.block_m,
-                         .block_n = (int32_t)plan->gpu.block_n};
+                         .block_n = (int32_t)plan->gpu.block_n,
+                         .counters = r->counters};
     /* clang-format off */
 #define ARGUMENT(name) {sizeof x.name, &x.name}
 #define SCALAR(name)   {x.name.bytes, &x.name.of_double}
     const argument all[] = {ARGUMENT(m), ARGUMENT(n), ARGUMENT(k), SCALAR(alpha), ARGUMENT(a), ARGUMENT(lda),
                             ARGUMENT(b), ARGUMENT(ldb), SCALAR(beta), ARGUMENT(c), ARGUMENT(ldc)},
                    splits[] = {ARGUMENT(splits), ARGUMENT(sums)},
-                   panels[] = {ARGUMENT(op_a), ARGUMENT(op_b), ARGUMENT(block_m), ARGUMENT(block_n), ARGUMENT(sums)};
+                   panels[] = {ARGUMENT(op_a), ARGUMENT(op_b), ARGUMENT(block_m), ARGUMENT(block_n), ARGUMENT(counters),
+                             ARGUMENT(sums)};
 #undef SCALAR
 #undef ARGUMENT
     /* clang-format on */
@@ -580,21 +600,30 @@ tw_status cl_queue_for(engine *e, bool timed, cl_queue *out)
     return TW_OK;
 }
 
+/* What a GPU_PANELS row counts blocks in: its kernel leaves the zeros that it wants to find. */
+static tw_status find_counters(engine *e, runnable *r)
+{
+    const int32_t zeros[2] = {0};
+    cl_int error;
+    if (!(r->plan->row->gpu.traits & GPU_PANELS) || r->counters != NULL) return TW_OK;
+    r->counters = e->cl->clCreateBuffer(e->context, CL_MEM_READ_WRITE, sizeof zeros, NULL, &error);
+    if (error != CL_SUCCESS) return fail(cl_status(error), "no device memory for counters: %s", cl_error_name(error));
+    CL_TRY("clEnqueueWriteBuffer",
+           e->cl->clEnqueueWriteBuffer(e->queue, r->counters, 1, 0, sizeof zeros, zeros, 0, NULL, NULL));
+    return TW_OK;
+}
+
 /* A workspace of the engine's own, at the first launch that needs one. */
 static tw_status find_workspace(engine *e, runnable *r)
 {
     cl_int error;
+    TRY(find_counters(e, r));
     if (r->plan->workspace_bytes == 0 || r->workspace != 0) return TW_OK;
     cl_memory memory = e->cl->clCreateBuffer(e->context, CL_MEM_READ_WRITE, r->plan->workspace_bytes, NULL, &error);
     if (error != CL_SUCCESS)
         return fail(cl_status(error), "no device memory for %zu bytes of workspace: %s (%d)", r->plan->workspace_bytes,
                     cl_error_name(error), (int)error);
     r->workspace = (uint64_t)(uintptr_t)memory;
-    if (r->plan->row->gpu.traits & GPU_PANELS) { /* its kernel leaves the counters as it wants to find them */
-        const int32_t counters[2] = {0};
-        CL_TRY("clEnqueueWriteBuffer",
-               e->cl->clEnqueueWriteBuffer(e->queue, memory, 1, 0, sizeof counters, counters, 0, NULL, NULL));
-    }
     return TW_OK;
 }
 
@@ -662,8 +691,20 @@ static tw_status cl_wait(engine *e, runnable *r)
     return status;
 }
 
+/* C was computed in the caller's memory: mapping it says that it is to be seen there. */
+static tw_status show(engine *e, const buffer *b, size_t bytes)
+{
+    cl_int error;
+    void *at = e->cl->clEnqueueMapBuffer(e->queue, b->memory, 1, CL_MAP_READ, 0, bytes, 0, NULL, NULL, &error);
+    CL_TRY("clEnqueueMapBuffer", error);
+    CL_TRY("clEnqueueUnmapMemObject", e->cl->clEnqueueUnmapMemObject(e->queue, b->memory, at, 0, NULL, NULL));
+    CL_TRY("clFinish", e->cl->clFinish(e->queue));
+    return TW_OK;
+}
+
 static tw_status cl_download(engine *e, const buffer *from, const operand *to)
 {
+    if (from->host != NULL) return show(e, from, gpu_span(to));
     const tw_status status = gpu_span(to) == 0 ? TW_OK : copy(e, to, from->memory, false);
     return status == TW_NO_MEMORY ? TW_DEVICE_FAILED : status; /* the former promises that C is as it was */
 }
@@ -681,7 +722,8 @@ static void cl_drop(engine *e, runnable *r)
     if (r->kernel != NULL) e->cl->clReleaseKernel(r->kernel);
     if (r->add != NULL) e->cl->clReleaseKernel(r->add);
     if (r->workspace != 0) e->cl->clReleaseMemObject((cl_memory)(uintptr_t)r->workspace);
-    r->event = r->begin = r->kernel = r->add = NULL;
+    if (r->counters != NULL) e->cl->clReleaseMemObject(r->counters);
+    r->event = r->begin = r->kernel = r->add = r->counters = NULL;
     r->workspace = 0;
 }
 

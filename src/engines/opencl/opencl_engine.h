@@ -18,6 +18,7 @@ struct engine {
     cl_queue queue, timed_queue; /* the second, which profiles, is made when a launch is to be timed */
     int index;
     int warp;           /* so many neighbouring work-items wait for each other alone; 0: only a whole group does */
+    int vector_bytes;   /* cl_vector_bytes() */
     pid_t pid;          /* that opened it: the driver's state does not survive a fork */
     char identity[640]; /* platform, device and driver with their versions: part of every cache key */
     char extra[256];    /* TILEWRIGHT_OPENCL_OPTIONS */
