@@ -11,8 +11,9 @@ typedef char against_path[4096];
 /* against_bench - compare on each case in each type (f32, f64, cf32, cf64), print the tables, write the records. */
 exit_code against_bench(session *s, const case_list *cases, const name_list *dtypes);
 
-/* against_cuda_bench - the same on a CUDA device with cuBLASLt, in one process: bench_against_cuda.c. */
-exit_code against_cuda_bench(session *s, const case_list *cases, const name_list *dtypes);
+/* against_device_bench - the same on a device whose engine has a peer of lab/bench/compare.h, in one process:
+ * bench_against_device.c. */
+exit_code against_device_bench(session *s, const case_list *cases, const name_list *dtypes);
 
 /* against_row - the row of a name of --against, for that engine; or, after a sentence, EXIT_USAGE. */
 exit_code against_row(const char *name, const char *engine, const peer_row **row);

@@ -149,7 +149,7 @@ static exit_code bench_engine(session *s, void *job)
         return diag(EXIT_USAGE, "--batch with --against needs --engine cuda --against cublas; this engine is %s",
                     s->device.engine);
     if (s->opt->against.count > 0) {
-        code = cuda ? against_cuda_bench(s, &b->cases, &b->dtypes) : against_bench(s, &b->cases, &b->dtypes);
+        code = cuda ? against_device_bench(s, &b->cases, &b->dtypes) : against_bench(s, &b->cases, &b->dtypes);
         if (code == EXIT_OK || code == EXIT_CHECK) rows_tell_busy(s->text, &begun);
         return code;
     }

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../roofline.h"
-#include "batch.h"
 
 /* Samples of a case: once they have taken LIMIT_S no more than LEAST_SAMPLES. Each is of as many launches as last
  * SAMPLE_S, at most MOST_REPEATS, and comes after one that is not timed, so that the stream never waits for the host.
@@ -16,33 +15,35 @@
 enum { USUAL_SAMPLES = 21, LEAST_SAMPLES = 5, TRIAL_SAMPLES = 5, MOST_REPEATS = 1000 };
 static const double SAMPLE_S = 2e-4, WARM_S = 0.5, HOT_S = 2, HOT_FLOPS = 1e10, LIMIT_S = 20;
 
-static tw_status failed(const comparison *g) { return bench_tell(&g->setup, TW_DEVICE_FAILED, "%s", g->cuda.why); }
+const compare_peer *compare_peer_of(const char *engine)
+{
+    static const compare_peer *const peers[] = {&compare_cublas};
+    for (size_t i = 0; i < sizeof peers / sizeof *peers; i++)
+        if (strcmp(peer_named(peers[i]->name)->engine, engine) == 0) return peers[i];
+    return NULL;
+}
+
+static tw_status failed(const comparison *g) { return bench_tell(&g->setup, TW_DEVICE_FAILED, "%s", g->why); }
 
 tw_status compare_begin(comparison *g, const char *folder)
 {
-    static const char *const names[COMPARE_SIDES] = {"tilewright", "cuBLASLt's heuristic", "cuBLASLt's best"};
     g->samples = g->setup.samples > 0 ? g->setup.samples : USUAL_SAMPLES;
-    if (!cuda_open(&g->cuda, g->setup.device->index)) return bench_tell(&g->setup, TW_NO_DEVICE, "%s", g->cuda.why);
-    if (!cublas_open(&g->library, folder)) return bench_tell(&g->setup, TW_NO_DEVICE, "cublas: it %s", g->library.why);
-    clocks_open(g->cuda.bus);
+    tw_status status = g->peer->open(g, folder);
+    if (status != TW_OK) return bench_tell(&g->setup, status, "%s", g->why);
     for (int i = 0; i < COMPARE_SIDES; i++) {
         side *x = &g->sides[i];
-        x->name = names[i];
-        snprintf(x->version, sizeof x->version, "%s", i == OURS ? tw_version() : g->library.version);
+        x->name = g->peer->sides[i];
+        snprintf(x->version, sizeof x->version, "%s", i == OURS ? tw_version() : g->version);
         x->times_s = calloc((size_t)g->samples, sizeof *x->times_s);
         if (x->times_s == NULL) return bench_no_memory(&g->setup, "the samples");
     }
-    if (cuda_allocate(&g->cuda, CUBLAS_WORKSPACE_BYTES, &g->peer_workspace)) return TW_OK;
-    return bench_tell(&g->setup, TW_NO_MEMORY, "there is no device memory for cuBLASLt's workspace: %s", g->cuda.why);
+    return TW_OK;
 }
 
 void compare_end(comparison *g)
 {
     for (int i = 0; i < COMPARE_SIDES; i++) free(g->sides[i].times_s);
-    clocks_close();
-    cublas_close(&g->library);
-    cuda_release(&g->cuda, &g->peer_workspace);
-    cuda_close(&g->cuda);
+    g->peer->close(g);
 }
 
 void compare_peak(comparison *g, tw_dtype dtype)
@@ -54,24 +55,17 @@ void compare_peak(comparison *g, tw_dtype dtype)
 
 static int candidate_of(const comparison *g, int i) { return i == BEST ? g->best : 0; }
 
-static void refuse(side *x, const char *why)
+void compare_refuse(comparison *g, int i, const char *why)
 {
-    x->outcome = SIDE_REFUSED;
-    snprintf(x->why, sizeof x->why, "%s", why);
+    g->sides[i].outcome = SIDE_REFUSED;
+    snprintf(g->sides[i].why, sizeof g->sides[i].why, "%.*s", (int)sizeof g->sides[i].why - 1, why);
 }
 
-/* One product of a set, on the stream. false: the side says why. */
+/* One product of a set. false: the side says why. */
 static bool launch(comparison *g, int i, int candidate, int set)
 {
-    char *a = g->memory + (size_t)set * g->sets.set_bytes, *b = a + g->sets.a_bytes, *c = b + g->sets.b_bytes;
-    const tw_launch to = {
-        .size = sizeof to, .stream = g->cuda.stream, .workspace = g->workspace, .workspace_bytes = g->workspace_bytes};
-    const tw_batch batch = tw_batch_make(&g->problem, g->items);
-    if (i == OURS && !g->batched && tw_enqueue(g->setup.context, &g->problem, a, b, c, &to) == TW_OK) return true;
-    if (i == OURS && g->batched && tw_enqueue_batched(g->setup.context, &g->problem, &batch, a, b, c, &to) == TW_OK)
-        return true;
-    if (i != OURS && cublas_multiply(&g->library, candidate, a, b, c, g->peer_workspace, g->cuda.stream)) return true;
-    refuse(&g->sides[i], i == OURS ? tw_error_text() : g->library.why);
+    if (g->peer->launch(g, i, candidate, set)) return true;
+    compare_refuse(g, i, g->why);
     return false;
 }
 
@@ -83,10 +77,10 @@ static tw_status sample(comparison *g, int i, int candidate, int repeats, double
 {
     *seconds = NAN;
     if (!launch(g, i, candidate, next_set(g))) return TW_OK;
-    if (!cuda_begin(&g->cuda)) return failed(g);
+    if (!g->peer->begin(g)) return failed(g);
     for (int n = 0; n < repeats; n++)
         if (!launch(g, i, candidate, next_set(g))) return TW_OK;
-    if (!cuda_end(&g->cuda, seconds)) return failed(g);
+    if (!g->peer->end(g, seconds)) return failed(g);
     *seconds /= repeats * (double)g->items;
     return TW_OK;
 }
@@ -106,54 +100,19 @@ static tw_status count_repeats(comparison *g, int i, int candidate, int *repeats
     return status;
 }
 
-/* ---- one case: memory, candidates ---- */
-
-static tw_status take_memory(comparison *g, const tw_problem *host)
-{
-    g->sets = sets_beyond_l2(host, g->items, g->setup.device);
-    g->set_count = g->sets.wanted;
-    while (g->set_count >= 2 && !cuda_allocate(&g->cuda, (size_t)(g->set_count + 1) * g->sets.set_bytes, &g->memory))
-        g->set_count /= 2;
-    if (g->memory == NULL)
-        return bench_tell(&g->setup, TW_NO_MEMORY,
-                          "there is no device memory for two sets of operands and one more: %s", g->cuda.why);
-    if (g->workspace_bytes > 0 && !cuda_allocate(&g->cuda, (size_t)g->workspace_bytes, &g->workspace))
-        return bench_tell(&g->setup, TW_NO_MEMORY, "there is no device memory for the workspace of %lld bytes: %s",
-                          (long long)g->workspace_bytes, g->cuda.why);
-    return TW_OK;
-}
-
-static tw_status fill_memory(comparison *g, const tw_problem *host)
-{
-    char *set = malloc(g->sets.set_bytes);
-    bool copied = true;
-    if (set == NULL) return bench_no_memory(&g->setup, "a set of operands");
-    sets_fill(&g->sets, host, g->items, 1, set);
-    for (int i = 0; copied && i < g->set_count; i++)
-        copied = cuda_up(&g->cuda, g->memory + (size_t)i * g->sets.set_bytes, set, g->sets.set_bytes);
-    free(set);
-    return copied ? TW_OK : failed(g);
-}
+/* ---- one case: candidates ---- */
 
 tw_status compare_plan(comparison *g, const tw_problem *host)
 {
     side *x = &g->sides[OURS];
     g->problem = *host;
     g->problem.place_a = g->problem.place_b = g->problem.place_c = TW_DEVICE;
-    g->workspace_bytes = 0;
     g->plan = (tw_lab_plan){0};
     x->choice[0] = '\0';
-    tw_status status = tw_workspace_bytes(g->setup.context, &g->problem, &g->workspace_bytes);
-    const tw_batch batch = tw_batch_make(&g->problem, g->items);
-    if (status == TW_OK)
-        status = tw_lab_plan_of(g->setup.context, &(tw_lab_choice){.batch = g->batched ? &batch : NULL}, &g->problem,
-                                &g->plan);
+    tw_status status = g->peer->plan(g, host);
     if (status == TW_OK) snprintf(x->choice, sizeof x->choice, "%s", g->plan.kernel->name);
-    if (status == TW_OK)
-        status = g->batched ? tw_prepare_batched(g->setup.context, &g->problem, &batch)
-                            : tw_prepare(g->setup.context, &g->problem);
     x->outcome = SIDE_TIMED;
-    if (status == TW_NO_KERNEL) refuse(x, tw_error_text());
+    if (status == TW_NO_KERNEL) compare_refuse(g, OURS, tw_error_text());
     return status == TW_NO_KERNEL ? TW_OK : status;
 }
 
@@ -162,11 +121,11 @@ static bool take_fastest(comparison *g)
 {
     side *x = &g->sides[BEST];
     int fastest = 0;
-    for (int n = 1; n < g->library.count; n++)
+    for (int n = 1; n < g->candidates; n++)
         if (g->trial_s[n] < g->trial_s[fastest]) fastest = n;
     g->best = fastest;
     g->best_is_heuristic = fastest == 0;
-    cublas_name(&g->library, fastest, x->choice);
+    g->peer->describe(g, fastest, x->choice);
     x->outcome = g->best_is_heuristic ? SIDE_REFUSED : SIDE_TIMED;
     return isfinite(g->trial_s[fastest]);
 }
@@ -180,19 +139,21 @@ static double warm_s(const comparison *g)
  * is. One that fails is passed over. */
 static tw_status try_candidates(comparison *g)
 {
-    double times_s[CUBLAS_CANDIDATES][TRIAL_SAMPLES] = {{0}};
-    bool failed_before[CUBLAS_CANDIDATES] = {false};
-    int repeats[CUBLAS_CANDIDATES];
+    double times_s[COMPARE_CANDIDATES][TRIAL_SAMPLES] = {{0}};
+    bool failed_before[COMPARE_CANDIDATES] = {false};
+    int repeats[COMPARE_CANDIDATES];
     tw_status status = TW_OK;
-    for (int n = 0; status == TW_OK && n < g->library.count; n++) status = count_repeats(g, BEST, n, &repeats[n]);
+    g->trial_s[0] = 0;
+    if (g->candidates == 1) return TW_OK; /* nothing to choose from */
+    for (int n = 0; status == TW_OK && n < g->candidates; n++) status = count_repeats(g, BEST, n, &repeats[n]);
     int turn = 0;
     for (double start_s = measure_now_s();
          status == TW_OK && (turn < TRIAL_SAMPLES || measure_now_s() - start_s < warm_s(g)); turn++)
-        for (int n = 0; status == TW_OK && n < g->library.count; n++) {
+        for (int n = 0; status == TW_OK && n < g->candidates; n++) {
             status = failed_before[n] ? TW_OK : sample(g, BEST, n, repeats[n], &times_s[n][turn % TRIAL_SAMPLES]);
             failed_before[n] |= isnan(times_s[n][turn % TRIAL_SAMPLES]);
         }
-    for (int n = 0; status == TW_OK && n < g->library.count; n++)
+    for (int n = 0; status == TW_OK && n < g->candidates; n++)
         g->trial_s[n] = failed_before[n] ? INFINITY : measure_summary(times_s[n], TRIAL_SAMPLES, repeats[n]).median_s;
     return status;
 }
@@ -203,14 +164,14 @@ static tw_status choose_peers(comparison *g, const tw_problem *host)
     heuristic->choice[0] = best->choice[0] = '\0';
     heuristic->outcome = best->outcome = SIDE_TIMED;
     g->best_is_heuristic = true;
-    if (!cublas_begin(&g->library, host, g->batched ? g->items : 0)) {
-        refuse(heuristic, g->library.why);
-        refuse(best, g->library.why);
+    g->candidates = g->peer->candidates(g, host);
+    if (g->candidates == 0) {
+        compare_refuse(g, HEURISTIC, g->why);
+        compare_refuse(g, BEST, g->why);
         return TW_OK;
     }
     tw_status status = try_candidates(g);
-    g->candidates = g->library.count;
-    cublas_name(&g->library, 0, heuristic->choice);
+    g->peer->describe(g, 0, heuristic->choice);
     take_fastest(g);
     return status;
 }
@@ -226,13 +187,9 @@ static tw_status multiply_there(void *job, const oracle *o, void *c)
 {
     const judged *j = job;
     comparison *g = j->g;
-    char *a = g->memory + (size_t)g->set_count * g->sets.set_bytes, *b = a + g->sets.a_bytes,
-         *there = b + g->sets.b_bytes;
     batch_operands all;
     if (!batch_spread(o, g->items, c, &all)) return TW_NO_MEMORY;
-    bool done = cuda_up(&g->cuda, a, all.a, all.a_bytes) && cuda_up(&g->cuda, b, all.b, all.b_bytes) &&
-                cuda_up(&g->cuda, there, all.c, all.c_bytes) && launch(g, j->i, candidate_of(g, j->i), g->set_count) &&
-                cuda_down(&g->cuda, all.c, there, all.c_bytes);
+    bool done = g->peer->multiply(g, j->i, candidate_of(g, j->i), &all);
     if (done) memcpy(c, batch_to_judge(&o->problem, &all), all.item_bytes);
     batch_free(&all);
     return done ? TW_OK : TW_DEVICE_FAILED;
@@ -312,20 +269,14 @@ static tw_status take_samples(comparison *g)
 
 tw_status compare_run(comparison *g, const tw_problem *host, const trial *t)
 {
-    tw_status status = take_memory(g, host);
-    if (status == TW_OK) status = fill_memory(g, host);
+    tw_status status = g->peer->fill(g, host);
     if (status == TW_OK) status = choose_peers(g, host);
     for (int i = 0; status == TW_OK && i < COMPARE_SIDES; i++)
         status = i == BEST ? judge_fastest(g, t) : judge(g, i, t);
     return status == TW_OK ? take_samples(g) : status;
 }
 
-void compare_release(comparison *g)
-{
-    cublas_end(&g->library);
-    cuda_release(&g->cuda, &g->workspace);
-    cuda_release(&g->cuda, &g->memory);
-}
+void compare_release(comparison *g) { g->peer->release(g); }
 
 record compare_record(const comparison *g, int i, compare_candidate text)
 {
@@ -333,20 +284,17 @@ record compare_record(const comparison *g, int i, compare_candidate text)
     const tw_problem *p = &g->problem;
     record r = record_blank();
     r.engine = g->setup.device->engine, r.device = g->setup.device->name;
-    r.library = i == OURS ? x->name : "cublas", r.library_version = x->version;
+    r.library = i == OURS ? x->name : g->peer->name, r.library_version = x->version;
     r.kernel = x->choice[0] != '\0' ? x->choice : NULL;
     snprintf(text, sizeof(compare_candidate), "candidate %d of %d%s%s", candidate_of(g, i), g->candidates,
              i == HEURISTIC ? ", the heuristic's" : "", i == BEST || g->best_is_heuristic ? ", the fastest" : "");
-    if (r.kernel != NULL) r.plan = i == OURS ? g->plan.text : text;
+    if (r.kernel != NULL) r.plan = i == OURS ? g->plan.text : g->peer->chooses ? text : NULL;
     r.dtype = tw_lab_dtype_of(p->dtype)->name;
     r.m = p->m, r.n = p->n, r.k = p->k, r.lda = p->lda, r.ldb = p->ldb, r.ldc = p->ldc;
     r.op_a = p->op_a == TW_N ? 'n' : 't', r.op_b = p->op_b == TW_N ? 'n' : 't';
     r.alpha = p->alpha, r.beta = p->beta;
     r.align_a = r.align_b = r.align_c = SETS_ALIGN;
-    r.method = g->warm ? "device events around launches on one stream, behind one that is not timed, all "
-                         "libraries in turns, operands in place"
-                       : "device events around launches on one stream, behind one that is not timed, all "
-                         "libraries in turns, operands rotated beyond the L2";
+    r.method = g->warm ? g->peer->method_warm : g->peer->method;
     r.instruction_set = g->setup.device->instruction_set, r.driver = g->setup.driver;
     r.sets = g->set_count;
     if (g->batched) r.batch = g->items;

@@ -1,4 +1,4 @@
-/* bench_against_cuda.c - `bench --engine cuda --against cublas`: the words of lab/bench/compare.h. */
+/* bench_against_device.c - `bench --engine cuda --against cublas`: the words of lab/bench/compare.h. */
 #include "bench_against.h"
 
 #include <math.h>
@@ -25,13 +25,22 @@ static double ratio(const comparison *g, bool of_bests)
 
 static void print_header(FILE *text, const comparison *g, const char *group)
 {
-    fprintf(text,
-            "\n%s, %s: GFLOP/s of medians; ratios: tilewright / the faster of cuBLASLt's two; launches: per sample of "
-            "tilewright; clock, power and temperature: after the samples\n",
-            group, tw_lab_dtype_of(g->problem.dtype)->name);
-    if (g->batched) fprintf(text, "batches of %lld at fixed strides, by tw_enqueue_batched()\n", (long long)g->items);
-    fprintf(text, "%-20s %8s %10s %10s %10s %9s | %7s %7s | %6s %5s %4s\n", "m x n x k", "launches", "tilewright",
-            "heuristic", "best of 8", "candidate", "medians", "bests", "SM MHz", "W", "C");
+    const char *title = g->peer->title, *dtype = tw_lab_dtype_of(g->problem.dtype)->name;
+    fprintf(text, "\n%s, %s: GFLOP/s of medians; ratios: tilewright / ", group, dtype);
+    if (g->peer->chooses)
+        fprintf(text,
+                "the faster of %s's two; launches: per sample of tilewright; clock, power and temperature: after the "
+                "samples\n",
+                title);
+    else
+        fprintf(text, "%s; launches: per sample of tilewright\n", title);
+    if (g->batched) fprintf(text, "batches of %lld at fixed strides, by %s\n", (long long)g->items, g->peer->batched);
+    fprintf(text, "%-20s %8s %10s ", "m x n x k", "launches", "tilewright");
+    if (g->peer->chooses)
+        fprintf(text, "%10s %10s %9s | %7s %7s | %6s %5s %4s\n", "heuristic", "best of 8", "candidate", "medians",
+                "bests", "SM MHz", "W", "C");
+    else
+        fprintf(text, "%10s | %7s %7s\n", g->peer->name, "medians", "bests");
 }
 
 static void print_speed(FILE *text, const comparison *g, const side *x)
@@ -51,10 +60,28 @@ static void print_reading(FILE *text, double value, int width)
         fprintf(text, " %*.0f", width, value);
 }
 
+/* The fastest of several candidates, and which it is. */
+static void print_best(FILE *text, const comparison *g)
+{
+    const side *best = &g->sides[g->best_is_heuristic ? HEURISTIC : BEST];
+    print_speed(text, g, best);
+    if (is_timed(best))
+        fprintf(text, " %9d", g->best);
+    else
+        fprintf(text, " %9s", "-");
+}
+
+static void print_clocks(FILE *text, const clocks_reading *x)
+{
+    fprintf(text, " |");
+    print_reading(text, x->sm_mhz, 6);
+    print_reading(text, x->power_w, 5);
+    print_reading(text, x->temperature_c, 4);
+}
+
 static void print_case(const session *s, const comparison *g, against_mean *group, against_mean *all)
 {
     FILE *text = s->text;
-    const side *best = &g->sides[g->best_is_heuristic ? HEURISTIC : BEST];
     case_name name;
     term_progress_end();
     fprintf(text, "%-20s", case_text(&g->problem, name));
@@ -64,20 +91,14 @@ static void print_case(const session *s, const comparison *g, against_mean *grou
         fprintf(text, " %8s", "-");
     print_speed(text, g, &g->sides[OURS]);
     print_speed(text, g, &g->sides[HEURISTIC]);
-    print_speed(text, g, best);
-    if (is_timed(best))
-        fprintf(text, " %9d |", g->best);
-    else
-        fprintf(text, " %9s |", "-");
+    if (g->peer->chooses) print_best(text, g);
     if (is_timed(&g->sides[OURS]) && isfinite(ratio(g, false))) {
-        fprintf(text, " %7.3f %7.3f |", ratio(g, false), ratio(g, true));
+        fprintf(text, " | %7.3f %7.3f", ratio(g, false), ratio(g, true));
         against_mean_add(group, ratio(g, false), ratio(g, true));
         against_mean_add(all, ratio(g, false), ratio(g, true));
     } else
-        fprintf(text, " %7s %7s |", "-", "-");
-    print_reading(text, g->after.sm_mhz, 6);
-    print_reading(text, g->after.power_w, 5);
-    print_reading(text, g->after.temperature_c, 4);
+        fprintf(text, " | %7s %7s", "-", "-");
+    if (g->peer->chooses) print_clocks(text, &g->after);
     fputc('\n', text);
     if (s->opt->explain_plan)
         fprintf(text, "  plan: %s\n  %s\n", g->plan.text,
@@ -144,7 +165,7 @@ static void print_begin(FILE *text, comparison *g, tw_dtype dtype)
 {
     term_number speed;
     compare_peak(g, dtype);
-    fprintf(text, "against    %s, %s: %s of %s", g->setup.device->engine, g->setup.device->name, g->library.version,
+    fprintf(text, "against    %s, %s: %s of %s", g->setup.device->engine, g->setup.device->name, g->version,
             tw_lab_dtype_of(dtype)->name);
     if (!isnan(g->peak_flops))
         fprintf(text, ", peak %s GFLOP/s of multiply-adds", term_gflops(g->peak_flops / 1e9, speed));
@@ -172,34 +193,40 @@ static exit_code compare_all(session *s, comparison *g, const case_list *cases, 
     fputc('\n', s->text);
     against_print_mean(s->text, "all classes and types", &all);
     if (result == EXIT_OK && all.count == 0)
-        return diag(EXIT_DEVICE, "no product could be compared: neither tilewright nor cuBLASLt was timed");
+        return diag(EXIT_DEVICE, "no product could be compared: neither tilewright nor %s was timed", g->peer->title);
     return result;
 }
 
-static exit_code check_names(const session *s)
+static exit_code check_options(const session *s, const compare_peer *peer)
 {
     const name_list *named = &s->opt->against;
     const peer_row *row;
     exit_code code = EXIT_OK;
+    bool all = named->count == 1 && strcmp(named->items[0], "all") == 0;
     if (s->opt->host)
-        return diag(EXIT_USAGE, "--host does not work with --against cublas, which compares products in device memory");
+        return diag(EXIT_USAGE, "--host does not work with --against %s, which compares products in device memory",
+                    peer->name);
     if (s->opt->deadline > 0)
-        return diag(EXIT_USAGE, "--deadline does not work with --against cublas, which runs in this process");
-    if (named->count == 1 && strcmp(named->items[0], "all") == 0) return EXIT_OK;
-    for (int i = 0; code == EXIT_OK && i < named->count; i++)
+        return diag(EXIT_USAGE, "--deadline does not work with --against %s, which runs in this process", peer->name);
+    for (int i = 0; code == EXIT_OK && !all && i < named->count; i++)
         code = against_row(named->items[i], s->device.engine, &row);
-    return code == EXIT_OK && named->count > 1 ? diag(EXIT_USAGE, "--against names %s twice", named->items[0]) : code;
+    if (code == EXIT_OK && named->count > 1) return diag(EXIT_USAGE, "--against names %s twice", named->items[0]);
+    if (code == EXIT_OK && peer->most_items > 0 && s->opt->batch > peer->most_items)
+        return diag(EXIT_USAGE, "--batch %lld: --against %s compares batches of at most %lld", (long long)s->opt->batch,
+                    peer->name, (long long)peer->most_items);
+    return code;
 }
 
-exit_code against_cuda_bench(session *s, const case_list *cases, const name_list *dtypes)
+exit_code against_device_bench(session *s, const case_list *cases, const name_list *dtypes)
 {
     static comparison g;
     against_path folder;
-    g = (comparison){.setup = setup_of(s),
+    g = (comparison){.peer = compare_peer_of(s->device.engine),
+                     .setup = setup_of(s),
                      .warm = s->opt->warm,
                      .batched = s->opt->batch > 0,
                      .items = s->opt->batch > 0 ? s->opt->batch : 1};
-    exit_code code = check_names(s);
+    exit_code code = check_options(s, g.peer);
     if (code != EXIT_OK) return code;
     against_folder(folder);
     code = against_code(compare_begin(&g, folder));
