@@ -1,4 +1,5 @@
-/* bench_against_device.c - `bench --engine cuda --against cublas`: the words of lab/bench/compare.h. */
+/* bench_against_device.c - `bench --engine cuda --against cublas` and `--engine opencl --against clblast`: the words of
+ * lab/bench/compare.h. */
 #include "bench_against.h"
 
 #include <math.h>
@@ -193,27 +194,29 @@ static exit_code compare_all(session *s, comparison *g, const case_list *cases, 
     fputc('\n', s->text);
     against_print_mean(s->text, "all classes and types", &all);
     if (result == EXIT_OK && all.count == 0)
-        return diag(EXIT_DEVICE, "no product could be compared: neither tilewright nor %s was timed", g->peer->title);
+        return diag(EXIT_DEVICE, "no product could be compared: in no case were tilewright and %s both timed",
+                    g->peer->title);
     return result;
 }
 
-static exit_code check_options(const session *s, const compare_peer *peer)
+static exit_code check_options(const session *s, const compare_peer *library)
 {
     const name_list *named = &s->opt->against;
-    const peer_row *row;
+    const peer_row *found;
     exit_code code = EXIT_OK;
     bool all = named->count == 1 && strcmp(named->items[0], "all") == 0;
     if (s->opt->host)
         return diag(EXIT_USAGE, "--host does not work with --against %s, which compares products in device memory",
-                    peer->name);
+                    library->name);
     if (s->opt->deadline > 0)
-        return diag(EXIT_USAGE, "--deadline does not work with --against %s, which runs in this process", peer->name);
+        return diag(EXIT_USAGE, "--deadline does not work with --against %s, which runs in this process",
+                    library->name);
     for (int i = 0; code == EXIT_OK && !all && i < named->count; i++)
-        code = against_row(named->items[i], s->device.engine, &row);
+        code = against_row(named->items[i], s->device.engine, &found);
     if (code == EXIT_OK && named->count > 1) return diag(EXIT_USAGE, "--against names %s twice", named->items[0]);
-    if (code == EXIT_OK && peer->most_items > 0 && s->opt->batch > peer->most_items)
+    if (code == EXIT_OK && library->most_items > 0 && s->opt->batch > library->most_items)
         return diag(EXIT_USAGE, "--batch %lld: --against %s compares batches of at most %lld", (long long)s->opt->batch,
-                    peer->name, (long long)peer->most_items);
+                    library->name, (long long)library->most_items);
     return code;
 }
 

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include "../lab/bench/compare.h"
 #include "../lab/devices.h"
 #include "bench_against.h"
 #include "case_list.h"
@@ -34,7 +35,7 @@ static exit_code choose_kernel(const options *opt, const tw_lab_kernel **out)
 static exit_code check_against(const options *opt)
 {
     if (opt->against.count == 0)
-        return opt->warm           ? diag(EXIT_USAGE, "--warm needs --against cublas")
+        return opt->warm           ? diag(EXIT_USAGE, "--warm needs --against cublas or clblast")
                : opt->deadline > 0 ? diag(EXIT_USAGE, "--deadline needs --against")
                                    : EXIT_OK;
     if (opt->kernel != NULL)
@@ -135,6 +136,12 @@ typedef struct bench {
     const tw_lab_kernel *kernel; /* NULL: the planner's */
 } bench;
 
+static exit_code needs_device(const session *s, const char *option)
+{
+    return diag(EXIT_USAGE, "%s needs --engine cuda or opencl, and --against cublas or clblast; this engine is %s",
+                option, s->device.engine);
+}
+
 static exit_code bench_engine(session *s, void *job)
 {
     static roofs limits;
@@ -142,14 +149,11 @@ static exit_code bench_engine(session *s, void *job)
     const busy_reading begun = busy_now();
     tally count = {0};
     exit_code code = EXIT_OK;
-    if (s->opt->warm && strcmp(s->device.engine, "cuda") != 0)
-        return diag(EXIT_USAGE, "--warm needs --engine cuda --against cublas; this engine is %s", s->device.engine);
-    bool cuda = strcmp(s->device.engine, "cuda") == 0;
-    if (s->opt->against.count > 0 && s->opt->batch > 0 && !cuda)
-        return diag(EXIT_USAGE, "--batch with --against needs --engine cuda --against cublas; this engine is %s",
-                    s->device.engine);
+    bool on_device = compare_peer_of(s->device.engine) != NULL;
+    if (s->opt->warm && !on_device) return needs_device(s, "--warm");
+    if (s->opt->against.count > 0 && s->opt->batch > 0 && !on_device) return needs_device(s, "--batch with --against");
     if (s->opt->against.count > 0) {
-        code = cuda ? against_device_bench(s, &b->cases, &b->dtypes) : against_bench(s, &b->cases, &b->dtypes);
+        code = (on_device ? against_device_bench : against_bench)(s, &b->cases, &b->dtypes);
         if (code == EXIT_OK || code == EXIT_CHECK) rows_tell_busy(s->text, &begun);
         return code;
     }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+#include "../lab/clblast.h"
 #include "../lab/cublas.h"
 #include "../lab/records.h"
 #include "apart.h"
@@ -190,22 +191,34 @@ static void advise_engines(doctor *d)
     }
 }
 
-/* What engines compile with, and what `bench --against cublas` opens: no device is asked for. */
+static void tell_library(doctor *d, const char *name, bool found, const char *version, const char *file,
+                         const char *why)
+{
+    char fact_name[32];
+    snprintf(fact_name, sizeof fact_name, "library %s", name);
+    if (found)
+        fact(d, fact_name, "%s, %s", version, file);
+    else
+        fact(d, fact_name, "%s", why);
+}
+
+/* What engines compile with, and what `bench --against` compares GPUs with: no device is asked for. */
 static void tell_libraries(doctor *d)
 {
     const char *engine;
     against_path folder;
-    cublas library;
+    cublas of_cuda;
+    clblast of_opencl;
     for (int i = 0; (engine = tw_lab_engine_at(i)) != NULL; i++) {
         char name[32], state[560];
         snprintf(name, sizeof name, "compiler %s", engine);
         if (tw_lab_compiler_state(engine, state, sizeof state) >= 0) fact(d, name, "%s", state);
     }
     against_folder(folder);
-    if (cublas_load(&library, folder))
-        fact(d, "library cublas", "%s, %s", library.version, library.file);
-    else
-        fact(d, "library cublas", "%s", library.why);
+    bool found = cublas_load(&of_cuda, folder);
+    tell_library(d, "cublas", found, of_cuda.version, of_cuda.file, of_cuda.why);
+    found = clblast_load(&of_opencl, folder);
+    tell_library(d, "clblast", found, of_opencl.version, of_opencl.file, of_opencl.why);
 }
 
 /* All that the library and the program read; a test compares. */

@@ -68,7 +68,8 @@ const command commands[] = {
      "  tilewright bench --shape 1000x777x1023,64x64x64 --dtype f32,f64 --json records.jsonl\n"
      "  tilewright bench --size 2048 --threads 1\n"
      "  tilewright bench --against all --set odd --threads 1\n"
-     "  tilewright bench --engine cuda --against cublas --set gpu-square,gpu-odd --json records.jsonl\n",
+     "  tilewright bench --engine cuda --against cublas --set gpu-square,gpu-odd --json records.jsonl\n"
+     "  tilewright bench --engine opencl --against clblast --size 256,1024 --dtype f32,f64\n",
      "Prints a line for each shape: median time, GFLOP/s, and the share of the multiply-add peak measured in the same "
      "run. The operands rotate through more memory than the caches hold. A kernel whose product is wrong gets no "
      "time.\n\n"

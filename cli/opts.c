@@ -78,7 +78,7 @@ const option_row option_rows[] = {
      "padding between the rows of A, B and C, in elements (default: 0)", 0, 1 << 20},
     {"batch", 0, OPT_WHOLE, AT(batch), CMD_BENCH, "N", NULL,
      "time tw_gemm_batched() on N products of each shape, with host pointers; report the time per product. With "
-     "--against cublas: time tw_enqueue_batched()",
+     "--against cublas: time tw_enqueue_batched(); with --against clblast: N launches, at most 8192",
      1, 1000000},
     {"alpha", 0, OPT_SCALAR, AT(alpha), FILES, "X", NULL,
      "multiply A B by X (default: 1), a number or, as in --alpha 1.5,-2, a real and an imaginary part"},
@@ -115,13 +115,13 @@ const option_row option_rows[] = {
     {"explain-plan", 0, OPT_FLAG, AT(explain_plan), CMD_BENCH,
      .help = "print the plan below each row, with the estimated time of each kernel that the planner considered"},
     {"warm", 0, OPT_FLAG, AT(warm), CMD_BENCH,
-     .help =
-         "with --against cublas: leave the operands in place, in the L2 if they fit (default: rotate them through more "
-         "memory than the L2 holds)"},
+     .help = "with --against cublas or clblast: leave the operands in place, in the cache if they fit (default: rotate "
+             "them "
+             "through more memory than it holds)"},
     {"against", 0, OPT_NAMES, AT(against), CMD_BENCH, "LIB,...", NULL,
      "compare tw_gemm() with other libraries, interleaved, each in its own process: openblas mkl onednn aocl blis "
      "eigen libxsmm, or all. `./dev peers` fetches them. With --engine cuda: compare tw_enqueue() with cublas "
-     "(cuBLASLt)",
+     "(cuBLASLt). With --engine opencl: compare the launches of tw_gemm() with clblast",
      .list = OPT_LIST},
     {"deadline", 0, OPT_WHOLE, AT(deadline), CMD_BENCH, "S", NULL,
      "with --against: give up a library that has not answered S seconds after the time that its work may take "

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import tempfile
 
-from support.program import BUILD, PROGRAM, ROOT
+from support.program import BUILD, PROGRAM, ROOT, needs
 from support.tap import Skip, case, main
 
 FOLDER = os.path.join(BUILD, "tests", "fakes")
@@ -242,7 +242,7 @@ def a_wrong_product_on_the_device_gets_no_time():
     done, (ours, first, best) = duel("--size", "8", FAKE_CUBLASLT="wrong=0 us0=500")
     assert first["verified"] == "WRONG" and first["median_s"] is None and best["plan"] == "candidate 2 of 3, the fastest" and best["median_s"] > 0, (first, best)
     done, (ours, first) = duel("--size", "8", FAKE_CUBLASLT="wrong=0 candidates=1")
-    assert first["verified"] == "WRONG" and done.returncode == 3 and "neither tilewright nor cuBLASLt was timed" in done.stderr, (first, done)
+    assert first["verified"] == "WRONG" and done.returncode == 3 and "in no case were tilewright and cuBLASLt both timed" in done.stderr, (first, done)
 
 
 @case
@@ -287,6 +287,88 @@ def where_cublas_is_not_it_says_what_was_looked_for():
     assert "CUDA toolkit has it" in done.stderr and not written, done
 
 
+def match(*words, against="clblast", found=("clblast",), peers=None, **more):
+    """The opencl engine and a CLBlast that the host computes, on the device that is here, or on the fake one where `found` names it."""
+    folders = ":".join(os.path.join(FOLDER, x) for x in found)
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "r.json")
+        done = bench("--engine", "opencl", "--against", against, "--samples", "3", "--json", path, *words, peers=peers or folder, LD_LIBRARY_PATH=folders,
+                     TILEWRIGHT_CACHE="off", **more)
+        return done, [json.loads(x) for x in open(path)] if os.path.exists(path) else []
+
+
+@case
+def clblast_is_held_against_the_opencl_engine():
+    needs("opencl")
+    for layout, ops in ((("--transpose-a",), "tn"), (("--transpose-b",), "nt"), (("--transpose-a", "--transpose-b"), "tt")):
+        done, (ours, theirs) = match("--shape", "33x20x40", "--pad", "3", "--warm", *layout)
+        assert done.returncode == 0 and ours["op_a"] + ours["op_b"] == ops and ours["verified"] == theirs["verified"] == "exact+bound", (done, theirs)
+    done, (ours, theirs, *others) = match("--shape", "33x20x40", "--pad", "3", "--dtype", "f32,f64,f16,bf16")
+    row = line(done.stdout.split("of f64")[0], "33x20x40 +3").split()
+    assert done.returncode == 0 and "CLBlast 1 of f32" in done.stdout and len(row) == 8 and row[5] == "|" and float(row[6]) > 0, done
+    assert "ratios: tilewright / CLBlast; launches" in done.stdout and "geometric mean of 2, all classes and types" in done.stdout, done.stdout
+    assert (ours["library"], theirs["library"], theirs["library_version"], theirs["kernel"]) == ("tilewright", "clblast", "CLBlast 1", "CLBlastSgemmWithTempBuffer"), theirs
+    assert ours["kernel"].startswith("opencl_f32_") and ours["plan"].startswith(ours["kernel"]) and theirs["plan"] is None, ours
+    for r in (ours, theirs, *others[:2]):
+        assert 0 < r["min_s"] <= r["median_s"] <= r["p95_s"] <= r["max_s"] and r["samples"] == 3 and r["verified"] == "exact+bound", r
+        assert (r["lda"], r["ldb"], r["ldc"], r["engine"]) == (43, 23, 23, "opencl") and "the host's clock from a call until the device is done" in r["method"], r
+        assert r["sets"] > 2 and r["bytes_asked"] is None and r["compulsory_bytes"] > 0, r
+    assert others[1]["kernel"] == "CLBlastDgemmWithTempBuffer" and others[2]["median_s"] > 0 and others[4]["median_s"] > 0, others
+    assert "sums and C in f16 (CLBlastHgemm), the opencl engine with both in f32" in others[3]["refused"] and others[5]["refused"] == "has no product of bf16", others
+    assert "  clblast: has no product of bf16" in done.stdout, done.stdout
+
+
+@case
+def batches_are_held_against_clblast():
+    needs("opencl")
+    done, (ours, theirs) = match("--shape", "20x30x10", "--batch", "7", "--warm", against="all")
+    assert done.returncode == 0 and "batches of 7 at fixed strides, by tw_gemm_batched()'s launches" in done.stdout, done
+    assert (ours["batch"], theirs["batch"], theirs["verified"], theirs["kernel"]) == (7, 7, "exact+bound", "CLBlastSgemmStridedBatched"), theirs
+    done, _ = match("--size", "8", "--batch", "8193")
+    assert done.returncode == 2 and "--batch 8193: --against clblast compares batches of at most 8192" in done.stderr, done
+
+
+@case
+def what_clblast_does_wrong_is_said_and_gets_no_time():
+    needs("opencl")
+    done, (ours, theirs) = match("--size", "8", "--warm", FAKE_CLBLAST="wrong=1 workspace=0")
+    assert done.returncode == 3 and "clblast: at 8x8x8 of f32 its product is wrong: exact oracle: C[7, 7] is" in done.stderr, done
+    assert "in no case were tilewright and CLBlast both timed" in done.stderr and line(done.stdout, "8x8x8").split()[3] == "WRONG", done
+    assert ours["median_s"] > 0 and theirs["median_s"] is None and theirs["verified"] == "WRONG", theirs
+    for call, error, says in (("CLBlastSgemmWithTempBuffer", "-2040", "CLBlastUnknownError (-2040)"), ("CLBlastSGemmTempBufferSize", "-99", "an error (-99)")):
+        done, (ours, theirs) = match("--size", "8", "--warm", FAKES=f"{call}={error}")
+        assert done.returncode == 3 and f"  clblast: failed in {call} with {says}" in done.stdout and theirs["refused"] == f"failed in {call} with {says}", done
+        assert ours["median_s"] > 0 and theirs["median_s"] is None and theirs["verified"] == "no", theirs
+
+
+@case
+def what_a_machine_lacks_for_clblast_is_said():
+    fakes = ("opencl", "clblast")
+    done, written = match("--size", "8", "--warm", found=fakes)  # nothing is computed there by ours
+    assert done.returncode == 1 and "tilewright: at 8x8x8 of f32 its product is wrong" in done.stderr and written[1]["median_s"] > 0, done
+    done, _ = match("--size", "8", found=fakes, FAKES="clCreateContext=-5@2")
+    assert done.returncode == 3 and "clCreateContext failed with OpenCL's error -5" in done.stderr and done.stdout == "", done
+    done, _ = match("--size", "8", found=fakes, FAKES="clCreateBuffer=-4")
+    assert done.returncode == 5 and "no device memory for two sets of operands of both libraries: clCreateBuffer failed with OpenCL's error -4" in done.stderr, done
+    done, written = match("--size", "8", "--warm", found=fakes, FAKES="clEnqueueNDRangeKernel=-5")
+    assert "  tilewright: clEnqueueNDRangeKernel failed with CL_OUT_OF_RESOURCES (-5)" in done.stdout and written[1]["verified"] == "exact+bound", done
+    with tempfile.TemporaryDirectory() as folder:
+        os.symlink(os.path.join(FOLDER, "nvml", "libnvidia-ml.so.1"), os.path.join(folder, "clblast.so"))
+        done, _ = match("--size", "8", found=("opencl",), peers=folder)
+        assert done.returncode == 3 and "clblast: it has no function CLBlastSGemmTempBufferSize: too old" in done.stderr, done
+    done, _ = match("--size", "8", found=("opencl_old",))
+    assert done.returncode == 3 and "libOpenCL.so.1 has no clEnqueueReadBufferRect" in done.stderr, done
+
+
+@case
+def where_clblast_is_not_it_says_what_was_looked_for():
+    if "libclblast.so.1" in subprocess.run(["ldconfig", "-p"], capture_output=True, text=True, timeout=60).stdout:
+        raise Skip("this machine has CLBlast")
+    done, written = match("--size", "8", found=("opencl",))
+    assert done.returncode == 3 and "clblast: it was not found: neither " in done.stderr and "/clblast.so nor libclblast.so.1; ./dev peers fetches it" in done.stderr, done
+    assert not written and done.stdout == "", done
+
+
 @case
 def sets_of_a_gpu_and_padding():
     listed = bench("--set", "gpu-half", "--engine", "cpu", "--kernel", "cpu_f32_r01_naive", "--json", "-")
@@ -311,8 +393,10 @@ def command_lines_that_make_no_sense():
         done, _ = duel("--size", "8", *words, against=against)
         assert done.returncode == 2 and says in done.stderr, (against, words, done)
     refused("--against", "cublas", says="this library is compared with the cuda engine, not with cpu")
-    refused("--against", "openblas", "--warm", says="--warm needs --engine cuda --against cublas; this engine is cpu")
-    refused("--warm", says="--warm needs --against cublas")
+    refused("--against", "openblas", "--warm", says="--warm needs --engine cuda or opencl, and --against cublas or clblast; this engine is cpu")
+    refused("--against", "openblas", "--batch", "2", says="--batch with --against needs --engine cuda or opencl")
+    refused("--warm", says="--warm needs --against cublas or clblast")
+    refused("--against", "clblast", says="this library is compared with the opencl engine, not with cpu")
     refused("--against", "openblass", says="did you mean openblas?")
     refused("--against", "openblas,eigen,openblas", says="names openblas twice")
     refused("--against", "openblas", "--kernel", "cpu_f32_r01_naive", says="--kernel does not work with --against")
@@ -322,10 +406,10 @@ def command_lines_that_make_no_sense():
 
 @case
 def every_row_of_the_table_can_be_fetched_and_is_named():
-    names = re.findall(r'^PEER\("([a-z0-9]+)", "cpu"', open(os.path.join(ROOT, "lab/peers.def")).read(), re.M)
+    names = re.findall(r'^PEER\("([a-z0-9]+)", "(?:cpu|opencl)"', open(os.path.join(ROOT, "lab/peers.def")).read(), re.M)
     script = open(os.path.join(ROOT, "tools/peers.sh")).read()
     words = re.sub(r"[^a-z0-9]+", " ", bench("--help").stdout)
-    assert len(names) >= 7, names
+    assert len(names) >= 8 and "clblast" in names, names
     for name in names:
         assert f"\nget_{name}() {{" in script and f" {name} " in words, name
     fetched = subprocess.run(["./dev", "peers", "--help"], capture_output=True, text=True, timeout=60, cwd=ROOT)

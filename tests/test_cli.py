@@ -201,12 +201,13 @@ def doctor_tells_every_variable_that_is_read():
 
 
 @case
-def doctor_tells_which_compiler_and_which_cublas_there_is():
+def doctor_tells_which_compiler_and_which_libraries_there_are():
     fakes = os.path.join(os.path.dirname(os.path.abspath(PROGRAM)), "tests", "fakes")
     nvrtc, cublas = f"{fakes}/nvrtc/libnvrtc.so.13", f"{fakes}/cublas/libcublasLt.so.13"
-    facts = doctor(TILEWRIGHT_NVRTC=nvrtc, LD_LIBRARY_PATH=f"{fakes}/cublas")
+    facts = doctor(TILEWRIGHT_NVRTC=nvrtc, LD_LIBRARY_PATH=f"{fakes}/cublas:{fakes}/clblast")
     assert facts["compiler cuda"] == f"NVRTC 13.0 for sm_75 to sm_100, {nvrtc}", facts
     assert facts["library cublas"] == f"cuBLASLt 13.2.7, {cublas}", facts
+    assert facts["library clblast"] == f"CLBlast 1, {fakes}/clblast/libclblast.so.1", facts
     os.mkdir("peers", 0o755)
     open("peers/cublas.so", "w").write("no library\n")
     os.chmod("peers/cublas.so", 0o644)

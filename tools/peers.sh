@@ -77,8 +77,13 @@ get_libxsmm() {
         "$here/debian/usr/lib/libxsmmnoblas.a" -lpthread -lrt -ldl -lm >>"$log" 2>&1
 }
 
+get_clblast() {
+    debian clblast libclblast1
+    from=$(first "$here"/debian/usr/lib/*/libclblast.so.1) && ln -sf "$from" "$here/clblast.so"
+}
+
 found=0
-for peer in $(sed -n 's/^PEER("\([a-z0-9]*\)", "cpu".*/\1/p' lab/peers.def); do
+for peer in $(sed -n -e '/", "cuda",/d' -e 's/^PEER("\([a-z0-9]*\)".*/\1/p' lab/peers.def); do
     missing "$peer" && [ -t 2 ] && printf 'fetching %s ...\r' "$peer" >&2
     if missing "$peer" && ! "get_$peer"; then
         tell "$peer" "is not to be had here${fetch:+: $log says why}"

@@ -17,7 +17,7 @@ static const double SAMPLE_S = 2e-4, WARM_S = 0.5, HOT_S = 2, HOT_FLOPS = 1e10, 
 
 const compare_peer *compare_peer_of(const char *engine)
 {
-    static const compare_peer *const peers[] = {&compare_cublas};
+    static const compare_peer *const peers[] = {&compare_cublas, &compare_clblast};
     for (size_t i = 0; i < sizeof peers / sizeof *peers; i++)
         if (strcmp(peer_named(peers[i]->name)->engine, engine) == 0) return peers[i];
     return NULL;

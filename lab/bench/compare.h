@@ -1,5 +1,5 @@
 /* compare.h - compares Tilewright and one library on one device in one process, interleaved launch by launch: cuBLASLt
- * on CUDA (compare_cuda.c). Call compare_begin first; for each case compare_plan,
+ * on CUDA (compare_cuda.c), CLBlast on OpenCL (compare_opencl.c). Call compare_begin first; for each case compare_plan,
  * compare_run, compare_release. compare_begin and compare_run report a failure at once through the hook `tell`; the
  * status says its kind. */
 #ifndef TILEWRIGHT_COMPARE_H
@@ -25,7 +25,8 @@ typedef struct compare_peer {
     tw_status (*open)(comparison *g, const char *folder);
     void (*close)(comparison *g);
     tw_status (*plan)(comparison *g, const tw_problem *host); /* g->plan, and its kernel built; tw_error_text() */
-    /* Make g->sets and g->set_count of them, filled, on the device; tells its own failures. release() also after one. */
+    /* Make g->sets and g->set_count of them, filled, on the device. It tells its own failures; release() comes then
+     * too. */
     tw_status (*fill)(comparison *g, const tw_problem *host);
     void (*release)(comparison *g);
     int (*candidates)(comparison *g, const tw_problem *host); /* how many there are; 0: it does not take the problem */
@@ -37,7 +38,7 @@ typedef struct compare_peer {
     bool (*end)(comparison *g, double *seconds); /* all that was launched since is done, and took so long */
 } compare_peer;
 
-extern const compare_peer compare_cublas;
+extern const compare_peer compare_cublas, compare_clblast;
 
 const compare_peer *compare_peer_of(const char *engine); /* NULL: this engine has none */
 
