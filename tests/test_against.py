@@ -392,6 +392,10 @@ def command_lines_that_make_no_sense():
                                  ("openblas", (), "this library is compared with the cpu engine, not with cuda"), ("cublas,cublas", (), "names cublas twice")):
         done, _ = duel("--size", "8", *words, against=against)
         assert done.returncode == 2 and says in done.stderr, (against, words, done)
+    for against, words, says in (("openblas", (), "this library is compared with the cpu engine, not with opencl"), ("clblast", ("--host",), "--host does not work with --against clblast"),
+                                 ("clblast", ("--deadline", "3"), "--deadline does not work with --against clblast")):
+        done, _ = match("--size", "8", *words, against=against, found=("opencl",))
+        assert done.returncode == 2 and says in done.stderr, (against, words, done)
     refused("--against", "cublas", says="this library is compared with the cuda engine, not with cpu")
     refused("--against", "openblas", "--warm", says="--warm needs --engine cuda or opencl, and --against cublas or clblast; this engine is cpu")
     refused("--against", "openblas", "--batch", "2", says="--batch with --against needs --engine cuda or opencl")
