@@ -1,10 +1,10 @@
 /* compare_opencl.c - CLBlast beside the opencl engine, on one device. See compare.h.
  *
- * Each works in a context of its own, on operands of its own. Each operand has a buffer, since CLBlast copies those that
- * do not begin where a buffer does. Both have their workspaces before time runs, but for batches of CLBlast, which takes
- * none there. The host's clock runs from before a call until the device is done, for each product of either: CLBlast's
- * event is that of its last kernel alone, and the engine waits for each product. So what the host spends on enqueueing
- * counts for both. */
+ * Each works in a context of its own, on operands of its own. Each operand has a buffer, since CLBlast copies those
+ * that do not begin where a buffer does. Both have their workspaces before time runs. Only for batches CLBlast takes
+ * none and allocates it in the call. The host's clock runs from before a call until the device is done, for each
+ * product of either: CLBlast's event is that of its last kernel alone, and the engine waits for each product. So what
+ * the host spends on enqueueing counts for both. */
 #include "compare.h"
 
 #include <stdio.h>
