@@ -69,7 +69,7 @@ void plan_panels(plan *plan, const device_facts *device)
  * each other and for memory. Partial sums take a second kernel. Fitted to an H200 (docs/perf/opencl-gpu.md). */
 static double gpu_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device, k_split *split)
 {
-    enum { MOST_PARTS = 256, MEMORY_BYTES = 19, ADD = 24000, ADD_PART = 100, WARP = 32, ROOM = 32, SUMS = 16 };
+    enum { MOST_SPLITS = 256, MEMORY_BYTES = 19, ADD = 24000, ADD_PART = 100, WARP = 32, ROOM = 32, SUMS = 16 };
     const tw_lab_kernel *tile = &row->lab;
     const int64_t units = max_i64(device->multiprocessors, 1), bytes = dtype_find(p->dtype)->lab.bytes,
                   sum_bytes = kernel_sum_bytes(row), warps = max_i64(row->gpu.threads_x / WARP, 1),
@@ -82,7 +82,7 @@ static double gpu_cycles(const kernel_row *row, const tw_problem *p, const devic
     const bool divides = (row->gpu.traits & GPU_SPLIT_K) && !device->no_workspace;
     double best = 0;
     *split = (k_split){.whole = tiles, .splits = 1};
-    for (int64_t wanted = 1; wanted <= (divides ? min_i64(steps, MOST_PARTS) : 1); wanted++) {
+    for (int64_t wanted = 1; wanted <= (divides ? min_i64(steps, MOST_SPLITS) : 1); wanted++) {
         const int64_t length = ceil_div(steps, wanted), parts = ceil_div(steps, length);
         if (parts < wanted) continue; /* tried before */
         const int64_t each = ceil_div(tiles * parts, units);

@@ -221,6 +221,8 @@ int main(int argc, char **argv)
         const tw_lab_kernel *kernel = tw_lab_kernel_at(i);
         bool tiled = kernel->default_tile > 0;
         if (strcmp(kernel->engine, "opencl") != 0) continue;
+        /* the text of f32's row with another type: the smallest tile, and the panels that processors here take */
+        if (!tap.full && kernel->dtype != TW_F32 && kernel->tile_m != 32 && kernel->tile_m != 8) continue;
         for (int tile = kernel->skinny ? 16 : tiled ? 8 : 0; tile <= (tap.full ? 32 : 16); tile = tile * 2) {
             for (int variant = 0; variant < 2; variant++)
                 if (tap.full || kernel->skinny || !tiled || variant == (tile == 16)) kernel_case(kernel, tile, variant);

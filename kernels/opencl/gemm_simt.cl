@@ -67,8 +67,8 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_simt(TYP
     __local __attribute__((aligned(32))) number a_tile[2][BK][BM + PAD], b_tile[2][BK][BN + PAD];
     const bool a_along = !OP_A, b_along = OP_B;
     int tid = get_local_id(0), tx = tid % ACROSS, ty = tid / ACROSS, now = 0;
-    int tiles_m = ceil_div(m, BM), tiles_n = ceil_div(n, BN), tiles = tiles_m * tiles_n,
-        part = get_group_id(0) / tiles, tile = get_group_id(0) % tiles;
+    int tiles_m = ceil_div(m, BM), tiles_n = ceil_div(n, BN), tiles = tiles_m * tiles_n, part = get_group_id(0) / tiles,
+        tile = get_group_id(0) % tiles;
     /* rasterisation: down GROUP_M rows of tiles before the next column, as in r11 */
     int group = tile / (GROUP_M * tiles_n), rows = min((int)GROUP_M, tiles_m - group * GROUP_M),
         in_group = tile % (GROUP_M * tiles_n);
