@@ -124,14 +124,15 @@ typedef struct tw_options {
      * OMP_NUM_THREADS, else affinity mask and cgroup quota. cuda: threads that copy large operands, at most 16; 0: 8,
      * or fewer where affinity mask and cgroup quota leave fewer processors */
     int32_t threads;
-    /* CUDA: the CUcontext to work in; its owner keeps it. NULL: the device's primary context */
+    /* CUDA: the CUcontext to work in; its owner keeps it. NULL: the device's primary context. OpenCL: the cl_context to
+     * work in, retained until tw_close(). NULL: a new one */
     void *device_context;
     /* Reserved for features to come; anything but 0 and NULL is refused. */
     uint32_t flags;
     int32_t device_count;   /* several devices: the length of `devices` */
     const int32_t *devices; /* several devices: their indices */
-    void *device_id;        /* OpenCL: the cl_device_id of device_context, a cl_context */
-    int64_t memory_bytes;   /* most memory for matrices and workspaces */
+    void *device_id;        /* OpenCL: the cl_device_id of device_context to use; NULL: its only one */
+    int64_t memory_bytes;   /* reserved, too: most memory for matrices and workspaces */
 } tw_options;
 
 /* tw_open - make a context on one device. options may be NULL: the cpu engine with all its threads.
@@ -142,7 +143,8 @@ typedef struct tw_options {
  *           sentence of the tw_open() that failed.
  *           device_context must live until tw_close(), which unloads the kernels and leaves the context itself. It
  *           decides the device; options.device must be 0 or that device. The primary context is the one of CUDA's
- *           runtime API: a program that uses cudaMalloc() and cudaStreamCreate() needs no device_context.
+ *           runtime API: a program that uses cudaMalloc() and cudaStreamCreate() needs no device_context. A program
+ *           that has OpenCL buffers and queues of its own needs one: they belong to their cl_context.
  *           Environment, read here and in tw_devices() and nowhere else: TILEWRIGHT_CPU, TILEWRIGHT_THREADS,
  *           OMP_NUM_THREADS (cpu); TILEWRIGHT_CACHE, XDG_CACHE_HOME, HOME (where compiled kernels are kept),
  *           TILEWRIGHT_OPENCL_OPTIONS (added to the OpenCL compiler's), TILEWRIGHT_NVRTC (library file of CUDA's
@@ -152,7 +154,7 @@ typedef struct tw_options {
 TW_API tw_status tw_open(const tw_options *options, tw_context **context);
 
 /* tw_close - end a context. No thread and no stream may still use it: a kernel that tw_enqueue() put on a stream and
- * that still runs would lose its code. NULL does nothing. */
+ * that still runs would lose its code. (OpenCL's queues keep what their commands need.) NULL does nothing. */
 TW_API void tw_close(tw_context *context);
 
 /* tw_describe - describe the device of a context (device->size set). Returns TW_OK, TW_BAD_ARGUMENT. */
@@ -196,7 +198,8 @@ typedef struct tw_epilogue tw_epilogue;
 
 typedef enum tw_place {
     TW_HOST = 0, /* ordinary memory of this process */
-    /* memory that the device reads in place. CUDA: device, managed or mapped memory */
+    /* memory that the device reads in place. CUDA: device, managed or mapped memory. OpenCL: buffers and sub-buffers;
+     * where a call takes an address, it takes the cl_mem itself */
     TW_DEVICE = 1
 } tw_place;
 
@@ -216,7 +219,7 @@ typedef struct tw_problem {
      * e4m3, e5m2: f32, bf16 or f16. Rounded once, to nearest */
     tw_dtype dtype_c;
     tw_op op_a, op_b;
-    tw_place place_a, place_b, place_c; /* all three TW_HOST, or all three TW_DEVICE (cuda) */
+    tw_place place_a, place_b, place_c; /* all three TW_HOST, or all three TW_DEVICE (cuda, opencl) */
     int64_t m, n, k;                    /* >= 0; on GPUs at most 2147482623 */
     /* >= stored columns and >= 1: lda >= (op_a is TW_N or TW_R ? k : m), ldb likewise, ldc >= n */
     int64_t lda, ldb, ldc;
@@ -262,9 +265,9 @@ static inline tw_problem tw_problem_make(tw_dtype dtype, tw_op op_a, tw_op op_b,
  * a, b, c   aligned to one element, of complex types to one part of it; a and b may overlap each other; c must not
  *           overlap them (not checked).
  *           Only the m x n elements of C are written; the gap between n and ldc stays as it was.
- *           With TW_DEVICE they are device addresses that no other stream may be using. If the kernel needs packed
- *           operands, the call allocates a workspace and frees it, or does without where memory is short.
- *           tw_enqueue() never allocates.
+ *           With TW_DEVICE they are device addresses, or OpenCL buffers from their first element on, that no other
+ *           stream or queue may be using. If the kernel needs packed operands, the call allocates a workspace and
+ *           frees it, or does without where memory is short. tw_enqueue() never allocates.
  *
  * Special   m == 0 or n == 0        TW_OK, nothing read, nothing written; pointers may be NULL
  *           k == 0 or alpha == 0    C <- beta * C; A and B are not read and may be NULL
@@ -338,7 +341,7 @@ static inline tw_batch tw_batch_make(const tw_problem *problem, int64_t count)
  *           16 bytes at a time from another address ends the CUDA context.
  * a, b, c   strides: the first item's operands, A_i = a + i stride_a. Pointers: arrays of addresses, in host memory
  *           with TW_HOST and in device memory with TW_DEVICE. Not checked: addresses in device memory, and whether
- *           items of C at addresses overlap.
+ *           items of C at addresses overlap. OpenCL has no addresses: with TW_DEVICE items lie at strides.
  *
  * Special   count, m or n 0         TW_OK, nothing read, nothing written; pointers may be NULL
  *           k == 0 or alpha == 0    a and b are not read and may be NULL, as arrays too
@@ -352,30 +355,33 @@ static inline tw_batch tw_batch_make(const tw_problem *problem, int64_t count)
 TW_API tw_status tw_gemm_batched(tw_context *context, const tw_problem *problem, const tw_batch *batch, const void *a,
                                  const void *b, void *c);
 
-/* The stream and the workspace of a tw_enqueue(). */
+/* Where and when a tw_enqueue() computes: on CUDA a stream, on OpenCL a queue, behind events. Fields of the other
+ * engine are 0. OpenCL's objects belong to options.device_context. */
 typedef struct tw_launch {
     uint32_t size;     /* sizeof(tw_launch) */
     uint32_t reserved; /* not read */
-    /* a CUstream (or cudaStream_t) of the context's CUDA context; NULL: its default stream */
+    /* CUDA: a CUstream (or cudaStream_t) of the context's CUDA context; NULL: its default stream */
     void *stream;
-    /* device memory, aligned to 256 bytes, not used by other streams until the product is done; NULL: none */
+    /* not used by others until the product is done; NULL: none. CUDA: device memory, aligned to 256 bytes. OpenCL: a
+     * cl_mem, of which the first workspace_bytes are used */
     void *workspace;
     int64_t workspace_bytes; /* at least what tw_workspace_bytes() says; 0 with NULL */
-    /* Reserved for features to come; anything but 0 and NULL is refused. */
+    /* Reserved for features to come; anything but 0 is refused. */
     uint32_t flags;
-    uint32_t wait_count;                  /* OpenCL: the length of wait_list */
-    void *const *wait_list;               /* OpenCL: cl_events that the product waits for */
-    void *queue;                          /* OpenCL: the cl_command_queue */
-    void **event;                         /* OpenCL: receives the cl_event of the product */
-    int64_t offset_a, offset_b, offset_c; /* OpenCL: elements from the start of a buffer */
+    uint32_t wait_count;    /* OpenCL: the length of wait_list */
+    void *const *wait_list; /* OpenCL: cl_events that the product waits for; NULL: none */
+    void *queue;            /* OpenCL: the cl_command_queue, in order or out of order, of the context's device */
+    /* OpenCL: receives the cl_event of the product, for clReleaseEvent(); only after TW_OK. NULL: not wanted */
+    void **event;
+    int64_t offset_a, offset_b, offset_c; /* OpenCL: elements of a, b and c before the first that is used */
 } tw_launch;
 
-/* tw_enqueue - put one multiplication on the caller's stream and return: an asynchronous tw_gemm for operands in device
- * memory.
+/* tw_enqueue - put one multiplication on the caller's stream or queue and return: an asynchronous tw_gemm for operands
+ * in device memory.
  *
  * a, b, c   as in tw_gemm, with place_a, place_b and place_c TW_DEVICE. alpha and beta are read now, the operands when
  *           the stream reaches the product.
- * launch    may be NULL: the default stream, no workspace
+ * launch    may be NULL on CUDA: the default stream, no workspace
  *
  * Special   m, n, k, alpha and beta as in tw_gemm: C <- beta * C happens on the stream too; with m or n 0 nothing is
  *           enqueued.
@@ -388,27 +394,35 @@ typedef struct tw_launch {
  *           Our kernels trigger programmatic dependent launch (PDL). A kernel of the caller's that follows with
  *           programmatic stream serialization must wait (griddepcontrol.wait, cudaGridDependencySynchronize) before it
  *           reads C.
+ *           On OpenCL a, b and c are buffers or sub-buffers (cl_mem), checked for context, access and size. Images and
+ *           SVM pointers are not taken; a buffer made of an SVM pointer by CL_MEM_USE_HOST_PTR is. What else is not a
+ *           live handle of its kind is the driver's to notice, or not. A product may be several commands: each waits
+ *           for the one before it, the first one for wait_list, and event is the last one's. An empty product with an
+ *           event is a marker behind wait_list. The queue is not flushed. On processors the
+ *           fast kernels want a workspace.
  *
- * Cost      Allocates nothing, copies nothing to or from the host, waits for nothing. The first call that needs a
+ * Cost      Allocates no memory, copies nothing to or from the host, waits for nothing. The first call that needs a
  *           kernel compiles it; tw_prepare() does that ahead. While the stream is being captured into a graph, a kernel
  *           that is not compiled yet is refused; everything else can be captured.
  *
  * Returns   TW_OK: enqueued. If the kernel fails while it runs, the stream's next call reports it
- *           TW_BAD_ARGUMENT (also a stream of another CUDA context, a workspace that is too small), TW_NO_KERNEL,
+ *           TW_BAD_ARGUMENT (also what is of another CUDA or OpenCL context, a workspace that is too small, a buffer
+ *           that is too small or of the wrong access), TW_NO_KERNEL,
  *           TW_BUILD_FAILED (also a kernel not built before a capture), TW_NO_DEVICE (after fork())    nothing enqueued
  *           TW_NO_MEMORY, TW_DEVICE_FAILED (also where an earlier kernel has ended the CUDA context)   C undefined */
 TW_API tw_status tw_enqueue(tw_context *context, const tw_problem *problem, const void *a, const void *b, void *c,
                             const tw_launch *launch);
 
-/* tw_enqueue_batched - put a batch on the caller's stream: an asynchronous tw_gemm_batched for operands, and arrays of
- * addresses, in device memory. Only large items use a workspace (tw_workspace_bytes_batched()); one that is too small
- * counts as none. All else as in tw_enqueue. */
+/* tw_enqueue_batched - put a batch on the caller's stream or queue: an asynchronous tw_gemm_batched for operands, and
+ * on CUDA arrays of addresses, in device memory. On CUDA only large items use a workspace
+ * (tw_workspace_bytes_batched()); one that is too small counts as none. On OpenCL items follow each other and share the
+ * workspace. All else as in tw_enqueue. */
 TW_API tw_status tw_enqueue_batched(tw_context *context, const tw_problem *problem, const tw_batch *batch,
                                     const void *a, const void *b, void *c, const tw_launch *launch);
 
 /* tw_workspace_bytes - the device memory that tw_enqueue() wants from its caller for this problem (TW_DEVICE; reads
- * align_a, align_b, align_c). 0: nothing is packed and no partial sums are kept. At most 4 (k + 31) (m + n + 62) + 512
- * in f32, and 560,000 for each multiprocessor. Returns TW_OK, TW_BAD_ARGUMENT, TW_NO_KERNEL. */
+ * align_a, align_b, align_c). 0: nothing is packed and no partial sums are kept. On CUDA at most 4 (k + 31)
+ * (m + n + 62) + 512 in f32, and 560,000 for each multiprocessor. Returns TW_OK, TW_BAD_ARGUMENT, TW_NO_KERNEL. */
 TW_API tw_status tw_workspace_bytes(tw_context *context, const tw_problem *problem, int64_t *bytes);
 
 /* tw_workspace_bytes_batched - the same for tw_enqueue_batched(): 0 where the batch is one launch, else what one item

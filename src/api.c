@@ -44,10 +44,13 @@ tw_status api_settle_unseen(tw_context **context, const tw_lab_choice *choice, c
                       host, device);
 }
 
-static uint32_t common_align(uint32_t align, int64_t stride, tw_dtype dtype)
+/* Where operands in device memory are handles, addresses of items would have to be read on the host. */
+static tw_status check_by_address(const tw_context *context, const tw_batch *batch, const tw_problem *p)
 {
-    uint64_t bits = (uint64_t)stride * (uint64_t)dtype_find(dtype)->lab.bytes | align;
-    return (uint32_t)(bits & (~bits + 1));
+    if (!batch->pointers || p->place_c != TW_DEVICE || context->ops->find == NULL) return TW_OK;
+    return fail(TW_BAD_ARGUMENT,
+                "batch.pointers is 1, expected 0: the %s engine takes items in device memory at strides only",
+                context->ops->name);
 }
 
 tw_status api_settle_batch(tw_context **context, const tw_problem *user, const tw_batch *user_batch, bool seen,
@@ -59,10 +62,11 @@ tw_status api_settle_batch(tw_context **context, const tw_problem *user, const t
     bool first = seen && !batch->pointers && batch->count > 0; /* a, b and c are the first item's */
     TRY(first ? api_settle(context, NULL, user, a, b, c, &host, p) : api_settle_unseen(context, NULL, user, &host, p));
     TRY(batch_check(batch, &host));
+    TRY(check_by_address(*context, batch, &host));
     if (batch->pointers && seen) TRY(batch_check_addresses(batch, &host, a, b, c));
-    p->align_a = common_align(p->align_a, batch->stride_a, p->dtype);
-    p->align_b = common_align(p->align_b, batch->stride_b, p->dtype);
-    p->align_c = common_align(p->align_c, batch->stride_c, p->dtype_c);
+    p->align_a = placed_align(p->align_a, batch->stride_a, p->dtype);
+    p->align_b = placed_align(p->align_b, batch->stride_b, p->dtype);
+    p->align_c = placed_align(p->align_c, batch->stride_c, p->dtype_c);
     return TW_OK;
 }
 
@@ -71,7 +75,7 @@ static tw_status check_streams(const tw_context *context, const tw_problem *p)
 {
     if (context->ops->enqueue == NULL)
         return fail(TW_BAD_ARGUMENT,
-                    "the context is of the %s engine, which has no streams: expected one of the cuda engine",
+                    "the context is of the %s engine, which has no streams: expected one of the cuda or opencl engine",
                     context->ops->name);
     if (p->place_c != TW_DEVICE)
         return fail(TW_BAD_ARGUMENT, "place_a, place_b and place_c are TW_HOST, expected TW_DEVICE: only operands in "
@@ -85,19 +89,30 @@ static tw_status take_launch(const tw_launch *user, tw_launch *launch)
     *launch = (tw_launch){.size = sizeof *launch};
     if (user == NULL) return TW_OK;
     TRY(sized_load("launch", user, offsetof(tw_launch, flags), launch, sizeof *launch));
-    const reserved_field fields[] = {{"flags", launch->flags != 0},
-                                     {"wait_count", launch->wait_count != 0},
-                                     {"wait_list", launch->wait_list != NULL},
-                                     {"queue", launch->queue != NULL},
-                                     {"event", launch->event != NULL},
-                                     {"offset_a", launch->offset_a != 0},
-                                     {"offset_b", launch->offset_b != 0},
-                                     {"offset_c", launch->offset_c != 0}};
-    TRY(sized_refuse("launch", sizeof fields / sizeof *fields, fields));
+    TRY(sized_refuse("launch", 1, &(reserved_field){"flags", launch->flags != 0}));
     if (launch->workspace_bytes < 0 || (launch->workspace == NULL) != (launch->workspace_bytes == 0))
         return fail(TW_BAD_ARGUMENT, "launch.workspace_bytes is %lld and launch.workspace is %s",
                     (long long)launch->workspace_bytes, launch->workspace ? "given" : "NULL");
-    if ((uintptr_t)launch->workspace % 256 != 0)
+    if ((launch->wait_list == NULL) != (launch->wait_count == 0))
+        return fail(TW_BAD_ARGUMENT, "launch.wait_count is %u and launch.wait_list is %s", launch->wait_count,
+                    launch->wait_list ? "given" : "NULL");
+    return TW_OK;
+}
+
+/* Fields that only an engine with streams of addresses knows, or only one with queues of buffers. */
+static tw_status check_launch(const tw_context *context, const tw_launch *launch)
+{
+    const bool handles = context->ops->find != NULL;
+    const reserved_field fields[] = {
+        {"stream", handles && launch->stream != NULL},   {"wait_count", !handles && launch->wait_count != 0},
+        {"queue", !handles && launch->queue != NULL},    {"event", !handles && launch->event != NULL},
+        {"offset_a", !handles && launch->offset_a != 0}, {"offset_b", !handles && launch->offset_b != 0},
+        {"offset_c", !handles && launch->offset_c != 0}};
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (fields[i].set)
+            return fail(TW_BAD_ARGUMENT, "launch.%s is set, expected 0: the %s engine does nothing with it",
+                        fields[i].name, context->ops->name);
+    if (!handles && (uintptr_t)launch->workspace % 256 != 0)
         return fail(TW_BAD_ARGUMENT, "launch.workspace is not aligned to 256 bytes");
     return TW_OK;
 }
@@ -128,6 +143,7 @@ static tw_status gemm_checked(tw_context *context, const tw_problem *problem, co
     tw_lab_run run; /* plan_find() and run_begin() fill in the rest: clearing it is a fifteenth of a tiny product */
     TRY(api_settle(&context, NULL, problem, a, b, c, &host, &p));
     if (p.m == 0 || p.n == 0) return TW_OK;
+    TRY(placed_check(context, &p, NULL, a, b, c));
     run.context = context, run.whole = run.brings_c = run.overlaps = false;
     TRY(plan_find(&p, &context->facts, NULL, &run.plan));
     tw_status status = run_whole(&run, &host, a, b, c);
@@ -167,13 +183,24 @@ tw_status tw_gemm(tw_context *context, const tw_problem *problem, const void *a,
 
 /* ---- on a caller's stream ---- */
 
+static tw_status find_operands(const tw_context *context, tw_problem *p, const tw_batch *batch, const tw_launch *launch,
+                               const void *a, const void *b, const void *c, buffer out[3])
+{
+    const int64_t offsets[3] = {launch->offset_a, launch->offset_b, launch->offset_c};
+    return placed_find(context, p, batch, offsets, a, b, c, out);
+}
+
+static tw_status enqueue_nothing(const tw_context *context, const tw_launch *launch)
+{
+    return context->ops->mark != NULL ? context->ops->mark(context->engine, launch) : TW_OK;
+}
+
 static tw_status enqueue(tw_context *context, const plan *made, const tw_batch *batch, const tw_launch *launch,
-                         const void *a, const void *b, void *c)
+                         const buffer operands[3])
 {
     if ((uint64_t)launch->workspace_bytes < made->workspace_bytes)
         return fail(TW_BAD_ARGUMENT, "launch.workspace_bytes is %lld, expected at least %zu",
                     (long long)launch->workspace_bytes, made->workspace_bytes);
-    const buffer operands[3] = {buffer_on_device(a), buffer_on_device(b), buffer_on_device(c)};
     return context->ops->enqueue(context->engine, made, batch, launch, &operands[0], &operands[1], &operands[2]);
 }
 
@@ -184,14 +211,17 @@ tw_status tw_enqueue(tw_context *context, const tw_problem *problem, const void 
     tw_problem host, p;
     tw_launch to;
     plan made;
+    buffer operands[3];
     TRY(api_settle(&context, NULL, problem, a, b, c, &host, &p));
     TRY(take_launch(launch, &to));
     TRY(check_streams(context, &p));
-    if (p.m == 0 || p.n == 0) return TW_OK;
+    TRY(check_launch(context, &to));
+    if (p.m == 0 || p.n == 0) return enqueue_nothing(context, &to);
+    TRY(find_operands(context, &p, NULL, &to, a, b, c, operands));
     device_facts facts = context->facts;
     facts.no_workspace = to.workspace == NULL;
     TRY(plan_find(&p, &facts, NULL, &made));
-    return enqueue(context, &made, NULL, &to, a, b, c);
+    return enqueue(context, &made, NULL, &to, operands);
 }
 
 /* ---- batches ---- */
@@ -255,6 +285,7 @@ tw_status tw_gemm_batched(tw_context *context, const tw_problem *problem, const 
     tw_batch items;
     TRY(api_settle_batch(&context, problem, batch, true, a, b, c, &p, &items));
     if (items.count == 0 || p.m == 0 || p.n == 0) return TW_OK;
+    TRY(placed_check(context, &p, &items, a, b, c));
     return context->facts.copies && p.place_c == TW_HOST ? gemm_each(context, problem, &p, &items, a, b, c)
                                                          : gemm_all(context, problem, &p, &items, a, b, c);
 }
@@ -267,16 +298,19 @@ tw_status tw_enqueue_batched(tw_context *context, const tw_problem *problem, con
     tw_batch items;
     tw_launch to;
     plan made;
+    buffer operands[3];
     TRY(api_settle_batch(&context, problem, batch, true, a, b, c, &p, &items));
     TRY(take_launch(launch, &to));
     TRY(check_streams(context, &p));
-    if (items.count == 0 || p.m == 0 || p.n == 0) return TW_OK;
+    TRY(check_launch(context, &to));
+    if (items.count == 0 || p.m == 0 || p.n == 0) return enqueue_nothing(context, &to);
+    TRY(find_operands(context, &p, &items, &to, a, b, c, operands));
     device_facts facts = context->facts;
     facts.no_workspace = to.workspace == NULL;
     TRY(plan_find_batch(&p, &items, &facts, &made));
     facts.no_workspace = true;
     if ((uint64_t)to.workspace_bytes < made.workspace_bytes) TRY(plan_find_batch(&p, &items, &facts, &made));
-    return enqueue(context, &made, &items, &to, a, b, c);
+    return enqueue(context, &made, &items, &to, operands);
 }
 
 /* ---- kernels built before they are needed ---- */

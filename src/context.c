@@ -99,7 +99,6 @@ static tw_status take_options(const tw_options *user, tw_options *own)
     const reserved_field fields[] = {{"flags", own->flags != 0},
                                      {"device_count", own->device_count != 0},
                                      {"devices", own->devices != NULL},
-                                     {"device_id", own->device_id != NULL},
                                      {"memory_bytes", own->memory_bytes != 0}};
     return sized_refuse("options", sizeof fields / sizeof *fields, fields);
 }
@@ -117,6 +116,9 @@ tw_status context_open(const tw_options *user, bool despite, tw_context **contex
     if (options.device_context != NULL && ops->enqueue == NULL)
         return fail(TW_BAD_ARGUMENT,
                     "options.device_context is given, expected NULL: the %s engine works in none of its caller's",
+                    ops->name);
+    if (options.device_id != NULL && ops->find == NULL)
+        return fail(TW_BAD_ARGUMENT, "options.device_id is set, expected 0: the %s engine does nothing with it",
                     ops->name);
     tw_context *made = calloc(1, sizeof *made);
     if (made == NULL) return fail(TW_NO_MEMORY, "no memory for a context of %zu bytes", sizeof *made);

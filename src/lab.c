@@ -66,7 +66,8 @@ tw_status tw_lab_run_open(tw_context *context, const tw_lab_choice *choice, cons
     made->context = context;
     made->whole = choice != NULL && choice->kernel != NULL;
     made->brings_c = true;
-    tw_status status = plan_find(&p, &context->facts, choice, &made->plan);
+    tw_status status = placed_check(context, &p, NULL, a, b, c);
+    if (status == TW_OK) status = plan_find(&p, &context->facts, choice, &made->plan);
     if (status == TW_OK) status = run_begin(made, &host, a, b, c);
     if (status != TW_OK) {
         free(made);

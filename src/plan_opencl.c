@@ -27,7 +27,7 @@ int plan_types_opencl(const tw_problem *p, char *text, size_t bytes)
 
 /* Blocks of C of a GPU_PANELS row: their packed rows of A should stay in the L2, and packing both operands should cost
  * little beside the product. To wake another core takes as long as LEAST_EACH multiply-adds. */
-enum { MOST_A_BYTES = 768 << 10, MOST_BLOCK_N = 1056, MANY_EACH = 4, LEAST_EACH = 1 << 23 };
+enum { MOST_A_BYTES = 768 << 10, MOST_BLOCK_N = 1056, MANY_EACH = 4, LEAST_EACH = 1 << 23, COUNTER_NUMBERS = 64 };
 
 /* The edge of `count` even blocks, in whole tiles. */
 static int64_t even_edge(int64_t length, int64_t count, int64_t tile)
@@ -60,7 +60,8 @@ void plan_panels(plan *plan, const device_facts *device)
     }
     gpu->grid_x = min_i64(down * across, units), gpu->grid_y = 1;
     const int64_t sums = p->k > row->tile_k ? gpu->block_m * gpu->block_n : tile_m * tile_n;
-    plan->workspace_bytes = (size_t)(gpu->grid_x * ((gpu->block_m + gpu->block_n) * row->tile_k + sums) *
+    plan->workspace_bytes = (size_t)((COUNTER_NUMBERS +
+                                      gpu->grid_x * ((gpu->block_m + gpu->block_n) * row->tile_k + sums)) *
                                      kernel_sum_bytes(plan->row));
 }
 

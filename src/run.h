@@ -2,7 +2,7 @@
 #ifndef TILEWRIGHT_RUN_H
 #define TILEWRIGHT_RUN_H
 
-#include "context.h"
+#include "placed.h"
 
 /* A planned product with its buffers: tw_gemm makes, uses and drops it; the lab keeps it. */
 struct tw_lab_run {
@@ -17,8 +17,6 @@ struct tw_lab_run {
     bool overlaps;    /* nothing goes up yet: copies are made beside the work */
     double prepare_s; /* spent on transposing B */
 };
-
-static inline buffer buffer_on_device(const void *address) { return (buffer){.device = (uintptr_t)address}; }
 
 /* run_begin - run->plan is made; bring kernel and operands, which lie on the host as `h` says, into place. On failure
  * nothing is left to end. */

@@ -216,7 +216,8 @@ __attribute__((always_inline)) static inline void tile_of(const int vectors, int
 }
 
 /* block_m and block_n: of a block of C, multiples of MR and NR. counters: of blocks taken and of groups that have ended,
- * zero before and after. work: each group's workspace. */
+ * zero before and after. work: 64 numbers that are not used, where a caller's workspace has the counters; then each
+ * group's workspace. */
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void gemm_panels(TYPED_PARAMETERS, int op_a, int op_b,
                                                                          int block_m, int block_n,
                                                                          volatile __global int *counters,
@@ -225,7 +226,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void gemm_panels(TYPED_P
     volatile __global int *taken = counters, *ended = counters + 1;
     const long a_size = (long)block_m * KC, b_size = (long)block_n * KC,
                sums_size = k > KC ? (long)block_m * block_n : MR * NR;
-    __global REAL *a_panels = (__global REAL *)work + get_group_id(0) * (a_size + b_size + sums_size),
+    __global REAL *a_panels = (__global REAL *)work + 64 + get_group_id(0) * (a_size + b_size + sums_size),
                   *b_panels = a_panels + a_size;
     __global number *sums = (__global number *)(b_panels + b_size);
     const int blocks_m = ceil_div(m, block_m), blocks = blocks_m * ceil_div(n, block_n);

@@ -16,6 +16,7 @@ typedef struct engine engine; /* each engine's own */
 typedef struct buffer {
     void *host, *memory;
     uint64_t device;
+    int64_t offset; /* elements from the start of what the handle is of */
 } buffer;
 
 /* A kernel ready to be launched, and the time of its last launch where it was asked for. */
@@ -44,6 +45,15 @@ typedef struct operand {
     /* the host's memory is the caller's until C is brought back: an engine may compute in it */
     bool lent;
 } operand;
+
+/* An operand behind a handle of the caller's, as a call wants to use it. */
+typedef struct placed {
+    const char *name; /* for the sentence: "a" */
+    void *handle;
+    int64_t offset, span; /* elements before the first, and from it to the last */
+    int element_bytes;
+    bool read, written;
+} placed;
 
 enum { MOST_PANELS = 8 };
 
@@ -82,10 +92,15 @@ typedef struct engine_ops {
     /* Copy, launch, wait and bring back, each panel's copies beside the work of others. NULL: upload, launch, wait,
      * download do it in turns */
     tw_status (*overlap)(engine *e, runnable *r, const panels *work);
-    /* Prepare and launch on the caller's stream at once, with nothing allocated, copied or waited for. NULL: there are
-     * no streams to share */
+    /* Is the operand what it has to be, and where and how aligned (a power of two up to 256)? NULL: operands in device
+     * memory are addresses, which nobody can look at */
+    tw_status (*find)(engine *e, const placed *x, buffer *out, uint32_t *align);
+    /* Prepare and launch on the caller's stream or queue at once, with nothing allocated, copied or waited for. NULL:
+     * there are none to share */
     tw_status (*enqueue)(engine *e, const plan *p, const tw_batch *batch, const tw_launch *to, const buffer *a,
                          const buffer *b, const buffer *c);
+    /* An empty product has its event too. NULL: there are no events to give */
+    tw_status (*mark)(engine *e, const tw_launch *to);
     void (*resources)(engine *e, const runnable *r, tw_lab_resources *out); /* NULL: nothing to tell */
     /* NULL: code is not made at run time. CUDA: e may be NULL, then sm is for which device */
     tw_status (*code)(engine *e, const plan *p, int sm, bool ptx, tw_lab_code *out);

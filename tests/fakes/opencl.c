@@ -82,12 +82,22 @@ CALL(clGetDeviceInfo, (UNUSED cl_device d, cl_uint what, size_t room, void *out,
      tell_device(what, room, out, needed))
 MAKE(cl_context, clCreateContext, 16, UNUSED const cl_properties *p, UNUSED cl_uint count, UNUSED const cl_device *d,
      UNUSED void (*notify)(const char *, const void *, size_t, void *), UNUSED void *user)
+CALL(clRetainContext, (UNUSED cl_context x), (void)0)
 GIVE(clReleaseContext, (cl_context x), free(x))
+CALL(clGetContextInfo, (UNUSED cl_context c, UNUSED cl_uint what, size_t room, void *out, size_t *needed),
+     cl_device device = (cl_device)(uintptr_t)64;
+     tell(&device, sizeof device, room, out, needed))
 MAKE(cl_queue, clCreateCommandQueue, 16, UNUSED cl_context c, UNUSED cl_device d, UNUSED cl_bitfield properties)
 GIVE(clReleaseCommandQueue, (cl_queue x), free(x))
+CALL(clGetCommandQueueInfo, (UNUSED cl_queue q, UNUSED cl_uint what, size_t room, void *out, size_t *needed),
+     uint64_t number = 0;
+     tell(&number, room < 8 ? room : 8, room, out, needed))
 MAKE(cl_memory, clCreateBuffer, bytes + 1, UNUSED cl_context c, UNUSED cl_bitfield flags, size_t bytes,
      UNUSED void *host)
 GIVE(clReleaseMemObject, (cl_memory x), free(x))
+CALL(clGetMemObjectInfo, (UNUSED cl_memory m, cl_uint what, size_t room, void *out, size_t *needed),
+     uint64_t number = what == CL_MEM_TYPE ? CL_MEM_OBJECT_BUFFER : 0;
+     tell(&number, room < 8 ? room : 8, room, out, needed))
 MAKE(cl_program, clCreateProgramWithSource, 16, UNUSED cl_context c, UNUSED cl_uint count, UNUSED const char **text,
      UNUSED const size_t *lengths)
 cl_program clCreateProgramWithBinary(UNUSED cl_context c, UNUSED cl_uint count, UNUSED const cl_device *d,
@@ -117,6 +127,13 @@ CALL(clSetKernelArg, (UNUSED cl_kernel k, UNUSED cl_uint i, UNUSED size_t bytes,
 CALL(clEnqueueNDRangeKernel,
      (UNUSED cl_queue q, UNUSED cl_kernel k, UNUSED cl_uint d, UNUSED const size_t *offset, UNUSED const size_t *global,
       UNUSED const size_t *local, UNUSED cl_uint count, UNUSED const cl_event *list, cl_event *out),
+     event(out))
+CALL(clEnqueueFillBuffer,
+     (UNUSED cl_queue q, cl_memory m, const void *pattern, size_t pattern_bytes, size_t offset, size_t bytes,
+      UNUSED cl_uint count, UNUSED const cl_event *list, cl_event *out),
+     for (size_t i = 0; i < bytes; i += pattern_bytes) memcpy((char *)m + offset + i, pattern, pattern_bytes);
+     event(out))
+CALL(clEnqueueMarkerWithWaitList, (UNUSED cl_queue q, UNUSED cl_uint count, UNUSED const cl_event *list, cl_event *out),
      event(out))
 CALL(clEnqueueWriteBuffer,
      (UNUSED cl_queue q, cl_memory m, UNUSED cl_bool blocking, size_t offset, size_t bytes, const void *from,
@@ -155,6 +172,9 @@ CALL(clEnqueueUnmapMemObject,
       UNUSED cl_event *out),
      (void)0)
 CALL(clWaitForEvents, (UNUSED cl_uint count, UNUSED const cl_event *list), (void)0)
+CALL(clGetEventInfo, (UNUSED cl_event e, UNUSED cl_uint what, size_t room, void *out, size_t *needed),
+     uint64_t number = 0;
+     tell(&number, room < 8 ? room : 8, room, out, needed))
 CALL(clGetEventProfilingInfo, (UNUSED cl_event e, cl_uint what, size_t room, void *out, size_t *needed),
      cl_ulong ns = what == CL_PROFILING_COMMAND_END ? 10000000 : 0;
      tell(&ns, sizeof ns, room, out, needed))

@@ -35,6 +35,7 @@ enum {
     CL_DEVICE_MAX_COMPUTE_UNITS = 0x1002,
     CL_DEVICE_MAX_WORK_GROUP_SIZE = 0x1004,
     CL_DEVICE_MAX_MEM_ALLOC_SIZE = 0x1010,
+    CL_DEVICE_MEM_BASE_ADDR_ALIGN = 0x1019, /* in bits */
     CL_DEVICE_GLOBAL_MEM_CACHE_SIZE = 0x101E,
     CL_DEVICE_GLOBAL_MEM_SIZE = 0x101F,
     CL_DEVICE_LOCAL_MEM_SIZE = 0x1023,
@@ -46,12 +47,30 @@ enum {
     CL_DEVICE_DOUBLE_FP_CONFIG = 0x1032,
     CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT = 0x103A,
     CL_DEVICE_BUILT_IN_KERNELS = 0x103F,
+    CL_DEVICE_PARENT_DEVICE = 0x1042,
     CL_DEVICE_WARP_SIZE_NV = 0x4003, /* cl_nv_device_attribute_query */
 
+    CL_CONTEXT_DEVICES = 0x1081,
+    CL_QUEUE_CONTEXT = 0x1090,
+    CL_QUEUE_DEVICE = 0x1091,
+    CL_QUEUE_PROPERTIES = 0x1093,
+    CL_QUEUE_OUT_OF_ORDER = 1,
     CL_QUEUE_PROFILING_ENABLE = 2,
+    CL_QUEUE_ON_DEVICE = 4, /* OpenCL 2.0: filled by kernels alone */
     CL_MEM_READ_WRITE = 1,
     CL_MEM_USE_HOST_PTR = 8,
     CL_MAP_READ = 1,
+    CL_MEM_WRITE_ONLY = 2,
+    CL_MEM_READ_ONLY = 4,
+    CL_MEM_OBJECT_BUFFER = 0x10F0,
+    CL_MEM_TYPE = 0x1100,
+    CL_MEM_FLAGS = 0x1101,
+    CL_MEM_SIZE = 0x1102,
+    CL_MEM_HOST_PTR = 0x1103,
+    CL_MEM_CONTEXT = 0x1106,
+    CL_MEM_ASSOCIATED_MEMOBJECT = 0x1107,
+    CL_MEM_OFFSET = 0x1108,
+    CL_EVENT_CONTEXT = 0x11D4,
     CL_PROGRAM_BINARY_SIZES = 0x1165,
     CL_PROGRAM_BINARIES = 0x1166,
     CL_PROGRAM_BUILD_LOG = 0x1183,
@@ -71,11 +90,15 @@ enum {
     F(cl_context, clCreateContext,                                                                                     \
       (const cl_properties *, cl_uint, const cl_device *, void (*)(const char *, const void *, size_t, void *),        \
        void *, cl_int *))                                                                                              \
+    F(cl_int, clRetainContext, (cl_context))                                                                           \
     F(cl_int, clReleaseContext, (cl_context))                                                                          \
+    F(cl_int, clGetContextInfo, (cl_context, cl_uint, size_t, void *, size_t *))                                       \
     F(cl_queue, clCreateCommandQueue, (cl_context, cl_device, cl_bitfield, cl_int *))                                  \
     F(cl_int, clReleaseCommandQueue, (cl_queue))                                                                       \
+    F(cl_int, clGetCommandQueueInfo, (cl_queue, cl_uint, size_t, void *, size_t *))                                    \
     F(cl_memory, clCreateBuffer, (cl_context, cl_bitfield, size_t, void *, cl_int *))                                  \
     F(cl_int, clReleaseMemObject, (cl_memory))                                                                         \
+    F(cl_int, clGetMemObjectInfo, (cl_memory, cl_uint, size_t, void *, size_t *))                                      \
     F(cl_program, clCreateProgramWithSource, (cl_context, cl_uint, const char **, const size_t *, cl_int *))           \
     F(cl_program, clCreateProgramWithBinary,                                                                           \
       (cl_context, cl_uint, const cl_device *, const size_t *, const unsigned char **, cl_int *, cl_int *))            \
@@ -90,6 +113,9 @@ enum {
     F(cl_int, clEnqueueNDRangeKernel,                                                                                  \
       (cl_queue, cl_kernel, cl_uint, const size_t *, const size_t *, const size_t *, cl_uint, const cl_event *,        \
        cl_event *))                                                                                                    \
+    F(cl_int, clEnqueueFillBuffer,                                                                                     \
+      (cl_queue, cl_memory, const void *, size_t, size_t, size_t, cl_uint, const cl_event *, cl_event *))              \
+    F(cl_int, clEnqueueMarkerWithWaitList, (cl_queue, cl_uint, const cl_event *, cl_event *))                          \
     F(cl_int, clEnqueueWriteBuffer,                                                                                    \
       (cl_queue, cl_memory, cl_bool, size_t, size_t, const void *, cl_uint, const cl_event *, cl_event *))             \
     F(cl_int, clEnqueueReadBuffer,                                                                                     \
@@ -104,6 +130,7 @@ enum {
       (cl_queue, cl_memory, cl_bool, cl_bitfield, size_t, size_t, cl_uint, const cl_event *, cl_event *, cl_int *))    \
     F(cl_int, clEnqueueUnmapMemObject, (cl_queue, cl_memory, void *, cl_uint, const cl_event *, cl_event *))           \
     F(cl_int, clWaitForEvents, (cl_uint, const cl_event *))                                                            \
+    F(cl_int, clGetEventInfo, (cl_event, cl_uint, size_t, void *, size_t *))                                           \
     F(cl_int, clGetEventProfilingInfo, (cl_event, cl_uint, size_t, void *, size_t *))                                  \
     F(cl_int, clReleaseEvent, (cl_event))                                                                              \
     F(cl_int, clFinish, (cl_queue))

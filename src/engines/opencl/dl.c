@@ -55,6 +55,7 @@ const char *cl_error_name(cl_int error)
         {-6, "CL_OUT_OF_HOST_MEMORY"},
         {-7, "CL_PROFILING_INFO_NOT_AVAILABLE"},
         {-11, "CL_BUILD_PROGRAM_FAILURE"},
+        {-13, "CL_MISALIGNED_SUB_BUFFER_OFFSET"},
         {-14, "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST"},
         {-30, "CL_INVALID_VALUE"},
         {-33, "CL_INVALID_DEVICE"},
@@ -74,6 +75,7 @@ const char *cl_error_name(cl_int error)
         {-54, "CL_INVALID_WORK_GROUP_SIZE"},
         {-55, "CL_INVALID_WORK_ITEM_SIZE"},
         {-57, "CL_INVALID_EVENT_WAIT_LIST"},
+        {-58, "CL_INVALID_EVENT"},
         {-61, "CL_INVALID_BUFFER_SIZE"},
         {-1001, "CL_PLATFORM_NOT_FOUND_KHR"},
     };

@@ -11,15 +11,7 @@
 
 enum { MOST_DEVICES = 32 };
 
-/* One compiled program: a kernel's text with a plan's options. */
-struct built {
-    struct built *next;
-    tw_lab_source source;
-    char options[PLAN_OPTIONS_BYTES];
-    cl_program program;
-};
-
-static tw_status cl_status(cl_int error)
+tw_status cl_status(cl_int error)
 {
     return error == CL_MEM_OBJECT_ALLOCATION_FAILURE || error == CL_OUT_OF_HOST_MEMORY ||
                    error == CL_INVALID_BUFFER_SIZE
@@ -165,16 +157,13 @@ static void cl_state(char *text, size_t bytes)
 
 static void cl_close(engine *e)
 {
-    for (built *b = e->built, *next; b != NULL; b = next) {
-        next = b->next;
-        e->cl->clReleaseProgram(b->program);
-        free(b);
-    }
+    cl_close_programs(e);
     if (e->queue != NULL) e->cl->clReleaseCommandQueue(e->queue);
     if (e->timed_queue != NULL) e->cl->clReleaseCommandQueue(e->timed_queue);
     if (e->context != NULL) e->cl->clReleaseContext(e->context);
     jit_cache_close(e->cache);
     pthread_mutex_destroy(&e->building);
+    pthread_mutex_destroy(&e->idling);
     free(e);
 }
 
@@ -189,13 +178,57 @@ static void identify(engine *e)
     snprintf(e->identity, sizeof e->identity, "%s|%s|%s|%s", platform, name, version, driver);
 }
 
-static tw_status open_device(engine *e, int index)
+/* Which of the devices of the caller's context is meant. */
+static tw_status find_device(const cl_api *cl, const tw_options *options, cl_device *out)
 {
-    cl_device found[MOST_DEVICES];
-    char skipped[SKIPPED_BYTES];
-    int count;
+    cl_device devices[MOST_DEVICES];
+    size_t bytes = 0;
+    cl_int error = cl->clGetContextInfo(options->device_context, CL_CONTEXT_DEVICES, sizeof devices, devices, &bytes);
+    if (error != CL_SUCCESS)
+        return fail(TW_BAD_ARGUMENT,
+                    "options.device_context is not used: clGetContextInfo failed with %s (%d), expected a cl_context "
+                    "of at most %d devices",
+                    cl_error_name(error), (int)error, (int)MOST_DEVICES);
+    const size_t count = bytes / sizeof *devices;
+    *out = options->device_id;
+    if (*out == NULL && count == 1) *out = devices[0];
+    if (*out == NULL)
+        return fail(TW_BAD_ARGUMENT,
+                    "options.device_id is NULL, but options.device_context has %zu devices: expected one of them",
+                    count);
+    for (size_t i = 0; i < count; i++)
+        if (devices[i] == *out) return TW_OK;
+    return fail(TW_BAD_ARGUMENT, "options.device_id is no device of options.device_context, expected one of its %zu",
+                count);
+}
+
+/* Where the device stands in the list, or the one that it is a part of; -1: nowhere. */
+static int index_of(const cl_api *cl, cl_device device, const cl_device *found, int count)
+{
+    cl_device whole = NULL;
+    for (int i = 0; i < count; i++)
+        if (found[i] == device) return i;
+    cl->clGetDeviceInfo(device, CL_DEVICE_PARENT_DEVICE, sizeof whole, &whole, NULL);
+    return whole != NULL ? index_of(cl, whole, found, count) : -1;
+}
+
+/* Adopts the context of the caller, and takes its device. */
+static tw_status adopt(engine *e, const tw_options *options, const cl_device *found, int count)
+{
+    TRY(find_device(e->cl, options, &e->device));
+    e->index = index_of(e->cl, e->device, found, count);
+    if (options->device != 0 && options->device != e->index)
+        return fail(TW_BAD_ARGUMENT,
+                    "options.device is %d, but options.device_context is of device %d: expected that, or 0",
+                    options->device, e->index);
+    CL_TRY("clRetainContext", e->cl->clRetainContext(options->device_context));
+    e->context = options->device_context;
+    return TW_OK;
+}
+
+static tw_status make_context(engine *e, int index, const cl_device *found, int count, const char *skipped)
+{
     cl_int error;
-    TRY(list_devices(e->cl, found, &count, skipped));
     if (index < 0 || index >= count)
         return fail(TW_NO_DEVICE, "device %d was asked for, OpenCL has %d (0 to %d)%s", index, count, count - 1,
                     skipped);
@@ -203,6 +236,21 @@ static tw_status open_device(engine *e, int index)
     e->vector_bytes = cl_vector_bytes(e->cl, e->device);
     e->context = e->cl->clCreateContext(NULL, 1, &e->device, NULL, NULL, &error);
     CL_TRY("clCreateContext", error);
+    return TW_OK;
+}
+
+static tw_status open_device(engine *e, const tw_options *options)
+{
+    cl_device found[MOST_DEVICES];
+    char skipped[SKIPPED_BYTES];
+    int count;
+    cl_int error;
+    TRY(list_devices(e->cl, found, &count, skipped));
+    if (options->device_context == NULL && options->device_id != NULL)
+        return fail(TW_BAD_ARGUMENT,
+                    "options.device_id is given and options.device_context is NULL, expected a cl_context of it");
+    TRY(options->device_context != NULL ? adopt(e, options, found, count)
+                                        : make_context(e, options->device, found, count, skipped));
     e->queue = e->cl->clCreateCommandQueue(e->context, e->device, 0, &error);
     CL_TRY("clCreateCommandQueue", error);
     identify(e);
@@ -218,6 +266,7 @@ static void cl_facts(const engine *e, device_facts *out)
         .engine = "opencl",
         .threads = 1,
         .copies = true,
+        .addresses = true,
         .warp = e->warp,
         .multiprocessors = (int)cl_device_number(e->cl, e->device, CL_DEVICE_MAX_COMPUTE_UNITS, 4),
         .vector_bytes = e->vector_bytes,
@@ -229,139 +278,6 @@ static void cl_facts(const engine *e, device_facts *out)
 
 /* ---- prepare ---- */
 
-/* Clang names a place twice where a macro stands: "4:1 <Spelling=mine.cl:4:14>". The first is enough. */
-static void drop_spellings(char *log)
-{
-    static const char begin[] = " <Spelling=";
-    for (char *at = log; (at = strstr(at, begin)) != NULL;) {
-        const char *end = strchr(at, '>');
-        if (end == NULL) return;
-        memmove(at, end + 1, strlen(end + 1) + 1);
-    }
-}
-
-static tw_status build_failed(engine *e, cl_program program, const char *file, cl_int error)
-{
-    char log[BUILD_LOG_BYTES] = "";
-    size_t bytes = 0;
-    e->cl->clGetProgramBuildInfo(program, e->device, CL_PROGRAM_BUILD_LOG, 0, NULL, &bytes);
-    char *whole = malloc(bytes + 1);
-    if (whole != NULL &&
-        e->cl->clGetProgramBuildInfo(program, e->device, CL_PROGRAM_BUILD_LOG, bytes, whole, NULL) == CL_SUCCESS) {
-        whole[bytes] = '\0';
-        drop_spellings(whole);
-        snprintf(log, sizeof log, "%.*s", BUILD_LOG_BYTES - 1, whole);
-    }
-    free(whole);
-    e->cl->clReleaseProgram(program);
-    return fail(TW_BUILD_FAILED, "%s could not be compiled for this device: %s (%d)%s%s", file, cl_error_name(error),
-                (int)error, log[0] != '\0' ? "\n" : "", log);
-}
-
-/* From a kept binary; NULL where there is none or the driver will not have it. */
-static cl_program program_from_cache(engine *e, const jit_key *key, const char *options)
-{
-    size_t bytes;
-    cl_int error, status;
-    void *binary = jit_cache_get(e->cache, key, &bytes);
-    if (binary == NULL) return NULL;
-    const unsigned char *binaries = binary;
-    cl_program program = e->cl->clCreateProgramWithBinary(e->context, 1, &e->device, &bytes, &binaries, &status,
-                                                          &error);
-    free(binary);
-    if (error != CL_SUCCESS) return NULL;
-    if (e->cl->clBuildProgram(program, 1, &e->device, options, NULL, NULL) == CL_SUCCESS) return program;
-    e->cl->clReleaseProgram(program);
-    return NULL;
-}
-
-static void program_to_cache(engine *e, const jit_key *key, cl_program program)
-{
-    size_t bytes = 0;
-    if (e->cl->clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, NULL) != CL_SUCCESS ||
-        bytes == 0)
-        return;
-    unsigned char *binary = malloc(bytes);
-    if (binary != NULL &&
-        e->cl->clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL) == CL_SUCCESS)
-        jit_cache_put(e->cache, key, binary, bytes);
-    free(binary);
-}
-
-static tw_status build(engine *e, const tw_lab_source *source, const char *plan_options, cl_program *out)
-{
-    char options[PLAN_OPTIONS_BYTES + 300];
-    const char *text = gpu_text(source);
-    cl_int error;
-    snprintf(options, sizeof options, "-cl-std=CL1.2 %s %s", plan_options, e->extra);
-    jit_key key = jit_key_of(4, (const char *const[]){"opencl", e->identity, options, text});
-    *out = program_from_cache(e, &key, options);
-    if (*out != NULL) return TW_OK;
-    cl_program program = e->cl->clCreateProgramWithSource(e->context, 1, &text, NULL, &error);
-    CL_TRY("clCreateProgramWithSource", error);
-    error = e->cl->clBuildProgram(program, 1, &e->device, options, NULL, NULL);
-    if (error != CL_SUCCESS) return build_failed(e, program, source->file, error);
-    program_to_cache(e, &key, program);
-    *out = program;
-    return TW_OK;
-}
-
-tw_status cl_find_or_build(engine *e, const tw_lab_source *source, const char *options, cl_kernel *out)
-{
-    built *b;
-    cl_int error;
-    tw_status status = TW_OK;
-    pthread_mutex_lock(&e->building);
-    for (b = e->built; b != NULL; b = b->next)
-        if (gpu_same_text(&b->source, source) && strcmp(b->options, options) == 0) break;
-    if (b == NULL && (b = calloc(1, sizeof *b)) == NULL) status = fail(TW_NO_MEMORY, "no memory for a compiled kernel");
-    if (b != NULL && b->program == NULL) {
-        b->source = *source;
-        snprintf(b->options, sizeof b->options, "%s", options);
-        status = build(e, source, options, &b->program);
-        if (status == TW_OK) {
-            b->next = e->built;
-            e->built = b;
-        } else {
-            free(b);
-            b = NULL;
-        }
-    }
-    pthread_mutex_unlock(&e->building);
-    if (status != TW_OK) return status;
-    *out = e->cl->clCreateKernel(b->program, source->entry, &error);
-    CL_TRY("clCreateKernel", error);
-    return TW_OK;
-}
-
-/* The driver's own binary of a program: PTX on NVIDIA's. */
-static tw_status cl_code(engine *e, const plan *p, int sm, bool ptx, tw_lab_code *out)
-{
-    const gpu_plan *gpu = &p->gpu;
-    size_t bytes = 0;
-    cl_kernel kernel;
-    cl_program program = NULL;
-    (void)sm, (void)ptx;
-    TRY(cl_find_or_build(e, &gpu->source, gpu->options, &kernel));
-    e->cl->clReleaseKernel(kernel);
-    pthread_mutex_lock(&e->building);
-    for (const built *b = e->built; b != NULL && program == NULL; b = b->next)
-        if (gpu_same_text(&b->source, &gpu->source) && strcmp(b->options, gpu->options) == 0) program = b->program;
-    pthread_mutex_unlock(&e->building);
-    cl_int error = e->cl->clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, NULL);
-    unsigned char *binary = error == CL_SUCCESS && bytes > 0 ? calloc(1, bytes + 1) : NULL;
-    if (binary != NULL) error = e->cl->clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL);
-    if (binary == NULL || error != CL_SUCCESS) {
-        free(binary);
-        return fail(TW_BUILD_FAILED, "the OpenCL driver gives no binary of %s: %s (%d)", gpu->source.file,
-                    cl_error_name(error), (int)error);
-    }
-    snprintf(out->form, sizeof out->form, "%s", strstr((const char *)binary, ".entry") != NULL ? "ptx" : "binary");
-    snprintf(out->target, sizeof out->target, "the device");
-    out->bytes = binary, out->size = (int64_t)bytes;
-    return TW_OK;
-}
-
 /* How many neighbours wait for each other with the barrier of one warp: NVIDIA's 32, where its compiler takes that
  * barrier, which is probed with the one kernel that has it. Others' sub-groups have widths that are known only when a
  * kernel is compiled: there whole groups wait. */
@@ -372,7 +288,7 @@ static int warp_of(engine *e)
     e->cl->clGetDeviceInfo(e->device, CL_DEVICE_EXTENSIONS, sizeof extensions - 1, extensions, NULL);
     if (strstr(extensions, "cl_nv_device_attribute_query") == NULL) return 0;
     if (cl_find_or_build(e, &(tw_lab_source){"opencl/ladder/s2_shared_a.cl", "s2_shared_a", NULL},
-                         "-DTILE=32 -DOP_A=0 -DOP_B=0 -DWIDE=0 -DSUBGROUP_BARRIER=1", &kernel) != TW_OK)
+                         "-DTILE=32 -DOP_A=0 -DOP_B=0 -DWIDE=0 -DSUBGROUP_BARRIER=1", false, &kernel) != TW_OK)
         return 0;
     e->cl->clReleaseKernel(kernel);
     return (int)cl_device_number(e->cl, e->device, CL_DEVICE_WARP_SIZE_NV, 4);
@@ -390,7 +306,8 @@ static tw_status cl_open(const tw_options *options, bool despite, engine **out)
     made->cl = cl;
     made->pid = getpid();
     pthread_mutex_init(&made->building, NULL);
-    tw_status status = open_device(made, options->device);
+    pthread_mutex_init(&made->idling, NULL);
+    tw_status status = open_device(made, options);
     if (status != TW_OK) {
         cl_close(made);
         return status;
@@ -400,16 +317,22 @@ static tw_status cl_open(const tw_options *options, bool despite, engine **out)
     return TW_OK;
 }
 
+tw_status cl_check_process(const engine *e)
+{
+    if (e->pid == getpid()) return TW_OK;
+    return fail(TW_NO_DEVICE, "this opencl context was opened before fork(): the child must open its own");
+}
+
 static tw_status cl_prepare(engine *e, const plan *p, runnable *out)
 {
     const gpu_plan *gpu = &p->gpu;
     const tw_lab_source adds = {gpu->source.file, p->row->gpu.adds, gpu->source.text};
+    const bool offsets = p->problem.place_c == TW_DEVICE;
     cl_kernel kernel, add = NULL;
-    if (e->pid != getpid())
-        return fail(TW_NO_DEVICE, "this opencl context was opened before fork(): the child must open its own");
-    TRY(cl_find_or_build(e, &gpu->source, gpu->options, &kernel));
-    tw_status status = adds.entry != NULL && gpu->k_split.count > 0 ? cl_find_or_build(e, &adds, gpu->options, &add)
-                                                                    : TW_OK;
+    tw_status status = TW_OK;
+    TRY(cl_check_process(e));
+    TRY(cl_find_or_build(e, &gpu->source, gpu->options, offsets, &kernel));
+    if (adds.entry != NULL && gpu->k_split.count > 0) status = cl_find_or_build(e, &adds, gpu->options, offsets, &add);
     if (status == TW_OK)
         *out = (runnable){.plan = p, .kernel = kernel, .add = add};
     else
@@ -417,7 +340,7 @@ static tw_status cl_prepare(engine *e, const plan *p, runnable *out)
     return status;
 }
 
-/* ---- upload, launch, wait, download, release, drop ---- */
+/* ---- upload, download, release, drop ---- */
 
 /* Pitches and extent of an operand whose rows are moved, each with padding of its own that is left alone. */
 typedef struct rows_of {
@@ -499,198 +422,6 @@ tw_status cl_upload(engine *e, const operand *from, bool copies, buffer *out)
     return status;
 }
 
-/* alpha or beta, as the kernels of a type take it. */
-typedef struct scalar {
-    size_t bytes;
-    union {
-        float of_float;
-        double of_double;
-        int32_t of_int;
-    };
-} scalar;
-
-static scalar scalar_of(tw_dtype dtype, double value)
-{
-    if (dtype == TW_F64) return (scalar){sizeof(double), {.of_double = value}};
-    if (dtype_find(dtype)->result == TW_I32) return (scalar){sizeof(int32_t), {.of_int = (int32_t)value}};
-    return (scalar){sizeof(float), {.of_float = (float)value}};
-}
-
-/* What kernels are launched with: all but the last in the order of their parameters (rung.clh, types.clh). */
-typedef struct arguments {
-    int32_t m, n, k;
-    scalar alpha;
-    cl_memory a;
-    int64_t lda;
-    cl_memory b;
-    int64_t ldb;
-    scalar beta;
-    cl_memory c;
-    int64_t ldc;
-    int32_t splits;
-    cl_memory sums;
-    int32_t op_a, op_b, block_m, block_n;
-    cl_memory counters;
-} arguments;
-
-typedef struct argument {
-    size_t bytes;
-    const void *value;
-} argument;
-
-static tw_status set_some(engine *e, cl_kernel kernel, cl_uint first, const argument *list, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, first + (cl_uint)i, list[i].bytes, list[i].value));
-    return TW_OK;
-}
-
-static tw_status set_arguments(engine *e, const runnable *r, cl_kernel kernel, const buffer *a, const buffer *b,
-                               const buffer *c)
-{
-    const plan *plan = r->plan;
-    const tw_problem *p = &plan->problem;
-    const arguments x = {.m = (int32_t)p->m,
-                         .n = (int32_t)p->n,
-                         .k = (int32_t)p->k,
-                         .alpha = scalar_of(p->dtype, p->alpha),
-                         .a = a->memory,
-                         .lda = p->lda,
-                         .b = b->memory,
-                         .ldb = plan->gpu.transposes_b ? max_i64(p->k, 1) : p->ldb,
-                         .beta = scalar_of(p->dtype, p->beta),
-                         .c = c->memory,
-                         .ldc = p->ldc,
-                         .splits = (int32_t)plan->gpu.k_split.splits,
-                         .sums = (cl_memory)(uintptr_t)r->workspace,
-                         .op_a = p->op_a,
-                         .op_b = p->op_b,
-                         .block_m = (int32_t)plan->gpu.block_m,
-                         .block_n = (int32_t)plan->gpu.block_n,
-                         .counters = r->counters};
-    /* clang-format off */
-#define ARGUMENT(name) {sizeof x.name, &x.name}
-#define SCALAR(name)   {x.name.bytes, &x.name.of_double}
-    const argument all[] = {ARGUMENT(m), ARGUMENT(n), ARGUMENT(k), SCALAR(alpha), ARGUMENT(a), ARGUMENT(lda),
-                            ARGUMENT(b), ARGUMENT(ldb), SCALAR(beta), ARGUMENT(c), ARGUMENT(ldc)},
-                   splits[] = {ARGUMENT(splits), ARGUMENT(sums)},
-                   panels[] = {ARGUMENT(op_a), ARGUMENT(op_b), ARGUMENT(block_m), ARGUMENT(block_n), ARGUMENT(counters),
-                             ARGUMENT(sums)};
-#undef SCALAR
-#undef ARGUMENT
-    /* clang-format on */
-    const cl_uint count = sizeof all / sizeof *all;
-    TRY(set_some(e, kernel, 0, all, count));
-    if (plan->row->gpu.traits & GPU_SPLIT_K) return set_some(e, kernel, count, splits, sizeof splits / sizeof *splits);
-    if (plan->row->gpu.traits & GPU_PANELS) return set_some(e, kernel, count, panels, sizeof panels / sizeof *panels);
-    return TW_OK;
-}
-
-tw_status cl_queue_for(engine *e, bool timed, cl_queue *out)
-{
-    cl_int error = CL_SUCCESS;
-    *out = e->queue;
-    if (!timed) return TW_OK;
-    pthread_mutex_lock(&e->building);
-    if (e->timed_queue == NULL)
-        e->timed_queue = e->cl->clCreateCommandQueue(e->context, e->device, CL_QUEUE_PROFILING_ENABLE, &error);
-    *out = e->timed_queue;
-    pthread_mutex_unlock(&e->building);
-    CL_TRY("clCreateCommandQueue", error);
-    return TW_OK;
-}
-
-/* What a GPU_PANELS row counts blocks in: its kernel leaves the zeros that it wants to find. */
-static tw_status find_counters(engine *e, runnable *r)
-{
-    const int32_t zeros[2] = {0};
-    cl_int error;
-    if (!(r->plan->row->gpu.traits & GPU_PANELS) || r->counters != NULL) return TW_OK;
-    r->counters = e->cl->clCreateBuffer(e->context, CL_MEM_READ_WRITE, sizeof zeros, NULL, &error);
-    if (error != CL_SUCCESS) return fail(cl_status(error), "no device memory for counters: %s", cl_error_name(error));
-    CL_TRY("clEnqueueWriteBuffer",
-           e->cl->clEnqueueWriteBuffer(e->queue, r->counters, 1, 0, sizeof zeros, zeros, 0, NULL, NULL));
-    return TW_OK;
-}
-
-/* A workspace of the engine's own, at the first launch that needs one. */
-static tw_status find_workspace(engine *e, runnable *r)
-{
-    cl_int error;
-    TRY(find_counters(e, r));
-    if (r->plan->workspace_bytes == 0 || r->workspace != 0) return TW_OK;
-    cl_memory memory = e->cl->clCreateBuffer(e->context, CL_MEM_READ_WRITE, r->plan->workspace_bytes, NULL, &error);
-    if (error != CL_SUCCESS)
-        return fail(cl_status(error), "no device memory for %zu bytes of workspace: %s (%d)", r->plan->workspace_bytes,
-                    cl_error_name(error), (int)error);
-    r->workspace = (uint64_t)(uintptr_t)memory;
-    return TW_OK;
-}
-
-/* The queue works in order: a kernel that follows another sees what it has left. */
-static tw_status enqueue(engine *e, const runnable *r, cl_queue queue, cl_kernel kernel, int64_t width, int64_t height,
-                         cl_event *event)
-{
-    const plan *p = r->plan;
-    size_t local[2] = {(size_t)p->gpu.threads_x, (size_t)p->gpu.threads_y},
-           global[2] = {(size_t)width * local[0], (size_t)height * local[1]};
-    CL_TRY("clEnqueueNDRangeKernel",
-           e->cl->clEnqueueNDRangeKernel(queue, kernel, 2, NULL, global, local, 0, NULL, event));
-    return TW_OK;
-}
-
-static tw_status cl_launch(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
-{
-    const plan *p = r->plan;
-    const gpu_plan *gpu = &p->gpu;
-    cl_event event = NULL;
-    cl_queue queue;
-    if (r->begin != NULL) e->cl->clReleaseEvent(r->begin); /* of a launch of which only the first half was made */
-    r->begin = NULL;
-    if (p->problem.m == 0 || p->problem.n == 0) return TW_OK;
-    TRY(cl_queue_for(e, r->timed, &queue));
-    TRY(find_workspace(e, r));
-    TRY(set_arguments(e, r, r->kernel, a, b, c));
-    if (r->add != NULL) TRY(set_arguments(e, r, r->add, a, b, c));
-    TRY(enqueue(e, r, queue, r->kernel, gpu->grid_x, gpu->grid_y, &event));
-    r->launched = true;
-    r->event = event;
-    if (r->add == NULL) return TW_OK;
-    r->begin = event;
-    r->event = NULL;
-    /* of several types a work-item for each element, else a group for each tile */
-    const int64_t groups = p->row->gpu.traits & GPU_TYPES ? ceil_div(p->problem.m * p->problem.n, gpu->threads_x)
-                                                          : gpu->grid_x / gpu->k_split.splits;
-    TRY(enqueue(e, r, queue, r->add, groups, 1, &event));
-    r->event = event;
-    return TW_OK;
-}
-
-tw_status cl_end_event(engine *e, cl_event first, cl_event event, double *seconds)
-{
-    cl_ulong begin = 0, end = 0;
-    cl_int error = e->cl->clWaitForEvents(1, &event);
-    if (error == CL_SUCCESS && seconds != NULL)
-        error = e->cl->clGetEventProfilingInfo(first != NULL ? first : event, CL_PROFILING_COMMAND_START, sizeof begin,
-                                               &begin, NULL);
-    if (error == CL_SUCCESS && seconds != NULL)
-        error = e->cl->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL);
-    e->cl->clReleaseEvent(event);
-    CL_TRY("the kernel", error);
-    if (seconds != NULL) *seconds = 1e-9 * (double)(end - begin);
-    return TW_OK;
-}
-
-static tw_status cl_wait(engine *e, runnable *r)
-{
-    cl_event event = r->event, first = r->begin;
-    if (event == NULL) return TW_OK;
-    r->event = r->begin = NULL;
-    tw_status status = cl_end_event(e, first, event, r->timed ? &r->seconds : NULL);
-    if (first != NULL) e->cl->clReleaseEvent(first);
-    return status;
-}
-
 /* C was computed in the caller's memory: mapping it says that it is to be seen there. */
 static tw_status show(engine *e, const buffer *b, size_t bytes)
 {
@@ -741,6 +472,9 @@ const engine_ops opencl_engine = {
     .download = cl_download,
     .release = cl_release,
     .drop = cl_drop,
+    .find = cl_find_operand,
+    .enqueue = cl_enqueue,
+    .mark = cl_mark,
     .code = cl_code,
     .peak_flops = cl_peak_flops,
     .bandwidth = cl_bandwidth,

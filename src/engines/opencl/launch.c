@@ -1,0 +1,274 @@
+/* launch.c - launches kernels: their arguments, the commands of a product one behind the other, batches. */
+#include "opencl_engine.h"
+
+/* alpha or beta, as the kernels of a type take it. */
+typedef struct scalar {
+    size_t bytes;
+    union {
+        float of_float;
+        double of_double;
+        int32_t of_int;
+    };
+} scalar;
+
+static scalar scalar_of(tw_dtype dtype, double value)
+{
+    if (dtype == TW_F64) return (scalar){sizeof(double), {.of_double = value}};
+    if (dtype_find(dtype)->result == TW_I32) return (scalar){sizeof(int32_t), {.of_int = (int32_t)value}};
+    return (scalar){sizeof(float), {.of_float = (float)value}};
+}
+
+/* What kernels are launched with: all but the last in the order of their parameters (rung.clh, types.clh). */
+typedef struct arguments {
+    int32_t m, n, k;
+    scalar alpha;
+    cl_memory a;
+    int64_t lda;
+    cl_memory b;
+    int64_t ldb;
+    scalar beta;
+    cl_memory c;
+    int64_t ldc;
+    int32_t splits;
+    cl_memory sums;
+    int32_t op_a, op_b, block_m, block_n;
+    cl_memory counters;
+} arguments;
+
+typedef struct argument {
+    size_t bytes;
+    const void *value;
+} argument;
+
+enum { COMMON_PARAMETERS = 11, SPLIT_K_PARAMETERS = 2, PANELS_PARAMETERS = 6 };
+
+static cl_uint more_parameters(const plan *p)
+{
+    const int traits = p->row->gpu.traits;
+    return traits & GPU_SPLIT_K ? SPLIT_K_PARAMETERS : traits & GPU_PANELS ? PANELS_PARAMETERS : 0;
+}
+
+static tw_status set_some(engine *e, cl_kernel kernel, cl_uint first, const argument *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, first + (cl_uint)i, list[i].bytes, list[i].value));
+    return TW_OK;
+}
+
+static tw_status set_arguments(engine *e, const runnable *r, cl_kernel kernel, const buffer at[3])
+{
+    const plan *plan = r->plan;
+    const tw_problem *p = &plan->problem;
+    const arguments x = {.m = (int32_t)p->m,
+                         .n = (int32_t)p->n,
+                         .k = (int32_t)p->k,
+                         .alpha = scalar_of(p->dtype, p->alpha),
+                         .a = at[0].memory,
+                         .lda = p->lda,
+                         .b = at[1].memory,
+                         .ldb = plan->gpu.transposes_b ? max_i64(p->k, 1) : p->ldb,
+                         .beta = scalar_of(p->dtype, p->beta),
+                         .c = at[2].memory,
+                         .ldc = p->ldc,
+                         .splits = (int32_t)plan->gpu.k_split.splits,
+                         .sums = (cl_memory)(uintptr_t)r->workspace,
+                         .op_a = p->op_a,
+                         .op_b = p->op_b,
+                         .block_m = (int32_t)plan->gpu.block_m,
+                         .block_n = (int32_t)plan->gpu.block_n,
+                         .counters = r->counters};
+    /* clang-format off */
+#define ARGUMENT(name) {sizeof x.name, &x.name}
+#define SCALAR(name)   {x.name.bytes, &x.name.of_double}
+    const argument all[] = {ARGUMENT(m), ARGUMENT(n), ARGUMENT(k), SCALAR(alpha), ARGUMENT(a), ARGUMENT(lda),
+                            ARGUMENT(b), ARGUMENT(ldb), SCALAR(beta), ARGUMENT(c), ARGUMENT(ldc)},
+                   splits[] = {ARGUMENT(splits), ARGUMENT(sums)},
+                   panels[] = {ARGUMENT(op_a), ARGUMENT(op_b), ARGUMENT(block_m), ARGUMENT(block_n), ARGUMENT(counters),
+                             ARGUMENT(sums)};
+#undef SCALAR
+#undef ARGUMENT
+    /* clang-format on */
+    _Static_assert(sizeof all / sizeof *all == COMMON_PARAMETERS, "");
+    _Static_assert(sizeof splits / sizeof *splits == SPLIT_K_PARAMETERS, "");
+    _Static_assert(sizeof panels / sizeof *panels == PANELS_PARAMETERS, "");
+    const bool divides = plan->row->gpu.traits & GPU_SPLIT_K;
+    TRY(set_some(e, kernel, 0, all, COMMON_PARAMETERS));
+    return set_some(e, kernel, COMMON_PARAMETERS, divides ? splits : panels, more_parameters(plan));
+}
+
+/* Where the operands begin, in elements of their buffers: the parameters of offsets.c. */
+static tw_status set_offsets(engine *e, const runnable *r, cl_kernel kernel, const int64_t offsets[3])
+{
+    const argument list[] = {
+        {sizeof *offsets, &offsets[0]}, {sizeof *offsets, &offsets[1]}, {sizeof *offsets, &offsets[2]}};
+    if (r->plan->problem.place_c != TW_DEVICE) return TW_OK;
+    return set_some(e, kernel, COMMON_PARAMETERS + more_parameters(r->plan), list, 3);
+}
+
+/* ---- commands ---- */
+
+/* Where the next command puts its event; NULL: nobody waits for it. */
+static cl_event *event_for(const commands *q, bool is_last, cl_event *event)
+{
+    const bool wanted = is_last ? q->tells_last : !q->in_order;
+    return wanted || (!q->begun && q->tells_first) ? event : NULL;
+}
+
+/* A command with this event is on the queue: the next one follows it. */
+static void follow(engine *e, commands *q, cl_event event)
+{
+    if (q->last != NULL && q->last != q->first) e->cl->clReleaseEvent(q->last);
+    if (!q->begun && q->tells_first) q->first = event;
+    q->begun = true, q->last = event;
+    q->wait_count = q->in_order ? 0 : 1, q->wait_list = q->in_order ? NULL : &q->last;
+}
+
+void cl_drop_commands(engine *e, commands *q)
+{
+    if (q->first != NULL && q->first != q->last) e->cl->clReleaseEvent(q->first);
+    if (q->last != NULL) e->cl->clReleaseEvent(q->last);
+    q->first = q->last = NULL;
+}
+
+static tw_status put_kernel(engine *e, const plan *p, commands *q, cl_kernel kernel, int64_t width, int64_t height,
+                            bool is_last)
+{
+    const size_t local[2] = {(size_t)p->gpu.threads_x, (size_t)p->gpu.threads_y},
+                 global[2] = {(size_t)width * local[0], (size_t)height * local[1]};
+    cl_event event = NULL;
+    CL_TRY("clEnqueueNDRangeKernel",
+           e->cl->clEnqueueNDRangeKernel(q->queue, kernel, 2, NULL, global, local, q->wait_count, q->wait_list,
+                                         event_for(q, is_last, &event)));
+    follow(e, q, event);
+    return TW_OK;
+}
+
+tw_status cl_clear_counters(engine *e, const runnable *r, commands *q)
+{
+    enum { COUNTERS = 2 };
+    const int32_t zero = 0;
+    cl_event event = NULL;
+    if (!(r->plan->row->gpu.traits & GPU_PANELS)) return TW_OK;
+    CL_TRY("clEnqueueFillBuffer", e->cl->clEnqueueFillBuffer(q->queue, (cl_memory)(uintptr_t)r->workspace, &zero,
+                                                             sizeof zero, 0, COUNTERS * sizeof zero, q->wait_count,
+                                                             q->wait_list, event_for(q, false, &event)));
+    follow(e, q, event);
+    return TW_OK;
+}
+
+/* ---- launch, wait ---- */
+
+static tw_status launch_one(engine *e, runnable *r, commands *q, const int64_t offsets[3], bool is_last)
+{
+    const plan *p = r->plan;
+    const gpu_plan *gpu = &p->gpu;
+    TRY(set_offsets(e, r, r->kernel, offsets));
+    TRY(put_kernel(e, p, q, r->kernel, gpu->grid_x, gpu->grid_y, is_last && r->add == NULL));
+    r->launched = true;
+    if (r->add == NULL) return TW_OK;
+    /* of several types a work-item for each element, else a group for each tile */
+    const int64_t groups = p->row->gpu.traits & GPU_TYPES ? ceil_div(p->problem.m * p->problem.n, gpu->threads_x)
+                                                          : gpu->grid_x / gpu->k_split.splits;
+    TRY(set_offsets(e, r, r->add, offsets));
+    return put_kernel(e, p, q, r->add, groups, 1, is_last);
+}
+
+tw_status cl_launch_items(engine *e, runnable *r, commands *q, const buffer at[3])
+{
+    const tw_batch one = {.count = 1}, *batch = r->batch != NULL ? r->batch : &one;
+    const int64_t strides[3] = {batch->stride_a, batch->stride_b, batch->stride_c};
+    TRY(set_arguments(e, r, r->kernel, at));
+    if (r->add != NULL) TRY(set_arguments(e, r, r->add, at));
+    for (int64_t i = 0; i < batch->count; i++) {
+        int64_t offsets[3];
+        for (int x = 0; x < 3; x++) offsets[x] = at[x].offset + i * strides[x];
+        TRY(launch_one(e, r, q, offsets, i + 1 == batch->count));
+    }
+    return TW_OK;
+}
+
+tw_status cl_queue_for(engine *e, bool timed, cl_queue *out)
+{
+    cl_int error = CL_SUCCESS;
+    *out = e->queue;
+    if (!timed) return TW_OK;
+    pthread_mutex_lock(&e->idling);
+    if (e->timed_queue == NULL)
+        e->timed_queue = e->cl->clCreateCommandQueue(e->context, e->device, CL_QUEUE_PROFILING_ENABLE, &error);
+    *out = e->timed_queue;
+    pthread_mutex_unlock(&e->idling);
+    CL_TRY("clCreateCommandQueue", error);
+    return TW_OK;
+}
+
+/* What a GPU_PANELS row counts blocks in: its kernel leaves the zeros that it wants to find. A buffer of
+ * their own: the host has written all of it, which oclgrind wants. On a caller's queue they begin the workspace. */
+static tw_status find_counters(engine *e, runnable *r)
+{
+    const int32_t zeros[2] = {0};
+    cl_int error;
+    if (!(r->plan->row->gpu.traits & GPU_PANELS) || r->counters != NULL) return TW_OK;
+    cl_memory made = e->cl->clCreateBuffer(e->context, CL_MEM_READ_WRITE, sizeof zeros, NULL, &error);
+    if (error != CL_SUCCESS) return fail(cl_status(error), "no device memory for counters: %s", cl_error_name(error));
+    error = e->cl->clEnqueueWriteBuffer(e->queue, made, 1, 0, sizeof zeros, zeros, 0, NULL, NULL);
+    if (error != CL_SUCCESS) e->cl->clReleaseMemObject(made);
+    CL_TRY("clEnqueueWriteBuffer", error);
+    r->counters = made;
+    return TW_OK;
+}
+
+/* A workspace of the engine's own, at the first launch that needs one. */
+static tw_status find_workspace(engine *e, runnable *r)
+{
+    cl_int error;
+    TRY(find_counters(e, r));
+    if (r->plan->workspace_bytes == 0 || r->workspace != 0) return TW_OK;
+    cl_memory memory = e->cl->clCreateBuffer(e->context, CL_MEM_READ_WRITE, r->plan->workspace_bytes, NULL, &error);
+    if (error != CL_SUCCESS)
+        return fail(cl_status(error), "no device memory for %zu bytes of workspace: %s (%d)", r->plan->workspace_bytes,
+                    cl_error_name(error), (int)error);
+    r->workspace = (uint64_t)(uintptr_t)memory;
+    return TW_OK;
+}
+
+tw_status cl_launch(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
+{
+    const plan *p = r->plan;
+    const buffer at[3] = {*a, *b, *c};
+    commands q = {.in_order = true, .tells_first = r->timed, .tells_last = true};
+    if (p->problem.m == 0 || p->problem.n == 0) return TW_OK;
+    TRY(cl_queue_for(e, r->timed, &q.queue));
+    TRY(find_workspace(e, r));
+    tw_status status = cl_launch_items(e, r, &q, at);
+    if (status != TW_OK) {
+        cl_drop_commands(e, &q);
+        return status;
+    }
+    r->begin = q.first != q.last ? q.first : NULL, r->event = q.last;
+    return TW_OK;
+}
+
+tw_status cl_end_event(engine *e, cl_event first, cl_event event, double *seconds)
+{
+    cl_ulong begin = 0, end = 0;
+    cl_int error = e->cl->clWaitForEvents(1, &event);
+    if (error == CL_SUCCESS && seconds != NULL)
+        error = e->cl->clGetEventProfilingInfo(first != NULL ? first : event, CL_PROFILING_COMMAND_START, sizeof begin,
+                                               &begin, NULL);
+    if (error == CL_SUCCESS && seconds != NULL)
+        error = e->cl->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL);
+    e->cl->clReleaseEvent(event);
+    CL_TRY("the kernel", error);
+    if (seconds != NULL) *seconds = 1e-9 * (double)(end - begin);
+    return TW_OK;
+}
+
+tw_status cl_wait(engine *e, runnable *r)
+{
+    cl_event event = r->event, first = r->begin;
+    if (event == NULL) return TW_OK;
+    r->event = r->begin = NULL;
+    tw_status status = cl_end_event(e, first, event, r->timed ? &r->seconds : NULL);
+    if (first != NULL) e->cl->clReleaseEvent(first);
+    return status;
+}
