@@ -77,6 +77,7 @@ examples_print() { # FOLDER [DRIVER]
         name=$(basename "$example") && name=${name%.c} name=${name%.f90} && name=$(echo "$name" | sed 's/\.cpp$/_cpp/')
         [ "$name" != stream ] || [ -n "${2:-}" ] || { [ -e "$1/stream" ] && [ -e /dev/nvidiactl ]; } ||
             { note 'stream.c is not run here: no toolkit or no device' && continue; }
+        [ "$name" != queue ] || [ -e "$1/queue" ] || { note 'queue.c is not built: no headers, or no OpenCL driver' && continue; }
         [ "$name" != blas ] || command -v gfortran >/dev/null || { note 'blas.f90 is not built: there is no gfortran' && continue; }
         awk '/Prints$/ { inside = 1; next } inside && sub(/^[ *!]*    /, "") { ended = /\*\/$/; sub(/ *\*\/$/, ""); print; if (!ended) next } inside { exit }' "$example" >"$work/promised"
         [ -s "$work/promised" ] || { echo "$example does not say what it prints" && return 1; }
@@ -88,8 +89,9 @@ examples_by_make() {
     need pkg-config && need make && need c++ || return 1
     cp -r "$root/examples" "$work/examples" && programs='all stream'
     command -v gfortran >/dev/null || programs='product batch stream product_cpp level3'
+    ls /etc/OpenCL/vendors/*.icd >/dev/null 2>&1 && programs="$programs queue"
     # shellcheck disable=SC2086 # words on purpose
-    PKG_CONFIG_PATH=$tree/$libdir/pkgconfig make -C "$work/examples" CC="$compiler" CFLAGS='-Wall -Wextra -Wpedantic -Werror' CXXFLAGS='-Wall -Wextra -Werror' CUDART="-D_POSIX_C_SOURCE=200112L -I$root/tests/consumer" $programs || return 1
+    PKG_CONFIG_PATH=$tree/$libdir/pkgconfig make -C "$work/examples" CC="$compiler" CFLAGS='-Wall -Wextra -Wpedantic -Werror' CXXFLAGS='-Wall -Wextra -Werror' CUDART="-D_POSIX_C_SOURCE=200112L -I$root/tests/consumer" OPENCL="-I$root/tests/consumer -l:libOpenCL.so.1" $programs || return 1
     (
         export TILEWRIGHT_NVRTC="$build/tests/fakes/nvrtc/libnvrtc.so.13" FAKE_CUDA='product=1 sm=75' TILEWRIGHT_CACHE=off
         examples_print "$work/examples" "$build/tests/fakes/cuda"
