@@ -527,7 +527,7 @@ static void panels_blocks_case(void)
                 passed = passed && bm > 0 && bm % 8 == 0 && bn > 0 && bn % 48 == 0 &&
                          out.gpu.grid_x <= (units > 0 ? units : 1) && out.gpu.grid_x <= blocks &&
                          (blocks >= units || 2 * blocks >= tiles) &&
-                         (int64_t)out.workspace_bytes == 4 * out.gpu.grid_x * ((bm + bn) * 512 + bm * bn);
+                         (int64_t)out.workspace_bytes == 4 * (64 + out.gpu.grid_x * ((bm + bn) * 512 + bm * bn));
             }
     tap_result(passed, "%dx%d on %d: %dx%d", (int)p.m, (int)p.n, device.multiprocessors, (int)out.gpu.block_m,
                (int)out.gpu.block_n);
