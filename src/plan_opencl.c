@@ -58,11 +58,15 @@ void plan_panels(plan *plan, const device_facts *device)
         else
             gpu->block_n = min_i64(even_edge(p->n, across + 1, tile_n), gpu->block_n - tile_n);
     }
-    gpu->grid_x = min_i64(down * across, units), gpu->grid_y = 1;
-    const int64_t sums = p->k > row->tile_k ? gpu->block_m * gpu->block_n : tile_m * tile_n;
-    plan->workspace_bytes = (size_t)((COUNTER_NUMBERS +
-                                      gpu->grid_x * ((gpu->block_m + gpu->block_n) * row->tile_k + sums)) *
-                                     kernel_sum_bytes(plan->row));
+    const int64_t sums = p->k > row->tile_k ? gpu->block_m * gpu->block_n : tile_m * tile_n,
+                  sum_bytes = kernel_sum_bytes(plan->row),
+                  each_bytes = ((gpu->block_m + gpu->block_n) * row->tile_k + sums) * sum_bytes;
+    /* the workspace is one buffer, and a device has a largest one */
+    const int64_t most_groups = device->largest_bytes > 0
+                                    ? (device->largest_bytes - COUNTER_NUMBERS * sum_bytes) / each_bytes
+                                    : units;
+    gpu->grid_x = max_i64(min_i64(min_i64(down * across, units), most_groups), 1), gpu->grid_y = 1;
+    plan->workspace_bytes = (size_t)(COUNTER_NUMBERS * sum_bytes + gpu->grid_x * each_bytes);
 }
 
 /* The cycles of the busiest compute unit of a GPU, and how k is divided for the fewest. Groups multiply at the share of
@@ -86,6 +90,9 @@ static double gpu_cycles(const kernel_row *row, const tw_problem *p, const devic
     for (int64_t wanted = 1; wanted <= (divides ? min_i64(steps, MOST_SPLITS) : 1); wanted++) {
         const int64_t length = ceil_div(steps, wanted), parts = ceil_div(steps, length);
         if (parts < wanted) continue; /* tried before */
+        if (parts > 1 && device->largest_bytes > 0 &&
+            (double)parts * c_area * (double)sum_bytes > (double)device->largest_bytes)
+            break;
         const int64_t each = ceil_div(tiles * parts, units);
         const double here = (double)(min_i64(each, room) * warps),
                      work = (double)each * (double)(length * tile->tile_k) * area * (1 + 4 / (here * sums)) /

@@ -533,6 +533,29 @@ static void panels_blocks_case(void)
                (int)out.gpu.block_n);
 }
 
+/* A workspace is one buffer: with many compute units it stays within the device's largest. */
+static void largest_buffer_case(void)
+{
+    enum { C_BYTES = 4096 * 4096 * 4 };
+    const tw_lab_choice choice = {.kernel = "opencl_f32_gemm_panels_8x48"};
+    device_facts device = {.engine = "opencl",
+                           .threads = 1,
+                           .multiprocessors = 128,
+                           .vector_bytes = 64,
+                           .most_threads = 1,
+                           .largest_bytes = 1LL << 40};
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, 4096, 4096, 1000);
+    plan at_will = {0}, out = {0};
+    if (!tap_case("the workspace of panels is within the largest buffer")) return;
+    p.dtype_c = TW_F32, p.align_a = p.align_b = p.align_c = 256;
+    bool planned = plan_find(&p, &device, &choice, &at_will) == TW_OK;
+    device.largest_bytes = C_BYTES;
+    planned = planned && plan_find(&p, &device, &choice, &out) == TW_OK;
+    tap_result(planned && at_will.workspace_bytes > C_BYTES && out.workspace_bytes <= C_BYTES,
+               "%zu bytes, then %zu of %d, %s", at_will.workspace_bytes, out.workspace_bytes, (int)C_BYTES,
+               tw_error_text());
+}
+
 static void triangle(const char *engine, tw_dtype dtype, uint32_t flags)
 {
     static const _Alignas(256) float x[64 * 64] = {0};
@@ -560,6 +583,7 @@ int main(int argc, char **argv)
     panels_row_case(64, true, "opencl_f64_gemm_simt_128x64");
     panels_row_case(0, false, "opencl_f64_gemm_simt_128x64");
     panels_blocks_case();
+    largest_buffer_case();
     for (uint32_t flags = TW_LOWER; flags <= TW_UPPER; flags++) {
         triangle("opencl", TW_F32, flags);
         triangle("cuda", TW_F32, flags);
