@@ -166,8 +166,10 @@ The commands begin with `tilewright`. The rows count the topics of each document
 
 ## What the documents do not have
 
-- r11_warp, r12_async and r13_matrix go on where the documents end. r13i_int8 and r13q_fp8 are r13_matrix in one byte:
-  the same stages hold twice the steps of k, and what each type asks for besides.
+- r11_warp, r12_async and r13_matrix go on where the documents end.
+- r13i_int8 and r13q_fp8 are r13_matrix for elements of one byte. The same stages hold twice the steps of k.
+  `ladder --engine cuda --rung r13i,r13q --transpose-b` times them: [how fast they
+  are](#one-byte-on-the-matrix-units).
 - d1_splitk (split-K) is for a small C and a long k. Only `ladder --deep` runs it: it times 64 x 64 x 65536 by r04, by
   d1 and by the planner's choice.
 - r14 has no file of its own. It is the [production kernel](KERNELS.md) that `tw_gemm` runs for the shape; the line
@@ -195,6 +197,20 @@ Median GFLOP/s. In brackets: r01 to r05 with compiler unrolling, which is off ot
 speed is no step from the row above. On the CPU r02 to r10 use one thread. Every row was verified before it was timed.
 The records are in [results](../results/). `tilewright report` makes a page of them, and `tilewright ladder --html FILE`
 one of your machine.
+
+### One byte on the matrix units
+
+`ladder --engine cuda --rung r13i,r13q --transpose-b` times r13 for int8 and fp8. B is stored as n x k, so no pass
+transposes it. The table has medians on one NVIDIA H200 in one run, in TFLOP/s (int8: TOPS), and the ratio to
+r13_matrix. These are other types too, so the step is to r13_matrix alone.
+
+| rung | 4096 | ratio | 8192 | ratio |
+|---|---:|---:|---:|---:|
+| r13_matrix bf16 | 723 | 1 | 786 | 1 |
+| r13i_int8 i8 | 1282 | 1.77 | 1538 | 1.96 |
+| r13q_fp8 e4m3 | 1171 | 1.62 | 1349 | 1.72 |
+
+[perf/gpu-types.md](perf/gpu-types.md#r13-bytes) says what was expected, and why int8 has less than 2.
 
 ## The rungs
 
