@@ -637,7 +637,7 @@ def errors_have_the_librarys_sentence_and_a_kind():
         status=1,
         LD_LIBRARY_PATH=os.path.join(FAKES, "broken"),
     )
-    assert "tilewright._errors.NoDevice" in said and "CUDA" in said, said
+    assert "\ntilewright.NoDevice: " in said and "CUDA" in said, said
     said = python(
         "import numpy as np, tilewright as tw\ntw.matmul(np.ones((2, 2)), np.ones((2, 2)))",
         status=1,
@@ -774,8 +774,13 @@ def types_of_a_product_follow_those_of_the_operands():
 def types_for_cuda_are_refused_on_the_cpu():
     u, i, f = np.ones((2, 3), np.uint8), np.ones((3, 4), np.int8), np.ones((3, 4), np.float32)
     for call in (lambda **more: tw.matmul(u, i, **more), lambda **more: tw.Plan(u, i, **more)):
-        refuses(TypeError, call, "uint8 is multiplied on CUDA only, and the engine is cpu", "float64 with astype(), which is exact")
-    refuses(TypeError, lambda: tw.matmul(i.T, u.T, engine="opencl"), "uint8 is multiplied on CUDA only, and the engine is opencl")
+        refuses(TypeError, call, "uint8 is multiplied on OpenCL and CUDA only, and the engine is cpu", "float64 with astype(), which is exact")
+        for more in ({}, {"dtype": "float32"}):  # the name of the engine is judged first
+            refuses(tw.NoDevice, lambda: call(engine="gpu", **more), "there is no engine named gpu")
+    half = f.astype("f2")
+    for more in ({}, {"dtype": "float16"}):
+        refuses(TypeError, lambda: tw.matmul(half.T, half, **more), "float16 is multiplied on OpenCL and CUDA only", "float32 with astype()")
+    refuses(TypeError, lambda: tw.matmul(f.T, f, multiply_as="tf32", engine="opencl"), "tf32 is multiplied on CUDA only, and the engine is opencl")
     for call in (tw.matmul, tw.Plan):
         refuses(TypeError, lambda: call(f.T, f, multiply_as="tf32"), "tf32 is multiplied on CUDA only", "leave multiply_as out")
     for unknown in ("bf16", "float32", True, 1, [], np.float32):
@@ -787,10 +792,27 @@ def types_for_cuda_are_refused_on_the_cpu():
         raise Skip("ml_dtypes is not installed")
     for kind in (E4M3, E5M2):
         x = integers((4, 4), getattr(ml_dtypes, kind))
-        refuses(TypeError, lambda: tw.matmul(x, x), f"{kind} is multiplied on CUDA only", "float32 with astype(), which is exact")
+        for engine in ("cpu", "opencl"):
+            refuses(TypeError, lambda: tw.matmul(x, x, engine=engine), f"{kind} is multiplied on CUDA only", "float32 with astype(), which is exact")
         refuses(TypeError, lambda: tw.matmul(x, x, dtype="float16"), f"{kind} is multiplied on CUDA only")
         assert np.array_equal(tw.matmul(x, x.astype("f4")), exact(x, x))
         assert np.array_equal(tw.matmul(x.T, x, dtype="float64"), exact(x.T, x))
+
+
+@case
+def opencl_multiplies_float16_and_uint8():
+    if not any(device["engine"] == "opencl" for device in tw.devices()):
+        raise Skip("no OpenCL device")
+    wide = {"uint8": (0, 256), "int8": (-128, 128), "float16": (-8, 9)}
+    for x, y in (("uint8",) * 2, ("uint8", "int8"), ("int8", "uint8"), ("float16",) * 2):
+        a, b = (rng.integers(*wide[name], shape).astype(name) for name, shape in ((x, (3, 17, 40)), (y, (40, 9))))
+        right, result = exact(a, b), "float32" if x == "float16" else "int32"
+        for c, want in ((tw.matmul(a[0], b, engine="opencl"), right[0]), (tw.matmul(b.T, a[0].T, engine="opencl"), right[0].T),
+                        (tw.matmul(a, b, engine="opencl"), right), (tw.Plan(a[0], b, engine="opencl")(a[0], b), right[0])):
+            assert c.dtype == result and np.array_equal(c, want), (x, y)
+    out = np.empty((17, 9), "f2")
+    for c in (tw.matmul(a[0], b, engine="opencl", dtype="float16"), tw.matmul(a[0], b, engine="opencl", out=out)):
+        assert c.dtype == "float16" and np.array_equal(c, right[0].astype("f2"))
 
 
 @case

@@ -56,6 +56,9 @@ _by_status: Dict[int, Type[Error]] = {
     kind.status: kind for kind in (BadArgument, NoDevice, NoKernel, BuildFailed, OutOfMemory, DeviceFailed)
     if kind.status is not None}
 
+for _kind in (Error, CheckFailed, *_by_status.values()):
+    _kind.__module__ = "tilewright"  # the name that users import, in tracebacks too
+
 
 def raise_for(status: int, sentence: str) -> NoReturn:
     """Raises the exception of a status."""
