@@ -165,25 +165,25 @@ TW_API tw_status tw_describe(tw_context *context, tw_device *device);
 typedef enum tw_dtype {
     TW_F64 = 1, /* IEEE double, accumulated in f64 */
     TW_F32 = 2, /* IEEE single, accumulated in f32 */
-    /* IEEE half, accumulated in f32. CUDA: C in f32 or f16 */
+    /* IEEE half, accumulated in f32, C in f32 or f16. OpenCL and CUDA */
     TW_F16 = 3,
-    /* bfloat16, the upper half of an IEEE single, accumulated in f32. CUDA: C in f32 or bf16. CPU: C in f32 */
+    /* bfloat16, the upper half of an IEEE single, accumulated in f32. C in f32, on OpenCL and CUDA also in bf16 */
     TW_BF16 = 4,
-    TW_I8 = 5,  /* signed 8-bit integers, C in TW_I32. CPU and CUDA */
+    TW_I8 = 5,  /* signed 8-bit integers, C in TW_I32. All engines */
     TW_I32 = 6, /* signed 32-bit integers: only as the type of C, with A and B in TW_I8 or TW_U8 */
     /* complex: the real part, then the imaginary part, as C's float _Complex and NumPy's complex64; accumulated in f32.
      * CPU only, as is TW_CF64 */
     TW_CF32 = 7,
     TW_CF64 = 8, /* the same of two doubles, NumPy's complex128, accumulated in f64 */
     /* Tensor Float 32, only for who asks for it: IEEE singles, rounded to 10 bits of fraction as they are read, to
-     * nearest even; accumulated in f32. CUDA only, as are the types below */
+     * nearest even; accumulated in f32. CUDA only, as are TW_E4M3 and TW_E5M2 */
     TW_TF32 = 9,
     /* fp8 as in the OCP 8-bit floating point specification 1.0 (ml_dtypes' float8_e4m3fn and float8_e5m2): e4m3 ends at
      * 448 and has NaN but no infinity, e5m2 ends at 57344. Summed by the matrix unit in parts of 128, which are
      * accumulated in f32. C in f32, bf16 or f16; A and B in either */
     TW_E4M3 = 10,
     TW_E5M2 = 11,
-    TW_U8 = 12 /* unsigned 8-bit integers, C in TW_I32; A and B in TW_U8 or TW_I8 */
+    TW_U8 = 12 /* unsigned 8-bit integers, C in TW_I32; A and B in TW_U8 or TW_I8. OpenCL and CUDA */
 } tw_dtype;
 
 typedef enum tw_op {
