@@ -11,11 +11,11 @@ typedef struct product_row {
     const char *instead;
 } product_row;
 
-#define IN_F32 "without --dtype, files of f32, which holds all its numbers"
+#define IN_F32 "convert the files to f32, which holds the same numbers, and leave --dtype out"
 
 static const product_row rows[] = {
     {"f64", IO_F64, IO_F64, NULL},     {"f32", IO_F32, IO_F32, NULL},     {"cf64", IO_CF64, IO_CF64, NULL},
-    {"cf32", IO_CF32, IO_CF32, NULL},  {"bf16", IO_BF16, IO_F32, NULL},   {"tf32", IO_F32, IO_F32, "--dtype f32"},
+    {"cf32", IO_CF32, IO_CF32, NULL},  {"bf16", IO_BF16, IO_F32, NULL},   {"tf32", IO_F32, IO_F32, "give --dtype f32"},
     {"e4m3", IO_E4M3, IO_F32, IN_F32}, {"e5m2", IO_E5M2, IO_F32, IN_F32}, {"i8", IO_I8, IO_I32, IN_F32},
     {"u8", IO_U8, IO_I32, IN_F32},
 };
@@ -75,6 +75,9 @@ exit_code multiplied_check(const options *opt)
                     "and e5m2",
                     opt->dtypes.items[0], word_of_b(opt));
     if (opt->dtypes_c.count == 0) return EXIT_OK;
+    if (a == NULL && opt->dtypes.count > 0)
+        return diag(EXIT_USAGE, "--dtype-c %s: nothing is multiplied as %s; give --dtype bf16, e4m3 or e5m2",
+                    opt->dtypes_c.items[0], opt->dtypes.items[0]);
     if (a == NULL)
         return diag(EXIT_USAGE, "--dtype-c %s: needs --dtype T, the type that is multiplied", opt->dtypes_c.items[0]);
     if (!io_type_parse(opt->dtypes_c.items[0], &c) || !gives(a, c))
@@ -101,14 +104,15 @@ static bool multiplies(const char *engine, const tw_problem *p)
     return engine_multiplies(engine, p->dtype) && engine_multiplies(engine, p->dtype_b);
 }
 
-/* "cuda", "cpu or cuda": the engines that have kernels for it. */
-static void engines_text(const tw_problem *p, char *text, size_t size)
+/* "cuda", "opencl or cuda": the engines other than this one that have kernels for it. */
+static void engines_text(const tw_problem *p, const char *but, char *text, size_t size)
 {
     static const char *const engines[] = {"cpu", "opencl", "cuda"};
     text[0] = '\0';
     for (size_t e = 0; e < sizeof engines / sizeof *engines; e++) {
         const size_t used = strlen(text);
-        if (multiplies(engines[e], p)) snprintf(text + used, size - used, "%s%s", used > 0 ? " or " : "", engines[e]);
+        if (strcmp(engines[e], but) != 0 && multiplies(engines[e], p))
+            snprintf(text + used, size - used, "%s%s", used > 0 ? " or " : "", engines[e]);
     }
 }
 
@@ -129,12 +133,17 @@ exit_code multiplied_check_engine(const session *s)
     multiplied_problem(&x, &p);
     const tw_status status = tw_lab_plan_of(s->context, NULL, &p, &plan);
     if (status != TW_NO_KERNEL) return EXIT_OK; /* what else is wrong is told by the product */
+    const product_row *row = row_named(x.a);
+    engines_text(&p, engine, others, sizeof others);
+    if (multiplies(engine, &p) && x.type_c != row->c && strcmp(engine, "cpu") == 0)
+        return diag(EXIT_DEVICE,
+                    "--dtype-c %s: the cpu engine gives products of %s in %s; give --engine %s, or leave --dtype-c out",
+                    io_type_name(x.type_c), x.a, io_type_name(row->c), others);
     if (multiplies(engine, &p) && p.dtype == p.dtype_b) return diag_tw(status);
-    engines_text(&p, others, sizeof others);
-    const char *instead = row_named(x.a)->instead;
+    const char *instead = row->instead;
     pair_text(&x, ",", asked), pair_text(&x, " by ", pair);
     return diag(EXIT_DEVICE, "--dtype %s: the %s engine multiplies no %s; give --engine %s%s%s", asked, engine, pair,
-                others, instead != NULL ? ", or " : "", instead != NULL ? instead : "");
+                others, instead != NULL ? ". Or " : "", instead != NULL ? instead : "");
 }
 
 void multiplied_problem(const multiplied *x, tw_problem *problem)

@@ -46,7 +46,7 @@ exit_code operands_check_options(const options *opt)
 /* What a file of this role holds, as --shape and --dtype say; rows < 0: they do not. */
 static io_raw_shape raw_shape(const options *opt, operand_role role)
 {
-    io_raw_shape raw = {.rows = -1};
+    io_raw_shape raw = {.rows = -1, .result = role == OPERAND_ADD || role == OPERAND_C};
     multiplied x;
     if (multiplied_asked(opt, &x))
         raw.type = type_of_role(&x, role);
@@ -155,10 +155,11 @@ static exit_code check_whole(const operands *o)
     misfit x;
     if (o->as.type_c != IO_I32 || fits(o, OPERANDS, io_fits_exactly, &x)) return EXIT_OK;
     return diag(EXIT_INPUT,
-                "%s: element [%" PRId64 ", %" PRId64
-                "] is %s, expected whole numbers: i8 holds those of -128 to 127, u8 those of 0 to 255, and a C of i32 "
-                "those of -2^31 to 2^31 - 1",
-                x.path, x.i, x.j, x.value);
+                "%s: element [%" PRId64 ", %" PRId64 "] is %s, which %s does not hold: it holds whole numbers of %s",
+                x.path, x.i, x.j, x.value, io_type_name(x.type),
+                x.type == IO_I8   ? "-128 to 127"
+                : x.type == IO_U8 ? "0 to 255"
+                                  : "-2^31 to 2^31 - 1");
 }
 
 /* By fp8 no number becomes infinite or NaN. The operands are real. */

@@ -71,6 +71,7 @@ typedef struct io_matrix {
 typedef struct io_raw_shape {
     io_type type;
     int64_t rows, cols;
+    bool result; /* it is C or C0, whose type --dtype-c names, not --dtype: error sentences advise so */
 } io_raw_shape;
 
 size_t io_type_bytes(io_type type);

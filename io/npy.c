@@ -13,6 +13,7 @@ typedef struct header {
     io_type type;
     bool swapped, fortran_order;
     io_type nameless; /* of elements that are called raw bytes, as the caller says */
+    bool result;      /* it is C or C0 */
     int dimensions;
     int64_t shape[2]; /* the first two */
     const char *shape_text;
@@ -168,10 +169,14 @@ static bool type_of_code(slice code, io_type nameless, io_type *out)
     return false;
 }
 
-static const char *dtype_advice(slice code)
+static const char *dtype_advice(slice code, bool result)
 {
-    if (slice_is(code, "V1")) return " (raw bytes; ml_dtypes' e4m3 has this one: --dtype e4m3 says so)";
-    if (slice_is(code, "V2")) return " (raw bytes; ml_dtypes' bfloat16 has this one: --dtype bf16 says so)";
+    if (slice_is(code, "V1"))
+        return result ? " (raw bytes; ml_dtypes' e4m3 has this one, and no C is of e4m3)"
+                      : " (raw bytes; ml_dtypes' e4m3 has this one: --dtype e4m3 says so)";
+    if (slice_is(code, "V2"))
+        return result ? " (raw bytes; ml_dtypes' bfloat16 has this one: --dtype-c bf16 says so)"
+                      : " (raw bytes; ml_dtypes' bfloat16 has this one: --dtype bf16 says so)";
     return dtype_kind(code.count > 0 ? code.text[0] : '\0');
 }
 
@@ -191,7 +196,7 @@ static io_status read_dtype(scanner *s, header *h)
         order = code.text[0];
         code = (slice){code.text + 1, code.count - 1};
     }
-    if (!type_of_code(code, h->nameless, &h->type)) return refuse_dtype(s, text, dtype_advice(code));
+    if (!type_of_code(code, h->nameless, &h->type)) return refuse_dtype(s, text, dtype_advice(code, h->result));
     const bool wide = io_type_bytes(h->type) > 1;
     h->swapped = wide && (order == '<' || order == '>') && (order == '>') != io_host_is_big_endian();
     return IO_OK;
@@ -300,7 +305,10 @@ static io_status read_header(const void *bytes, size_t count, scanner *s, header
 }
 
 /* A header that is still to be read. */
-static header blank(const io_raw_shape *raw) { return (header){.nameless = raw != NULL ? raw->type : IO_F64}; }
+static header blank(const io_raw_shape *raw)
+{
+    return (header){.nameless = raw != NULL ? raw->type : IO_F64, .result = raw != NULL && raw->result};
+}
 
 io_status npy_need(const void *bytes, size_t count, const char *name, const io_raw_shape *raw, size_t *need,
                    io_error *error)

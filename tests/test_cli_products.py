@@ -157,9 +157,9 @@ def fp8_file(path, kind, rows, descr=None):
         file.write(data)
 
 
-def refused_product(product_of, *words, says):
+def refused_product(product_of, *words, says, engines="cuda"):
     """On an engine without kernels for it: before a file is read, with the types, the engine and what would do."""
-    bad(3, "multiply", "A.npy", "B.npy", "-o", "C.npy", *words, says=[f"the cpu engine multiplies no {product_of}; give --engine cuda", says])
+    bad(3, "multiply", "A.npy", "B.npy", "-o", "C.npy", *words, says=[f"the cpu engine multiplies no {product_of}; give --engine {engines}. ", says])
     bad(3, "multiply", "none.npy", "none.npy", "-o", "C.npy", *words, "--engine", "cpu", says=says)
 
 
@@ -185,9 +185,10 @@ def fp8_is_judged_and_refused_on_the_cpu():
             npy("wrong.npy", wrong, "f4")
             done = run("verify", "A.npy", "B.npy", "wrong.npy", "--dtype", both)
             assert done.returncode == 1 and "C[2, 3] is" in done.stderr, done.stderr
-            refused_product(first if first == second else f"{first} by {second}", "--dtype", both, says="without --dtype, files of f32")
+            refused_product(first if first == second else f"{first} by {second}", "--dtype", both, says="Or convert the files to f32, which holds the same numbers, and leave --dtype out")
     bad(6, "verify", "A.npy", "B.npy", "good.npy", says=["B.npy: the dtype is |V1 (raw bytes", "--dtype e4m3"])
     bad(6, "verify", "A.npy", "B.npy", "good.npy", "--dtype", "bf16", says="B.npy: the dtype is |V1 (raw bytes")
+    bad(6, "verify", "good.npy", "good.npy", "B.npy", says="B.npy: the dtype is |V1 (raw bytes; ml_dtypes' e4m3 has this one, and no C is of e4m3)")
     bad(2, "verify", "A.npy", "B.npy", "good.npy", "--dtype", "e4m3", "--dtype-c", "f64", says="expected one of: f32 bf16 f16")
 
 
@@ -243,15 +244,17 @@ def u8_pairs_give_i32():
             npy("wrong.npy", wrong, "i4")
             assert run("verify", "A.npy", "B.npy", "wrong.npy", "--dtype", both).returncode == 1
             if "u8" in both:
-                refused_product(both.replace(",", " by "), "--dtype", both, says="without --dtype, files of f32")
+                refused_product(both.replace(",", " by "), "--dtype", both, says="Or convert the files to f32", engines="opencl or cuda")
                 os.remove("C.npy")
                 good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--verify")  # in f32
                 assert read_npy("C.npy")[::2] == ("<f4", product(a[first], b[second]))
     npy("A.npy", [[256.0] * 40])
     npy("C.npy", [[0] * 9], "i4")
-    bad(6, "verify", "A.npy", "B.npy", "C.npy", "--dtype", "u8", says=["A.npy: element [0, 0] is 256", "u8 those of 0 to 255"])
+    bad(6, "verify", "A.npy", "B.npy", "C.npy", "--dtype", "u8", says="A.npy: element [0, 0] is 256, which u8 does not hold: it holds whole numbers of 0 to 255")
     npy("A.npy", [[-1.0] * 40])
-    bad(6, "verify", "A.npy", "B.npy", "C.npy", "--dtype", "u8,i8", says="A.npy: element [0, 0] is -1")
+    bad(6, "verify", "A.npy", "B.npy", "C.npy", "--dtype", "u8,i8", says="A.npy: element [0, 0] is -1, which u8 does not hold")
+    npy("A.npy", [[200] * 40], "u1")
+    bad(6, "verify", "A.npy", "B.npy", "C.npy", "--dtype", "i8,u8", says="A.npy: element [0, 0] is 200, which i8 does not hold: it holds whole numbers of -128 to 127")
     npy("A.npy", [[1.0] * 40])
     npy("B.npy", [[1] * 9] * 40)
     bad(2, "verify", "A.npy", "B.npy", "C.npy", "--dtype", "u8", "--alpha", "0.5", says="a whole number from -2^31 to 2^31 - 1 with --dtype u8")
@@ -269,7 +272,7 @@ def tf32_is_for_who_asks_for_it():
     for words in (["--dtype", "f32"], []):
         assert run("verify", "A.npy", "B.npy", "rounded.npy", *words).returncode == 1
         good("verify", "A.npy", "B.npy", "plain.npy", *words)
-    refused_product("tf32", "--dtype", "tf32", says="or --dtype f32")
+    refused_product("tf32", "--dtype", "tf32", says="Or give --dtype f32")
     array.array("f", [1 + 2.0 ** -11]).tofile(open("x.raw", "wb"))
     array.array("f", [1.0]).tofile(open("one.raw", "wb"))
     good("verify", "x.raw", "one.raw", "one.raw", "--dtype", "tf32", "--shape", "1x1x1")
@@ -285,11 +288,14 @@ def types_of_c_and_pairs_that_there_are_not():
                         (["--dtype", "tf32", "--dtype-c", "bf16"], "--dtype-c bf16: products of tf32 are f32"),
                         (["--dtype", "bf16", "--dtype-c", "f16"], "--dtype-c f16: products of bf16 are f32 or bf16"),
                         (["--dtype", "u8", "--dtype-c", "f32"], "--dtype-c f32: products of u8 are i32"),
+                        (["--dtype", "f16", "--dtype-c", "f16"], "--dtype-c f16: nothing is multiplied as f16; give --dtype bf16, e4m3 or e5m2"),
+                        (["--dtype", "i16", "--dtype-c", "bf16"], "--dtype-c bf16: nothing is multiplied as i16; give --dtype bf16, e4m3 or e5m2"),
                         (["--dtype-c", "bf16"], "--dtype-c bf16: needs --dtype T")):
         bad(2, "multiply", "A.npy", "B.npy", "-o", "C.npy", *words, says=says)
         bad(2, "verify", "A.npy", "B.npy", "B.npy", *words, says=says)
-    bad(3, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--dtype", "bf16", "--dtype-c", "bf16", says="it gives C in f32, the problem wants bf16")
-    bad(3, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--dtype", "bf16,bf16", "--dtype-c", "bf16", says="wants bf16")
+    for words in (["--dtype", "bf16"], ["--dtype", "bf16,bf16"], ["--dtype", "bf16", "--engine", "cpu"]):
+        bad(3, "multiply", "A.npy", "B.npy", "-o", "C.npy", *words, "--dtype-c", "bf16",
+            says="--dtype-c bf16: the cpu engine gives products of bf16 in f32; give --engine opencl or cuda, or leave --dtype-c out")
 
 
 @case
@@ -303,6 +309,10 @@ def bf16_files_of_numpy():
     good("multiply", "A.npy", "B.npy", "-o", "D.npy", "--dtype", "bf16", "--verify")
     assert read_npy("D.npy") == ("<f4", (3, 4), product(a, b))
     bad(6, "multiply", "A.npy", "B.npy", "-o", "D.npy", says=["A.npy: the dtype is <V2 (raw bytes", "--dtype bf16"])
+    for said in ([], ["--dtype", "f32"]):  # C and C0
+        bad(6, "verify", "D.npy", "D.npy", "C.npy", *said, says=["C.npy: the dtype is <V2 (raw bytes", "--dtype-c bf16 says so"])
+    bad(6, "verify", "A.npy", "B.npy", "C.npy", "--dtype", "bf16", says=["C.npy: the dtype is <V2 (raw bytes", "--dtype-c bf16 says so"])
+    bad(6, "multiply", "D.npy", "D.npy", "--add", "C.npy", "--beta", "1", "-o", "E.npy", says=["C.npy: the dtype is <V2 (raw bytes", "--dtype-c bf16 says so"])
     open("E.npy", "wb").write(npy_header("<V2", (1, 2)) + b"\xc0\x7f\x80\xff")  # NaN and -infinity
     open("F.npy", "wb").write(npy_header("<V2", (1, 1)) + b"\x80\x3f")
     done = run("verify", "F.npy", "E.npy", "E.npy", "--dtype", "bf16", "--dtype-c", "bf16", "--json", "v.json")

@@ -204,6 +204,7 @@ static void npy_reads_what_numpy_has_no_name_for(void)
         io_type said, found;
         unsigned char data[4];
         const char *refusal; /* NULL: 1 and -2 */
+        bool result;
     } rows[] = {
         {"<V1", IO_E4M3, IO_E4M3, {0x38, 0xc0}, NULL},
         {"|V1", IO_E5M2, IO_E5M2, {0x3c, 0xc0}, NULL},
@@ -218,10 +219,13 @@ static void npy_reads_what_numpy_has_no_name_for(void)
         {"|V1", IO_F64, IO_F64, {0}, "the dtype is |V1 (raw bytes"},
         {"|V2", IO_E4M3, IO_E4M3, {0}, "--dtype bf16"},
         {"|V2", IO_F16, IO_F16, {0}, "--dtype bf16"},
+        {"|V2", IO_F32, IO_F32, {0}, "--dtype-c bf16 says so", true},
+        {"|V1", IO_F32, IO_F32, {0}, "no C is of e4m3", true},
+        {"<V2", IO_BF16, IO_BF16, {0x80, 0x3f, 0x00, 0xc0}, NULL, true},
         {"|V8", IO_F64, IO_F64, {0}, "the dtype is |V8 (raw bytes)"},
     };
     for (size_t r = 0; r < COUNT(rows); r++) {
-        const io_raw_shape said = {rows[r].said, -1, -1};
+        const io_raw_shape said = {rows[r].said, -1, -1, rows[r].result};
         unsigned char file[256];
         char header[128];
         snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': (1, 2), }", rows[r].descr);
