@@ -16,6 +16,41 @@ bool rung_in_ladder(const char *engine, tw_dtype dtype, const tw_lab_kernel *row
     return true;
 }
 
+/* Which engines have a rung, in which types, and what to give for it: "r13q_fp8 is a rung of cuda (e4m3, e5m2): give
+ * --engine cuda". The word names some rung, and none of this engine in this type. */
+static void tell_where(const session *s, tw_dtype dtype, const char *word)
+{
+    static const char *const engines[] = {"cpu", "opencl", "cuda"};
+    const char *here = s->device.engine, *name = NULL, *engine = NULL, *type = NULL;
+    char where[400] = "";
+    const tw_lab_kernel *row;
+    bool as_asked = false; /* the engine to give has it in the type that was asked for */
+    for (size_t e = 0; e < sizeof engines / sizeof *engines; e++) {
+        unsigned told = 0; /* types, a bit each */
+        for (int i = 0; (row = tw_lab_kernel_at(i)) != NULL; i++) {
+            if (strcmp(row->engine, engines[e]) != 0 || !kernel_is_called(row, word)) continue;
+            const bool as = rung_in_ladder(row->engine, dtype, row), own = strcmp(row->engine, here) == 0;
+            if (engine == NULL || own > (strcmp(engine, here) == 0) || (as && !as_asked && strcmp(engine, here) != 0))
+                engine = row->engine, type = tw_lab_dtype_of(row->dtype)->name, as_asked = as;
+            name = name == NULL || strcmp(name, row->rung) == 0 ? row->rung : word;
+            if ((told >> row->dtype & 1U) != 0) continue;
+            const size_t used = strlen(where);
+            snprintf(where + used, sizeof where - used, "%s%s%s",
+                     told != 0  ? ", "
+                     : used > 0 ? "), "
+                                : "",
+                     told != 0 ? "" : engines[e], told != 0 ? "" : " (");
+            const size_t more = strlen(where);
+            snprintf(where + more, sizeof where - more, "%s", tw_lab_dtype_of(row->dtype)->name);
+            told |= 1U << row->dtype;
+        }
+    }
+    if (engine == NULL) return;
+    const bool elsewhere = strcmp(engine, here) != 0;
+    fprintf(s->text, "%-10s %s is a rung of %s): give%s%s%s%s\n", word, name, where, elsewhere ? " --engine " : "",
+            elsewhere ? engine : "", as_asked ? "" : " --dtype ", as_asked ? "" : type);
+}
+
 /* A word that names no rung of any engine is an error; one that only others have is left out, and said. */
 static exit_code check_name(const session *s, const tw_problem *p, const char *word)
 {
@@ -33,9 +68,7 @@ static exit_code check_name(const session *s, const tw_problem *p, const char *w
         last = row->rung;
     }
     if (!anywhere) return diag(EXIT_USAGE, "--rung %s: no such rung; there are:%s " RUNG_PLANNED, word, known);
-    if (!here)
-        fprintf(s->text, "%-10s the %s engine has no such rung in %s\n", word, s->device.engine,
-                tw_lab_dtype_of(p->dtype)->name);
+    if (!here) tell_where(s, p->dtype, word);
     return EXIT_OK;
 }
 

@@ -126,6 +126,9 @@ def missing_engines_and_devices():
             bad(3, command, "--engine", engine, says=missing[engine])
     bad(3, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--device", "7", says=["device 7", "device 0"])
     bad(3, "ladder", "--engine", "cpu", "--skinny", says="the cpu engine has none of these rungs")
+    for words, where in ((["r13q"], "r13q_fp8 is a rung of cuda (e4m3, e5m2): give --engine cuda\n"),
+                         (["r13q", "--dtype", "i8"], "give --engine cuda --dtype e4m3\n"), (["r04", "--dtype", "i8"], "): give --dtype f32\n")):
+        assert where in run("ladder", "--size", "32", "--rung", *words).stdout, words
     bad(2, "devices", env={"TILEWRIGHT_CPU": "mmx"}, says=["TILEWRIGHT_CPU", "mmx"])
     done = run("bench", "--dtype", "f64", "--size", "16", "--kernel", "cpu_f32_r01_naive")
     assert done.returncode == 3 and "refused" in done.stdout, done
