@@ -118,11 +118,27 @@ static exact_tally tally_of(const session *s)
     return (exact_tally){.context = s->context, .threads = (int)s->opt->threads, .seed = s->opt->seed};
 }
 
-static exit_code run_kernel(session *s, subject *x)
+/* Does the planner take the kernel for this case? */
+static bool is_choice(const session *s, const tw_lab_kernel *kernel, const selftest_case *c)
+{
+    const tw_problem p = problem_of(c, kernel->dtype);
+    tw_lab_plan plan;
+    return tw_lab_plan_of(s->context, NULL, &p, &plan) == TW_OK && plan.kernel == kernel;
+}
+
+/* Is this case one for the kernel? A device that compiles its kernels takes long for all of them: a quick test there is
+ * of what the planner takes, and of r01. */
+static bool concerns(const session *s, const tw_lab_kernel *kernel, const selftest_case *c, bool quick)
+{
+    return !quick || !kernel->production || strcmp(kernel->engine, "cpu") == 0 || is_choice(s, kernel, c);
+}
+
+static exit_code run_kernel(session *s, subject *x, bool quick)
 {
     exit_code code = EXIT_OK;
     term_progress(x->name, -1);
-    for (int c = 0; code == EXIT_OK && !x->failed && c < CASES; c++) code = judge_case(s, &cases[c], x);
+    for (int c = 0; code == EXIT_OK && !x->failed && c < CASES; c++)
+        if (concerns(s, x->kernel, &cases[c], quick)) code = judge_case(s, &cases[c], x);
     if (code != EXIT_OK || x->failed || x->judged == 0 || strcmp(x->kernel->engine, "cpu") != 0) return code;
     exact_tally t = tally_of(s);
     tw_status status = x->kernel->production ? exact_kernel(&t, x->kernel) : exact_rung(&t, x->kernel);
@@ -143,8 +159,11 @@ enum { CALLS = sizeof calls / sizeof *calls };
 
 static bool chosen(const session *s, const tw_lab_kernel *kernel, bool quick)
 {
-    return strcmp(kernel->engine, s->device.engine) == 0 &&
-           (!quick || kernel->production || strcmp(kernel->rung, "r01_naive") == 0);
+    if (strcmp(kernel->engine, s->device.engine) != 0) return false;
+    if (quick && !kernel->production) return strcmp(kernel->rung, "r01_naive") == 0;
+    for (int c = 0; c < CASES; c++)
+        if (concerns(s, kernel, &cases[c], quick)) return true;
+    return false;
 }
 
 static exit_code tell_subject(session *s, const subject *x, bool lines, selftest_count *count)
@@ -166,7 +185,7 @@ exit_code selftest_run(session *s, bool quick, bool lines, selftest_count *count
     for (int i = 0; code == EXIT_OK && (kernel = tw_lab_kernel_at(i)) != NULL; i++) {
         subject x = {.name = kernel->name, .kernel = kernel};
         if (!chosen(s, kernel, quick)) continue;
-        code = run_kernel(s, &x);
+        code = run_kernel(s, &x, quick);
         if (code == EXIT_OK) code = tell_subject(s, &x, lines, count);
     }
     for (int i = 0; code == EXIT_OK && strcmp(s->device.engine, "cpu") == 0 && i < CALLS; i++) {
