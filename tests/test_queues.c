@@ -4,6 +4,8 @@
  * exact. On the first OpenCL device; skipped, and counted, where there is none. */
 #include <inttypes.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -602,6 +604,56 @@ static void prepared_case(void)
     verdict(right);
 }
 
+/* A build that ends when it is told to. */
+static atomic_int building; /* 1: has begun; 2: may end */
+static cl_int (*real_build)(cl_program, cl_uint, const cl_device *, const char *, void (*)(cl_program, void *), void *);
+
+static cl_int slow_build(cl_program p, cl_uint count, const cl_device *devices, const char *options,
+                         void (*notify)(cl_program, void *), void *user)
+{
+    int begun = 0;
+    atomic_compare_exchange_strong(&building, &begun, 1); /* later builds may end at once */
+    while (atomic_load(&building) != 2) sched_yield();
+    return real_build(p, count, devices, options, notify, user);
+}
+
+static void *prepare_slowly(void *status)
+{
+    tw_problem p = tw_problem_make(TW_F64, TW_T, TW_T, 20, 20, 20);
+    p.place_a = p.place_b = p.place_c = TW_DEVICE;
+    *(tw_status *)status = tw_prepare(context, &p);
+    return NULL;
+}
+
+static void builds_case(void)
+{
+    if (!queue_case("a product that was made before does not wait for a kernel that another thread builds")) return;
+    cl_api *table = (cl_api *)(uintptr_t)me.cl;
+    tw_context *before = context;
+    const tw_options options = {.size = sizeof options, .engine = "opencl", .device_context = ours};
+    task t = task_of(TW_F32, TW_N, TW_N, 40, 44, 48, 0);
+    t.has_workspace = true;
+    cl_queue queue = new_queue(IN_ORDER);
+    pthread_t other;
+    tw_status prepared = TW_BUILD_FAILED;
+    bool right = queue != NULL && (tw_open(&options, &context) == TW_OK || refused("tw_open")) && run(&t, queue);
+    if (right) {
+        real_build = table->clBuildProgram, table->clBuildProgram = slow_build;
+        atomic_store(&building, 0);
+        pthread_create(&other, NULL, prepare_slowly, &prepared);
+        while (atomic_load(&building) == 0) sched_yield();
+        right = run(&t, queue);
+        atomic_store(&building, 2);
+        pthread_join(other, NULL);
+        table->clBuildProgram = real_build;
+        right = right && prepared == TW_OK;
+    }
+    tw_close(context);
+    context = before;
+    if (queue != NULL) me.cl->clReleaseCommandQueue(queue);
+    verdict(right);
+}
+
 /* ---- each call of the driver fails ---- */
 
 #define FAILING(name, parameters)                                                                                      \
@@ -1145,6 +1197,7 @@ int main(int argc, char **argv)
         threads_case(true, kind);
     }
     prepared_case();
+    builds_case();
     failing_cases();
     gemm_case(0);
     gemm_case(5);
