@@ -94,7 +94,7 @@ static void test_before(const tw_lab_kernel *kernel)
     const char *found = s.before != NULL ? s.before->rung : "none", *expected = before != NULL ? before->rung : "none";
     if (strncmp(kernel->rung, "s1_", 3) == 0) expected = "r01_naive";
     if (strncmp(kernel->rung, "r13q_", 5) == 0) expected = "r13i_int8"; /* a variant of a variant */
-    if (kernel->deep) expected = "r04_banks"; /* a flight of its own */
+    if (kernel->deep) expected = "r04_banks";                           /* a flight of its own */
     /* for all: no small step from the rung before, and none need be named */
     if (kernel->production || kernel->family) expected = found;
     NEED(strcmp(found, expected) == 0, "the rung before is %s, expected %s", found, expected)

@@ -140,8 +140,8 @@ static __device__ __forceinline__ void store(double *c, int count, double alpha,
 
 /* ---- a warp's mainloop and epilogue ---- */
 
-/* What a lane holds of 8 steps: of a row of pieces of A and of all columns of B, what is multiplied and what comes then.
- */
+/* A lane's operands for 8 steps, twice: those that are multiplied, and those that are loaded meanwhile for the next
+ * product. Of A one row of pieces, of B all columns of the warp. */
 struct fragments {
     double a[2][4], b[2][PIECES_N][2];
 };

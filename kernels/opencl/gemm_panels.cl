@@ -215,9 +215,9 @@ __attribute__((always_inline)) static inline void tile_of(const int vectors, int
     if (t->ends) blend_tile(t);
 }
 
-/* block_m and block_n: of a block of C, multiples of MR and NR. counters: of blocks taken and of groups that have ended,
- * zero before and after. work: 64 numbers that are not used, where a caller's workspace has the counters; then each
- * group's workspace. */
+/* block_m and block_n: of a block of C, multiples of MR and NR. counters: of blocks taken and of groups that have
+ * ended, zero before and after. work: 64 numbers that are not used, where a caller's workspace has the counters; then
+ * each group's workspace. */
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void gemm_panels(TYPED_PARAMETERS, int op_a, int op_b,
                                                                          int block_m, int block_n,
                                                                          volatile __global int *counters,
