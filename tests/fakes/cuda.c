@@ -3,7 +3,8 @@
  * address after each launch. While one is being captured, nothing is allocated, loaded, copied or waited for:
  * CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED. OLD: without its newest function. Events read a clock that each launch puts
  * forward by 1 ms (FAKE_CUDA "us=250": by 0.25). No kernel is run, but with "product=1" on the host
- * sgemm_simt, sgemm_cpasync_sm80, dgemm_simt and, in tiles of "tile=32", sgemm_batched_cpasync_sm80. */
+ * sgemm_simt, sgemm_cpasync_sm80, dgemm_simt, f32's gemm_batched_simt and, in tiles of "tile=32",
+ * sgemm_batched_cpasync_sm80. */
 #include <stdint.h>
 
 #include "engines/cuda/cu_api.h"
@@ -135,9 +136,9 @@ MULTIPLY(multiply_f32, float)
 MULTIPLY(multiply_f64, double)
 
 /* The kernels of f32 batches: items at strides or by address, a block for each tile or one for several. */
-static void multiply_batch(const kernel *f, void **x)
+static void multiply_batch_in(int64_t tile, const kernel *f, void **x)
 {
-    int64_t tile = choice("tile", 32), tiles = (*(int *)x[0] + tile - 1) / tile * ((*(int *)x[1] + tile - 1) / tile),
+    int64_t tiles = (*(int *)x[0] + tile - 1) / tile * ((*(int *)x[1] + tile - 1) / tile),
             items = *(int *)x[11] / tiles;
     for (int64_t i = 0; i < items; i++) {
         float *at[3];
@@ -150,6 +151,8 @@ static void multiply_batch(const kernel *f, void **x)
         multiply_f32(f, (void *[]){x[0], x[1], x[2], x[3], &at[0], x[5], &at[1], x[7], x[8], &at[2], x[10]});
     }
 }
+static void multiply_batch(const kernel *f, void **x) { multiply_batch_in(choice("tile", 32), f, x); }
+static void multiply_batch_simt(const kernel *f, void **x) { multiply_batch_in(64, f, x); }
 
 /* The pass that packs: which of its two operands it is told of. */
 static void pack(const kernel *f, void **x)
@@ -168,6 +171,7 @@ static void name_kernel(kernel *f, const char *name)
              : !choice("product", 0)                                                      ? NULL
              : strcmp(name, "sgemm_simt") == 0 || strcmp(name, "sgemm_cpasync_sm80") == 0 ? multiply_f32
              : strcmp(name, "sgemm_batched_cpasync_sm80") == 0                            ? multiply_batch
+             : strcmp(name, "gemm_batched_simt") == 0                                     ? multiply_batch_simt
              : strcmp(name, "dgemm_simt") == 0                                            ? multiply_f64
                                                                                           : NULL;
 }
