@@ -144,7 +144,7 @@ static tw_status gemm_checked(tw_context *context, const tw_problem *problem, co
     TRY(api_settle(&context, NULL, problem, a, b, c, &host, &p));
     if (p.m == 0 || p.n == 0) return TW_OK;
     TRY(placed_check(context, &p, NULL, a, b, c));
-    run.context = context, run.whole = run.brings_c = run.overlaps = false;
+    run.context = context, run.whole = run.brings_c = run.overlaps = run.runnable.launched = false;
     TRY(plan_find(&p, &context->facts, NULL, &run.plan));
     tw_status status = run_whole(&run, &host, a, b, c);
     return status == TW_NO_MEMORY && run.plan.workspace_bytes > 0 && context->facts.copies && !run.runnable.launched
