@@ -1,5 +1,5 @@
-/* plan_opencl.c - what rows that only OpenCL has need of a plan: the names of their types, and how processors divide C
- * into blocks. Pure, as plan.c. */
+/* plan_opencl.c - what rows that only OpenCL has need of a plan: the names of their types, how processors divide C into
+ * blocks, and what tiles cost GPUs, also with k divided. Pure, as plan.c. */
 #include "planners.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* gpu.h - what the two GPU engines share: kernel sources embedded at build, spans of operands. */
+/* gpu.h - what the two GPU engines share: kernel sources embedded at build, spans of operands,
+ * scalars. */
 #ifndef TILEWRIGHT_GPU_H
 #define TILEWRIGHT_GPU_H
 
@@ -19,6 +20,20 @@ static inline const char *gpu_source(const char *file)
     const embedded_source *s = embedded_sources;
     while (s->file != NULL && strcmp(s->file, file) != 0) s++;
     return s->text;
+}
+
+/* gpu_scalar - alpha or beta, as the kernels of a type take it: as large as kernel_sum_bytes() says. */
+typedef union scalar {
+    float of_float;
+    double of_double;
+    int32_t of_int;
+} scalar;
+
+static inline scalar gpu_scalar(tw_dtype dtype, double value)
+{
+    if (dtype == TW_F64) return (scalar){.of_double = value};
+    if (dtype_find(dtype)->result == TW_I32) return (scalar){.of_int = (int32_t)value};
+    return (scalar){.of_float = (float)value};
 }
 
 /* Bytes of a compiler's log that are kept; the rest of the thread's sentence needs room too. */

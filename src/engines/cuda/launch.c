@@ -1,4 +1,5 @@
 /* launch.c - launches CUDA kernels: tensor maps for TMA, arguments by family, grids, batches. */
+#include "../gpu.h"
 #include "cuda_engine.h"
 
 #include <inttypes.h>
@@ -96,20 +97,6 @@ static tw_status launch_grid(engine *e, const runnable *r, int64_t width, int64_
                          config, arguments);
 }
 
-/* alpha or beta, as the kernels of a type take it. */
-typedef union scalar {
-    float of_float;
-    double of_double;
-    int32_t of_int;
-} scalar;
-
-static scalar scalar_of(tw_dtype dtype, double value)
-{
-    if (dtype == TW_F64) return (scalar){.of_double = value};
-    if (dtype_find(dtype)->result == TW_I32) return (scalar){.of_int = (int32_t)value};
-    return (scalar){.of_float = (float)value};
-}
-
 /* The arguments of a product's kernels. Each family takes some of them, in the order of its parameters. */
 typedef struct arguments {
     int m, n, k;
@@ -129,8 +116,8 @@ static arguments arguments_of(engine *e, const runnable *r, const buffer *a, con
     arguments made = {.m = (int)p->m,
                       .n = (int)p->n,
                       .k = (int)p->k,
-                      .alpha = scalar_of(p->dtype, p->alpha),
-                      .beta = scalar_of(p->dtype, p->beta),
+                      .alpha = gpu_scalar(p->dtype, p->alpha),
+                      .beta = gpu_scalar(p->dtype, p->beta),
                       .a = a->device,
                       .b = b->device,
                       .c = c->device,
@@ -317,8 +304,8 @@ static batch_arguments batch_arguments_of(const tw_problem *p, const tw_batch *b
     return (batch_arguments){.m = (int)p->m,
                              .n = (int)p->n,
                              .k = (int)p->k,
-                             .alpha = scalar_of(p->dtype, p->alpha),
-                             .beta = scalar_of(p->dtype, p->beta),
+                             .alpha = gpu_scalar(p->dtype, p->alpha),
+                             .beta = gpu_scalar(p->dtype, p->beta),
                              .lda = p->lda,
                              .ldb = p->ldb,
                              .ldc = p->ldc,

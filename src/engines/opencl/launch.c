@@ -1,22 +1,6 @@
 /* launch.c - launches kernels: their arguments, the commands of a product one behind the other, batches. */
+#include "../gpu.h"
 #include "opencl_engine.h"
-
-/* alpha or beta, as the kernels of a type take it. */
-typedef struct scalar {
-    size_t bytes;
-    union {
-        float of_float;
-        double of_double;
-        int32_t of_int;
-    };
-} scalar;
-
-static scalar scalar_of(tw_dtype dtype, double value)
-{
-    if (dtype == TW_F64) return (scalar){sizeof(double), {.of_double = value}};
-    if (dtype_find(dtype)->result == TW_I32) return (scalar){sizeof(int32_t), {.of_int = (int32_t)value}};
-    return (scalar){sizeof(float), {.of_float = (float)value}};
-}
 
 /* What kernels are launched with: all but the last in the order of their parameters (rung.clh, types.clh). */
 typedef struct arguments {
@@ -62,12 +46,12 @@ static tw_status set_arguments(engine *e, const runnable *r, cl_kernel kernel, c
     const arguments x = {.m = (int32_t)p->m,
                          .n = (int32_t)p->n,
                          .k = (int32_t)p->k,
-                         .alpha = scalar_of(p->dtype, p->alpha),
+                         .alpha = gpu_scalar(p->dtype, p->alpha),
                          .a = at[0].memory,
                          .lda = p->lda,
                          .b = at[1].memory,
                          .ldb = plan->gpu.transposes_b ? max_i64(p->k, 1) : p->ldb,
-                         .beta = scalar_of(p->dtype, p->beta),
+                         .beta = gpu_scalar(p->dtype, p->beta),
                          .c = at[2].memory,
                          .ldc = p->ldc,
                          .splits = (int32_t)plan->gpu.k_split.splits,
@@ -79,7 +63,7 @@ static tw_status set_arguments(engine *e, const runnable *r, cl_kernel kernel, c
                          .counters = r->counters};
     /* clang-format off */
 #define ARGUMENT(name) {sizeof x.name, &x.name}
-#define SCALAR(name)   {x.name.bytes, &x.name.of_double}
+#define SCALAR(name)   {(size_t)kernel_sum_bytes(plan->row), &x.name}
     const argument all[] = {ARGUMENT(m), ARGUMENT(n), ARGUMENT(k), SCALAR(alpha), ARGUMENT(a), ARGUMENT(lda),
                             ARGUMENT(b), ARGUMENT(ldb), SCALAR(beta), ARGUMENT(c), ARGUMENT(ldc)},
                    splits[] = {ARGUMENT(splits), ARGUMENT(sums)},
