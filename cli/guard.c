@@ -82,12 +82,14 @@ static void on_end(int number)
     raise(number);
 }
 
-static void stop_signals(sigset_t *set)
+static const int stops[] = {SIGINT, SIGTERM, SIGHUP}, ends[] = {SIGQUIT, SIGXCPU};
+
+/* Those that remove the files before they end the program. */
+static void ending_signals(sigset_t *set)
 {
     sigemptyset(set);
-    sigaddset(set, SIGINT);
-    sigaddset(set, SIGTERM);
-    sigaddset(set, SIGHUP);
+    for (size_t i = 0; i < sizeof stops / sizeof *stops; i++) sigaddset(set, stops[i]);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) sigaddset(set, ends[i]);
 }
 
 /* Of all pipes, only that of the results: a driver's, or a tool's that explain runs, tells by its own status. */
@@ -111,17 +113,16 @@ static void hold_streams(void)
 void guard_install(void)
 {
     hold_streams();
-    static const int stops[] = {SIGINT, SIGTERM, SIGHUP}, ends[] = {SIGQUIT, SIGXCPU};
     struct sigaction end = {.sa_handler = on_end};
     struct sigaction stop = {.sa_handler = on_stop}, bus = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO}, before;
     struct sigaction pipe = {.sa_handler = on_pipe, .sa_flags = SA_RESTART};
-    stop_signals(&stop.sa_mask);
-    stop_signals(&bus.sa_mask);
-    stop_signals(&pipe.sa_mask);
+    ending_signals(&stop.sa_mask);
+    ending_signals(&bus.sa_mask);
+    ending_signals(&pipe.sa_mask);
     for (size_t i = 0; i < sizeof stops / sizeof *stops; i++) {
         if (sigaction(stops[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) sigaction(stops[i], &stop, NULL);
     }
-    stop_signals(&end.sa_mask);
+    ending_signals(&end.sa_mask);
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         if (sigaction(ends[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) sigaction(ends[i], &end, NULL);
     }
@@ -139,14 +140,14 @@ void guard_leave(void)
 void guard_hold(void)
 {
     sigset_t set;
-    stop_signals(&set);
+    ending_signals(&set);
     sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
 void guard_release(void)
 {
     sigset_t set;
-    stop_signals(&set);
+    ending_signals(&set);
     sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
@@ -171,7 +172,7 @@ void guard_json_has_lines(void) { json_lines = 1; }
 void guard_foreign(const char *path)
 {
     struct sigaction fault = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO}, usual = {.sa_handler = SIG_DFL};
-    stop_signals(&fault.sa_mask);
+    ending_signals(&fault.sa_mask);
     foreign[0] = '\0';
     if (path != NULL)
         snprintf(foreign, sizeof foreign,
