@@ -61,10 +61,13 @@ static cl_program program_from_cache(engine *e, const jit_key *key, const char *
     return NULL;
 }
 
+/* Without a cache a driver is not asked: PoCL compiles all of the program's kernels once more for its binary, for any
+ * size of a group. */
 static void program_to_cache(engine *e, const jit_key *key, cl_program program)
 {
     size_t bytes = 0;
-    if (e->cl->clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, NULL) != CL_SUCCESS ||
+    if (e->cache == NULL ||
+        e->cl->clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, NULL) != CL_SUCCESS ||
         bytes == 0)
         return;
     unsigned char *binary = malloc(bytes);
