@@ -233,7 +233,6 @@ static tw_status make_context(engine *e, int index, const cl_device *found, int 
         return fail(TW_NO_DEVICE, "device %d was asked for, OpenCL has %d (0 to %d)%s", index, count, count - 1,
                     skipped);
     e->device = found[index], e->index = index;
-    e->vector_bytes = cl_vector_bytes(e->cl, e->device);
     e->context = e->cl->clCreateContext(NULL, 1, &e->device, NULL, NULL, &error);
     CL_TRY("clCreateContext", error);
     return TW_OK;
@@ -251,6 +250,7 @@ static tw_status open_device(engine *e, const tw_options *options)
                     "options.device_id is given and options.device_context is NULL, expected a cl_context of it");
     TRY(options->device_context != NULL ? adopt(e, options, found, count)
                                         : make_context(e, options->device, found, count, skipped));
+    e->vector_bytes = cl_vector_bytes(e->cl, e->device);
     e->queue = e->cl->clCreateCommandQueue(e->context, e->device, 0, &error);
     CL_TRY("clCreateCommandQueue", error);
     identify(e);
