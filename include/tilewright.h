@@ -415,8 +415,8 @@ TW_API tw_status tw_enqueue(tw_context *context, const tw_problem *problem, cons
 
 /* tw_enqueue_batched - put a batch on the caller's stream or queue: an asynchronous tw_gemm_batched for operands, and
  * on CUDA arrays of addresses, in device memory. On CUDA only large items use a workspace
- * (tw_workspace_bytes_batched()); one that is too small counts as none. On OpenCL items follow each other and share the
- * workspace. All else as in tw_enqueue. */
+ * (tw_workspace_bytes_batched()); one that is too small counts as none. On OpenCL items are one launch too, but where
+ * those that divide k are faster one by one: these share the workspace. All else as in tw_enqueue. */
 TW_API tw_status tw_enqueue_batched(tw_context *context, const tw_problem *problem, const tw_batch *batch,
                                     const void *a, const void *b, void *c, const tw_launch *launch);
 
@@ -425,8 +425,8 @@ TW_API tw_status tw_enqueue_batched(tw_context *context, const tw_problem *probl
  * (m + n + 62) + 512 in f32, and 560,000 for each multiprocessor. Returns TW_OK, TW_BAD_ARGUMENT, TW_NO_KERNEL. */
 TW_API tw_status tw_workspace_bytes(tw_context *context, const tw_problem *problem, int64_t *bytes);
 
-/* tw_workspace_bytes_batched - the same for tw_enqueue_batched(): 0 where the batch is one launch, else what one item
- * wants. */
+/* tw_workspace_bytes_batched - the same for tw_enqueue_batched(): where the batch is one launch what that wants, on CUDA
+ * 0; else what one item wants. */
 TW_API tw_status tw_workspace_bytes_batched(tw_context *context, const tw_problem *problem, const tw_batch *batch,
                                             int64_t *bytes);
 

@@ -93,7 +93,7 @@ static bool plans_alike(const plan *made, const tw_problem *p)
 tw_status plan_find(const tw_problem *problem, const device_facts *device, const tw_lab_choice *choice, plan *out)
 {
     static const tw_lab_choice free_choice = {0};
-    bool recalls = choice == NULL && device->context != 0;
+    bool recalls = choice == NULL && device->context != 0 && device->items < 2;
     if (recalls && last.context == device->context && last.no_workspace == device->no_workspace &&
         plans_alike(&last.plan, problem)) {
         *out = last.plan;
@@ -131,9 +131,20 @@ static tw_status find_batch_cuda(const tw_problem *p, const tw_batch *batch, con
     return TW_OK;
 }
 
+/* On OpenCL operands in device memory are one launch, but where items that divide k are faster one by one. */
+static tw_status find_batch_opencl(const tw_problem *p, const tw_batch *batch, const device_facts *device, plan *out)
+{
+    device_facts together = *device;
+    together.items = batch->count;
+    TRY(plan_find(p, device, NULL, out));
+    if (p->place_c != TW_DEVICE || batch->count < 2 || plan_opencl_alone(out, &together)) return TW_OK;
+    return plan_find(p, &together, NULL, out);
+}
+
 tw_status plan_find_batch(const tw_problem *problem, const tw_batch *batch, const device_facts *device, plan *out)
 {
     if (strcmp(device->engine, "cuda") == 0) return find_batch_cuda(problem, batch, device, out);
+    if (strcmp(device->engine, "opencl") == 0) return find_batch_opencl(problem, batch, device, out);
     TRY(plan_find(problem, device, NULL, out));
     if (out->row->micro == NULL) return TW_OK;
     const bool together = plan_batch_shares(problem, batch, device);
@@ -167,6 +178,7 @@ static void grid_text(const gpu_plan *p, char text[96])
     if (p->k_split.count > 0)
         snprintf(text, 96, " (%" PRId64 " of them runs of %" PRId64 " steps%s)", p->k_split.count, p->k_split.length,
                  p->k_split.by_cluster ? ", in clusters" : "");
+    if (p->items > 0) snprintf(text, 96, " (for each of %" PRId64 " items, in one launch)", p->items);
 }
 
 void plan_text(const plan *plan, char *text, size_t bytes)

@@ -53,6 +53,8 @@ typedef struct cpu_plan {
 typedef struct gpu_plan {
     int64_t grid_x, grid_y, block_m, block_n;
     bool one_launch; /* of a whole batch, of at most grid_x blocks; else items are launched one after the other */
+    int64_t items;   /* OpenCL: one launch computes so many items of a batch, of GPU_PANELS rows by its groups in turns,
+                      * else a grid for each; 0: one after the other */
     int64_t cut;     /* tiles of a batch that are computed in two parts, if it has half as many again */
     int threads_x, threads_y, dynamic_bytes; /* of a block: threads, shared (local) memory */
     bool transposes_b;                       /* B is transposed on the host before the upload */

@@ -349,6 +349,7 @@ void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choic
     if (row->gpu.traits & GPU_SPLIT_K)
         gpu->k_split = typed ? plan_split_opencl(row, p, device) : split_k_by_shape(plan, device);
     if (gpu->k_split.count > 0) gpu->grid_x = gpu->k_split.whole + gpu->k_split.count;
+    if (device->items > 1) gpu->items = device->items;
     gpu->dynamic_bytes = row->gpu.dynamic_bytes + (gpu->k_split.by_cluster ? (int)cluster_bytes(row) : 0);
     plan->workspace_bytes = (size_t)(gpu->pack_a.bytes + gpu->pack_b.bytes + gpu->k_split.bytes);
     if (row->gpu.traits & GPU_PANELS) plan_panels(plan, device);

@@ -40,7 +40,8 @@ void plan_panels(plan *plan, const device_facts *device)
     const tw_problem *p = &plan->problem;
     const tw_lab_kernel *row = &plan->row->lab;
     gpu_plan *gpu = &plan->gpu;
-    const double work = (double)p->m * (double)p->n * (double)max_i64(p->k, 1) / LEAST_EACH;
+    const int64_t items = max_i64(gpu->items, 1);
+    const double work = (double)items * (double)p->m * (double)p->n * (double)max_i64(p->k, 1) / LEAST_EACH;
     const int64_t most = max_i64(device->multiprocessors, 1),
                   units = work >= (double)most ? most : max_i64((int64_t)work, 1), tile_m = row->tile_m,
                   tile_n = row->tile_n;
@@ -50,7 +51,7 @@ void plan_panels(plan *plan, const device_facts *device)
     /* as many blocks as units, or so many that the last ones to end cost little; of whole tiles */
     for (;;) {
         down = ceil_div(p->m, gpu->block_m), across = ceil_div(p->n, gpu->block_n);
-        if (down * across % units == 0 || down * across >= MANY_EACH * units) break;
+        if (items * down * across % units == 0 || items * down * across >= MANY_EACH * units) break;
         const bool along_m = gpu->block_m > tile_m && (gpu->block_m >= gpu->block_n || gpu->block_n <= tile_n);
         if (!along_m && gpu->block_n <= tile_n) break;
         if (along_m)
@@ -65,13 +66,14 @@ void plan_panels(plan *plan, const device_facts *device)
     const int64_t most_groups = device->largest_bytes > 0
                                     ? (device->largest_bytes - COUNTER_NUMBERS * sum_bytes) / each_bytes
                                     : units;
-    gpu->grid_x = max_i64(min_i64(min_i64(down * across, units), most_groups), 1), gpu->grid_y = 1;
+    gpu->grid_x = max_i64(min_i64(min_i64(items * down * across, units), most_groups), 1), gpu->grid_y = 1;
     plan->workspace_bytes = (size_t)(COUNTER_NUMBERS * sum_bytes + gpu->grid_x * each_bytes);
 }
 
 /* The cycles of the busiest compute unit of a GPU, and how k is divided for the fewest. Groups multiply at the share of
  * the peak that their row allows with many warps on a unit; few warps, and those with few sums to go on with, wait for
- * each other and for memory. Partial sums take a second kernel. Fitted to an H200 (docs/perf/opencl-gpu.md). */
+ * each other and for memory. Partial sums take a second kernel; items of one launch do not divide k. Fitted to an H200
+ * (docs/perf/opencl-gpu.md). */
 static double gpu_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device, k_split *split)
 {
     enum { MOST_SPLITS = 256, MEMORY_BYTES = 19, ADD = 24000, ADD_PART = 100, WARP = 32, ROOM = 32, SUMS = 16 };
@@ -79,12 +81,14 @@ static double gpu_cycles(const kernel_row *row, const tw_problem *p, const devic
     const int64_t units = max_i64(device->multiprocessors, 1), bytes = dtype_find(p->dtype)->lab.bytes,
                   sum_bytes = kernel_sum_bytes(row), warps = max_i64(row->gpu.threads_x / WARP, 1),
                   room = max_i64(ROOM / warps, 1), steps = max_i64(ceil_div(p->k, tile->tile_k), 1),
-                  tiles = max_i64(ceil_div(p->m, tile->tile_m) * ceil_div(p->n, tile->tile_n), 1);
+                  items = max_i64(device->items, 1),
+                  tiles = max_i64(items * ceil_div(p->m, tile->tile_m) * ceil_div(p->n, tile->tile_n), 1);
     const double area = (double)(tile->tile_m * tile->tile_n), sums = area / row->gpu.threads_x / SUMS,
                  k = (double)p->k, c_area = (double)p->m * (double)p->n, fmas = sum_bytes == 8 ? 64 : 128,
                  share = row->gpu.cost.share > 0 ? row->gpu.cost.share : 0.67, /* sgemm_simt's */
-        memory = ((double)p->m * k + k * (double)p->n + c_area) * (double)bytes / (double)(MEMORY_BYTES * units);
-    const bool divides = (row->gpu.traits & GPU_SPLIT_K) && !device->no_workspace;
+        memory = (double)items * ((double)p->m * k + k * (double)p->n + c_area) * (double)bytes /
+                 (double)(MEMORY_BYTES * units);
+    const bool divides = (row->gpu.traits & GPU_SPLIT_K) && !device->no_workspace && items == 1;
     double best = 0;
     *split = (k_split){.whole = tiles, .splits = 1};
     for (int64_t wanted = 1; wanted <= (divides ? min_i64(steps, MOST_SPLITS) : 1); wanted++) {
@@ -118,6 +122,16 @@ k_split plan_split_opencl(const kernel_row *row, const tw_problem *p, const devi
     k_split split;
     gpu_cycles(row, p, device, &split);
     return split;
+}
+
+bool plan_opencl_alone(const plan *each, const device_facts *together)
+{
+    device_facts alone = *together;
+    k_split split;
+    alone.items = 0;
+    if (each->gpu.k_split.count == 0) return false;
+    return (double)together->items * gpu_cycles(each->row, &each->problem, &alone, &split) <
+           gpu_cycles(each->row, &each->problem, together, &split);
 }
 
 static bool has_vectors(const kernel_row *row, const device_facts *device)

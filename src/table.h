@@ -47,6 +47,7 @@ typedef struct device_facts {
     int64_t local_bytes;   /* GPU: shared (local) memory of a block */
     int64_t largest_bytes; /* GPU: of one operand */
     bool no_workspace;     /* GPU: the call gets no workspace */
+    int64_t items;         /* OpenCL: a launch computes so many items of a batch; 0, 1: one product */
 } device_facts;
 
 /* Traits of a GPU kernel, beyond its tile. */

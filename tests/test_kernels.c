@@ -573,7 +573,9 @@ static void threads_case(const tw_lab_kernel *kernel, int64_t m, int64_t n, int6
 {
     char text[512] = "";
     const bool complex = is_complex(kernel);
-    tw_problem p = tw_problem_make(kernel->dtype, TW_N, complex ? TW_C : TW_T, m, n, k);
+    /* as special_case, where each pair of ops is compiled anew */
+    const tw_op op_b = only_op(kernel) >= 0 ? TW_N : complex ? TW_C : TW_T;
+    tw_problem p = tw_problem_make(kernel->dtype, TW_N, op_b, m, n, k);
     tw_lab_choice choice = {
         .kernel = kernel->name, .tile = kernel->default_tile > 0 && !kernel->deep ? 33 : 0, .threads = 1};
     p.beta = element_of(kernel->dtype)->integer ? 2 : 0.5;

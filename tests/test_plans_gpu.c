@@ -1,6 +1,7 @@
 /* test_plans_gpu.c - plans for made-up GPUs: which kernel and tile, what is packed, how k and the tiles are divided,
  * and into how much memory. */
 #include <fcntl.h>
+#include <inttypes.h>
 
 #include "plan.h"
 #include "support/tap.h"
@@ -505,6 +506,36 @@ static void panels_row_case(int vector_bytes, bool no_workspace, const char *exp
                "%s, %s", planned ? out.row->lab.name : tw_error_text(), reason);
 }
 
+/* Items of a batch are one launch where they lie in device memory, but on a GPU not such deep ones that dividing k
+ * gives each a whole device. */
+static void items_case(bool gpu, bool on_device, int64_t m, int64_t k, int64_t items, bool together)
+{
+    const device_facts device = {.engine = "opencl",
+                                 .threads = 1,
+                                 .copies = true,
+                                 .addresses = true,
+                                 .multiprocessors = gpu ? 132 : 2,
+                                 .vector_bytes = gpu ? 0 : 64,
+                                 .most_threads = 1024,
+                                 .local_bytes = 48 << 10,
+                                 .largest_bytes = 1 << 30};
+    if (!tap_case("%" PRId64 " items of %" PRId64 "x%" PRId64 "x%" PRId64 " on an OpenCL %s, in %s memory", items, m, m,
+                  k, gpu ? "GPU" : "processor", on_device ? "device" : "host"))
+        return;
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, m, m, k);
+    p.dtype_c = TW_F32, p.align_a = p.align_b = p.align_c = 256;
+    p.place_a = p.place_b = p.place_c = on_device ? TW_DEVICE : TW_HOST;
+    const tw_batch batch = tw_batch_make(&p, items);
+    plan out;
+    char text[512] = "", expected[64];
+    bool planned = plan_find_batch(&p, &batch, &device, &out) == TW_OK;
+    if (planned) plan_text(&out, text, sizeof text);
+    snprintf(expected, sizeof expected, "(for each of %" PRId64 " items", items);
+    tap_result(planned && out.gpu.items == (together ? items : 0) && (strstr(text, expected) != NULL) == together &&
+                   !(together && out.gpu.k_split.count > 0),
+               "%s", planned ? text : tw_error_text());
+}
+
 /* Blocks are whole tiles and cover C; no compute unit is without one while there are tiles for it. */
 static void panels_blocks_case(void)
 {
@@ -582,6 +613,12 @@ int main(int argc, char **argv)
     panels_row_case(16, false, "opencl_f64_gemm_panels_6x8");
     panels_row_case(64, true, "opencl_f64_gemm_simt_128x64");
     panels_row_case(0, false, "opencl_f64_gemm_simt_128x64");
+    items_case(true, true, 32, 32, 1000, true);
+    items_case(true, true, 64, 65536, 4, false);
+    items_case(true, true, 64, 65536, 1000, true);
+    items_case(true, true, 512, 512, 1, false);
+    items_case(false, true, 32, 32, 1000, true);
+    items_case(false, false, 32, 32, 1000, false);
     panels_blocks_case();
     largest_buffer_case();
     for (uint32_t flags = TW_LOWER; flags <= TW_UPPER; flags++) {

@@ -142,6 +142,7 @@ typedef struct task {
     int64_t offset[3]; /* elements from the start of what is shown */
     bool has_workspace;
     const char *kernel; /* forced past the planner; NULL: none is */
+    bool together;      /* its items in one launch */
 } task;
 
 typedef struct operands {
@@ -219,7 +220,9 @@ static tw_status plan_forced(const operands *o, plan *made, buffer at[OPERANDS])
     tw_problem host, p;
     TRY(api_settle_unseen(&by, &choice, &o->t.problem, &host, &p));
     TRY(placed_find(context, &p, &o->batch, o->t.offset, o->x[0].shown, o->x[1].shown, o->x[2].shown, at));
-    return plan_find(&p, &context->facts, &choice, made);
+    device_facts facts = context->facts;
+    facts.items = o->t.together ? o->t.items : 0;
+    return plan_find(&p, &facts, &choice, made);
 }
 
 static tw_status forced_bytes(const operands *o, int64_t *bytes)
@@ -420,6 +423,30 @@ static void split_case(const char *kernel, int64_t items, order kind)
     cl_queue queue = new_queue(kind);
     verdict(queue != NULL && run(&t, queue));
     if (queue != NULL) me.cl->clReleaseCommandQueue(queue);
+}
+
+/* Items of a batch in one launch; 66000 are more than a grid is deep. */
+static void together_case(const char *kernel, tw_problem p, int64_t items, order kind)
+{
+    char name[160];
+    snprintf(name, sizeof name, "one launch, %s, %" PRId64 " items of %" PRId64 "x%" PRId64 "x%" PRId64 ", %s", kernel,
+             items, p.m, p.n, p.k, order_text(kind));
+    if (!queue_case(name)) return;
+    task t = {.problem = p, .kernel = kernel, .items = items, .together = true};
+    t.has_workspace = strstr(kernel, "panels") != NULL, t.problem.beta = 1;
+    t.offset[0] = 5, t.offset[1] = 2, t.offset[2] = 3;
+    cl_queue queue = new_queue(kind);
+    verdict(queue != NULL && run(&t, queue));
+    if (queue != NULL) me.cl->clReleaseCommandQueue(queue);
+}
+
+static void together_cases(order kind)
+{
+    together_case("opencl_f32_gemm_simt_32x32", tw_problem_make(TW_F32, TW_T, TW_N, 33, 40, 70), 17, kind);
+    together_case("opencl_f32_gemm_simt_16x128", tw_problem_make(TW_F32, TW_T, TW_N, 1, 2, 1), 66000, kind);
+    together_case("opencl_f32_sgemm_simt_128x128", tw_problem_make(TW_F32, TW_N, TW_N, 128, 256, 16), 3, kind);
+    together_case("opencl_bf16_gemm_panels_6x16", tw_problem_make(TW_BF16, TW_N, TW_T, 37, 50, 600), 7, kind);
+    together_case("opencl_i8_gemm_panels_6x16", tw_problem_make(TW_I8, TW_T, TW_N, 2, 3, 4), 2000, kind);
 }
 
 /* Each product reads what the one before it has written, X <- X P, where P moves each column to the next; the workspace
@@ -1133,6 +1160,26 @@ static void own_case(void)
     verdict(right);
 }
 
+/* The planner knows of a device what it knows of it in a context that the library makes. */
+static void facts_case(void)
+{
+    if (!queue_case("an adopted context has the facts of one of the library's own")) return;
+    tw_context *opened = NULL;
+    const tw_options options = {.size = sizeof options, .engine = "opencl"};
+    bool right = tw_open(&options, &opened) == TW_OK || refused("tw_open");
+    if (right) {
+        const device_facts *own = &opened->facts, *adopted = &context->facts;
+        snprintf(why, sizeof why, "vectors of %d and %d bytes, %d and %d units, %lld and %lld bytes of local memory",
+                 own->vector_bytes, adopted->vector_bytes, own->multiprocessors, adopted->multiprocessors,
+                 (long long)own->local_bytes, (long long)adopted->local_bytes);
+        right = own->vector_bytes == adopted->vector_bytes && own->multiprocessors == adopted->multiprocessors &&
+                own->local_bytes == adopted->local_bytes && own->most_threads == adopted->most_threads &&
+                own->warp == adopted->warp && own->no_doubles == adopted->no_doubles;
+    }
+    tw_close(opened);
+    verdict(right);
+}
+
 /* ---- main ---- */
 
 static bool open_context(void)
@@ -1185,6 +1232,7 @@ int main(int argc, char **argv)
         batch_case(9, false, false, kind);
         split_case("opencl_f32_gemm_simt_32x32", 1, kind);
         split_case("opencl_f32_gemm_simt_64x64", 3, kind);
+        together_cases(kind);
         chain_case(20, kind);
         chain_case(150, kind);
         gate_case("a product", 30, 0, kind, false);
@@ -1196,6 +1244,7 @@ int main(int argc, char **argv)
         threads_case(false, kind);
         threads_case(true, kind);
     }
+    facts_case();
     prepared_case();
     builds_case();
     failing_cases();

@@ -217,11 +217,12 @@ __attribute__((always_inline)) static inline void tile_of(const int vectors, int
 
 /* block_m and block_n: of a block of C, multiples of MR and NR. counters: of blocks taken and of groups that have
  * ended, zero before and after. work: 64 numbers that are not used, where a caller's workspace has the counters; then
- * each group's workspace. */
+ * each group's workspace. items: of a batch, whose operands lie stride_a, stride_b and stride_c elements apart. */
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void gemm_panels(TYPED_PARAMETERS, int op_a, int op_b,
                                                                          int block_m, int block_n,
                                                                          volatile __global int *counters,
-                                                                         __global number *restrict work)
+                                                                         __global number *restrict work, int items,
+                                                                         long stride_a, long stride_b, long stride_c)
 {
     volatile __global int *taken = counters, *ended = counters + 1;
     const long a_size = (long)block_m * KC, b_size = (long)block_n * KC,
@@ -230,24 +231,28 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void gemm_panels(TYPED_P
                   *b_panels = a_panels + a_size;
     __global number *sums = (__global number *)(b_panels + b_size);
     const int blocks_m = ceil_div(m, block_m), blocks = blocks_m * ceil_div(n, block_n);
-    for (int block = atomic_inc(taken); block < blocks; block = atomic_inc(taken)) {
+    for (int next = atomic_inc(taken); next < items * blocks; next = atomic_inc(taken)) {
+        const int item = next / blocks, block = next % blocks;
         const int i0 = block % blocks_m * block_m, j0 = block / blocks_m * block_n;
+        __global const WORD(TYPE_A) *a_item = a + item * stride_a;
+        __global const WORD(TYPE_B) *b_item = b + item * stride_b;
+        __global WORD(TYPE_C) *c_item = c + item * stride_c;
         const int rows = min(block_m, m - i0), cols = min(block_n, n - j0), tiles_m = ceil_div(rows, MR);
         for (int p0 = 0; p0 == 0 || p0 < k; p0 += KC) {
             const int depth = min((int)KC, k - p0);
             if (op_a)
-                pack_a_along(a_panels, a + (long)p0 * lda + i0, lda, rows, depth);
+                pack_a_along(a_panels, a_item + (long)p0 * lda + i0, lda, rows, depth);
             else
-                pack_a_across(a_panels, a + (long)i0 * lda + p0, lda, rows, depth);
+                pack_a_across(a_panels, a_item + (long)i0 * lda + p0, lda, rows, depth);
             if (op_b)
-                pack_b_across(b_panels, b + (long)j0 * ldb + p0, ldb, cols, depth);
+                pack_b_across(b_panels, b_item + (long)j0 * ldb + p0, ldb, cols, depth);
             else
-                pack_b_along(b_panels, b + (long)p0 * ldb + j0, ldb, cols, depth);
+                pack_b_along(b_panels, b_item + (long)p0 * ldb + j0, ldb, cols, depth);
             for (int j = 0; j < cols; j += NR)
                 for (int i = 0; i < rows; i += MR) {
                     __global const REAL *a_panel = a_panels + (long)i * KC, *b_panel = b_panels + (long)j * KC;
                     const target t = {.tile = sums + (k > KC ? (long)(j / NR * tiles_m + i / MR) * (MR * NR) : 0),
-                                      .c = &C(i0 + i, j0 + j),
+                                      .c = c_item + (i0 + i) * ldc + j0 + j,
                                       .ldc = ldc,
                                       .rows = min((int)MR, rows - i),
                                       .cols = min((int)NR, cols - j),

@@ -17,6 +17,8 @@ typedef struct arguments {
     cl_memory sums;
     int32_t op_a, op_b, block_m, block_n;
     cl_memory counters;
+    int32_t items;
+    int64_t stride_a, stride_b, stride_c;
 } arguments;
 
 typedef struct argument {
@@ -24,7 +26,7 @@ typedef struct argument {
     const void *value;
 } argument;
 
-enum { COMMON_PARAMETERS = 11, SPLIT_K_PARAMETERS = 2, PANELS_PARAMETERS = 6 };
+enum { COMMON_PARAMETERS = 11, SPLIT_K_PARAMETERS = 2, PANELS_PARAMETERS = 10, PANELS_ITEMS = 6 /* which is items */ };
 
 static cl_uint more_parameters(const plan *p)
 {
@@ -43,6 +45,7 @@ static tw_status set_arguments(engine *e, const runnable *r, cl_kernel kernel, c
 {
     const plan *plan = r->plan;
     const tw_problem *p = &plan->problem;
+    const tw_batch none = {.count = 1}, *batch = r->batch != NULL ? r->batch : &none;
     const arguments x = {.m = (int32_t)p->m,
                          .n = (int32_t)p->n,
                          .k = (int32_t)p->k,
@@ -60,7 +63,11 @@ static tw_status set_arguments(engine *e, const runnable *r, cl_kernel kernel, c
                          .op_b = p->op_b,
                          .block_m = (int32_t)plan->gpu.block_m,
                          .block_n = (int32_t)plan->gpu.block_n,
-                         .counters = r->counters};
+                         .counters = r->counters,
+                         .items = 1,
+                         .stride_a = batch->stride_a,
+                         .stride_b = batch->stride_b,
+                         .stride_c = batch->stride_c};
     /* clang-format off */
 #define ARGUMENT(name) {sizeof x.name, &x.name}
 #define SCALAR(name)   {(size_t)kernel_sum_bytes(plan->row), &x.name}
@@ -68,7 +75,8 @@ static tw_status set_arguments(engine *e, const runnable *r, cl_kernel kernel, c
                             ARGUMENT(b), ARGUMENT(ldb), SCALAR(beta), ARGUMENT(c), ARGUMENT(ldc)},
                    splits[] = {ARGUMENT(splits), ARGUMENT(sums)},
                    panels[] = {ARGUMENT(op_a), ARGUMENT(op_b), ARGUMENT(block_m), ARGUMENT(block_n), ARGUMENT(counters),
-                             ARGUMENT(sums)};
+                             ARGUMENT(sums), ARGUMENT(items), ARGUMENT(stride_a), ARGUMENT(stride_b),
+                             ARGUMENT(stride_c)};
 #undef SCALAR
 #undef ARGUMENT
     /* clang-format on */
@@ -80,13 +88,24 @@ static tw_status set_arguments(engine *e, const runnable *r, cl_kernel kernel, c
     return set_some(e, kernel, COMMON_PARAMETERS, divides ? splits : panels, more_parameters(plan));
 }
 
-/* Where the operands begin, in elements of their buffers: the parameters of offsets.c. */
-static tw_status set_offsets(engine *e, const runnable *r, cl_kernel kernel, const int64_t offsets[3])
+/* Items of a batch for one launch, or the product: where their operands begin, in elements of their buffers. */
+typedef struct items {
+    int64_t first[3], stride[3];
+    int32_t count;
+    bool are_last;
+} items;
+
+/* Where items begin and how far apart they lie: the parameters of offsets.c; and how many they are. */
+static tw_status set_items(engine *e, const runnable *r, cl_kernel kernel, const items *x)
 {
-    const argument list[] = {
-        {sizeof *offsets, &offsets[0]}, {sizeof *offsets, &offsets[1]}, {sizeof *offsets, &offsets[2]}};
+    const argument count = {sizeof x->count, &x->count};
+    argument list[6];
+    for (int i = 0; i < 3; i++)
+        list[i] = (argument){sizeof *x->first, &x->first[i]},
+        list[3 + i] = (argument){sizeof *x->stride, &x->stride[i]};
+    if (r->plan->row->gpu.traits & GPU_PANELS) TRY(set_some(e, kernel, COMMON_PARAMETERS + PANELS_ITEMS, &count, 1));
     if (r->plan->problem.place_c != TW_DEVICE) return TW_OK;
-    return set_some(e, kernel, COMMON_PARAMETERS + more_parameters(r->plan), list, 3);
+    return set_some(e, kernel, COMMON_PARAMETERS + more_parameters(r->plan), list, 6);
 }
 
 /* ---- commands ---- */
@@ -114,15 +133,16 @@ void cl_drop_commands(engine *e, commands *q)
     q->first = q->last = NULL;
 }
 
+/* A grid of width x height groups, or one for each of `deep` items. */
 static tw_status put_kernel(engine *e, const plan *p, commands *q, cl_kernel kernel, int64_t width, int64_t height,
-                            bool is_last)
+                            int64_t deep, bool is_last)
 {
-    const size_t local[2] = {(size_t)p->gpu.threads_x, (size_t)p->gpu.threads_y},
-                 global[2] = {(size_t)width * local[0], (size_t)height * local[1]};
+    const size_t local[3] = {(size_t)p->gpu.threads_x, (size_t)p->gpu.threads_y, 1},
+                 global[3] = {(size_t)width * local[0], (size_t)height * local[1], (size_t)deep};
     cl_event event = NULL;
     CL_TRY("clEnqueueNDRangeKernel",
-           e->cl->clEnqueueNDRangeKernel(q->queue, kernel, 2, NULL, global, local, q->wait_count, q->wait_list,
-                                         event_for(q, is_last, &event)));
+           e->cl->clEnqueueNDRangeKernel(q->queue, kernel, deep > 1 ? 3 : 2, NULL, global, local, q->wait_count,
+                                         q->wait_list, event_for(q, is_last, &event)));
     follow(e, q, event);
     return TW_OK;
 }
@@ -142,31 +162,42 @@ tw_status cl_clear_counters(engine *e, const runnable *r, commands *q)
 
 /* ---- launch, wait ---- */
 
-static tw_status launch_one(engine *e, runnable *r, commands *q, const int64_t offsets[3], bool is_last)
+static tw_status launch_some(engine *e, runnable *r, commands *q, const items *x)
 {
     const plan *p = r->plan;
     const gpu_plan *gpu = &p->gpu;
-    TRY(set_offsets(e, r, r->kernel, offsets));
-    TRY(put_kernel(e, p, q, r->kernel, gpu->grid_x, gpu->grid_y, is_last && r->add == NULL));
+    const bool panels = p->row->gpu.traits & GPU_PANELS;
+    TRY(set_items(e, r, r->kernel, x));
+    TRY(put_kernel(e, p, q, r->kernel, gpu->grid_x, gpu->grid_y, panels ? 1 : x->count, x->are_last && r->add == NULL));
     r->launched = true;
     if (r->add == NULL) return TW_OK;
     /* of several types a work-item for each element, else a group for each tile */
     const int64_t groups = p->row->gpu.traits & GPU_TYPES ? ceil_div(p->problem.m * p->problem.n, gpu->threads_x)
                                                           : gpu->grid_x / gpu->k_split.splits;
-    TRY(set_offsets(e, r, r->add, offsets));
-    return put_kernel(e, p, q, r->add, groups, 1, is_last);
+    TRY(set_items(e, r, r->add, x));
+    return put_kernel(e, p, q, r->add, groups, 1, 1, x->are_last);
+}
+
+/* Items of a launch: a grid's third dimension is 65535 at most on NVIDIA; a GPU_PANELS row counts blocks in 32 bits. */
+static int64_t most_items(const plan *p)
+{
+    enum { MOST_DEEP = 65535, MOST_BLOCKS = 1 << 30 };
+    const gpu_plan *gpu = &p->gpu;
+    if (gpu->items == 0) return 1;
+    if (!(p->row->gpu.traits & GPU_PANELS)) return MOST_DEEP;
+    return max_i64(MOST_BLOCKS / (ceil_div(p->problem.m, gpu->block_m) * ceil_div(p->problem.n, gpu->block_n)), 1);
 }
 
 tw_status cl_launch_items(engine *e, runnable *r, commands *q, const buffer at[3])
 {
     const tw_batch one = {.count = 1}, *batch = r->batch != NULL ? r->batch : &one;
-    const int64_t strides[3] = {batch->stride_a, batch->stride_b, batch->stride_c};
+    const int64_t strides[3] = {batch->stride_a, batch->stride_b, batch->stride_c}, most = most_items(r->plan);
     TRY(set_arguments(e, r, r->kernel, at));
     if (r->add != NULL) TRY(set_arguments(e, r, r->add, at));
-    for (int64_t i = 0; i < batch->count; i++) {
-        int64_t offsets[3];
-        for (int x = 0; x < 3; x++) offsets[x] = at[x].offset + i * strides[x];
-        TRY(launch_one(e, r, q, offsets, i + 1 == batch->count));
+    for (int64_t i = 0; i < batch->count; i += most) {
+        items x = {.count = (int32_t)min_i64(most, batch->count - i), .are_last = batch->count - i <= most};
+        for (int j = 0; j < 3; j++) x.first[j] = at[j].offset + i * strides[j], x.stride[j] = strides[j];
+        TRY(launch_some(e, r, q, &x));
     }
     return TW_OK;
 }

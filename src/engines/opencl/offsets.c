@@ -1,20 +1,23 @@
 /* offsets.c - a kernel's text whose operands begin at offsets.
  *
  * A buffer is a handle, to which a kernel's caller can't add anything: the kernel has to. So that its file stays what
- * readers compare with CUDA's, three parameters and one statement are put into a copy of the text:
+ * readers compare with CUDA's, some parameters and one statement are put into a copy of the text:
  *
- *     __kernel void name(... a ..., ... b ..., ... c ...        , long first_a, long first_b, long first_c)
- *     {                                                          a += first_a, b += first_b, c += first_c;
+ *     __kernel void name(... a ..., ... b ..., ... c ...        , long first_a, long first_b, long first_c,
+ *                                                                 long item_a, long item_b, long item_c)
+ *     {                                                          a += first_a + get_group_id(2) * item_a, ...
  *
- * Both go on lines that are there, so that the compiler's messages name the lines of the file. */
+ * item_a: elements from one item of a batch to the next; the grid's third dimension is the items. All goes on lines that
+ * are there, so that the compiler's messages name the lines of the file. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "opencl_engine.h"
 
 static const char kernel_begin[] = "\n__kernel ", body_begin[] = ")\n{",
-                  parameters[] = ", long first_a, long first_b, long first_c",
-                  statement[] = " a += first_a, b += first_b, c += first_c;";
+                  parameters[] = ", long first_a, long first_b, long first_c, long item_a, long item_b, long item_c",
+                  statement[] = " a += first_a + (long)get_group_id(2) * item_a, b += first_b + (long)get_group_id(2) "
+                                "* item_b, c += first_c + (long)get_group_id(2) * item_c;";
 
 enum { KERNEL_MORE = sizeof parameters - 1 + sizeof statement - 1 };
 

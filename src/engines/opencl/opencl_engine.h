@@ -67,8 +67,8 @@ void cl_release(engine *e, buffer *b);
 
 /* ---- offsets.c, programs.c ---- */
 
-/* cl_offsets_text - a copy of a kernel's text, for free(), whose kernels have three more parameters: where a, b and c
- * begin, in elements. NULL without memory. */
+/* cl_offsets_text - a copy of a kernel's text, for free(), whose kernels have six more parameters: where a, b and c
+ * begin, and how far apart their items of a batch lie, in elements. NULL without memory. */
 char *cl_offsets_text(const char *text);
 
 /* cl_find_or_build - the program, built at first use, and a kernel object of it: one for each caller, since arguments
