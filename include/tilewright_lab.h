@@ -92,9 +92,17 @@ typedef struct tw_lab_plan {
 TW_API int tw_lab_fits(tw_context *context, const tw_lab_choice *choice, const tw_problem *problem, char *reason,
                        int reason_bytes);
 
-/* tw_lab_plan_of - plan a problem and run nothing. Returns what tw_gemm would. */
+/* tw_lab_plan_of - plan a problem and run nothing, but for the self-test at the first use of an OpenCL kernel. Returns
+ * what tw_gemm would. */
 TW_API tw_status tw_lab_plan_of(tw_context *context, const tw_lab_choice *choice, const tw_problem *problem,
                                 tw_lab_plan *plan);
+
+/* tw_lab_unused_at - the kernel number `index`, the latest first, of those that failed their self-test on this device
+ * and so are not used, as far as this context has come across them; with a problem, of those that would fit it. text
+ * (if not NULL) names kernel and device, what was wrong, and the kernel that computes in its place. NULL: there are no
+ * more. */
+TW_API const tw_lab_kernel *tw_lab_unused_at(tw_context *context, const tw_problem *problem, int index, char *text,
+                                             int text_bytes);
 
 /* How a GPU row's kernel is launched, and the options that its text is compiled with. */
 typedef struct tw_lab_launch {

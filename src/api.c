@@ -1,5 +1,6 @@
 /* api.c - the public calls: check the problem, find a plan, let an engine run it. Nothing else. */
 #include "api.h"
+#include "first_use.h"
 #include "run.h"
 #include "sized.h"
 
@@ -119,6 +120,9 @@ static tw_status check_launch(const tw_context *context, const tw_launch *launch
 
 /* ---- one product ---- */
 
+/* How a product is planned where a workspace may be had, and where none is to be had. */
+static const first_use_wish usual = {0}, without = {.no_workspace = true};
+
 static tw_status fail_without(size_t workspace_bytes)
 {
     return fail(TW_NO_MEMORY, "no device memory for %zu bytes of workspace, and no kernel that does without",
@@ -128,11 +132,9 @@ static tw_status fail_without(size_t workspace_bytes)
 /* There was no device memory for a workspace beside the operands: is there a kernel that does without? */
 static tw_status run_without(tw_lab_run *run, const tw_problem *h, const void *a, const void *b, void *c)
 {
-    device_facts facts = run->context->facts;
     tw_problem p = run->plan.problem;
     size_t wanted = run->plan.workspace_bytes;
-    facts.no_workspace = true;
-    if (plan_find(&p, &facts, NULL, &run->plan) != TW_OK) return fail_without(wanted);
+    if (first_use_plan(run->context, &p, &without, &run->plan) != TW_OK) return fail_without(wanted);
     run->overlaps = false;
     return run_whole(run, h, a, b, c);
 }
@@ -145,7 +147,7 @@ static tw_status gemm_checked(tw_context *context, const tw_problem *problem, co
     if (p.m == 0 || p.n == 0) return TW_OK;
     TRY(placed_check(context, &p, NULL, a, b, c));
     run.context = context, run.whole = run.brings_c = run.overlaps = run.runnable.launched = false;
-    TRY(plan_find(&p, &context->facts, NULL, &run.plan));
+    TRY(first_use_plan(context, &p, &usual, &run.plan));
     tw_status status = run_whole(&run, &host, a, b, c);
     return status == TW_NO_MEMORY && run.plan.workspace_bytes > 0 && context->facts.copies && !run.runnable.launched
                ? run_without(&run, &host, a, b, c)
@@ -218,9 +220,7 @@ tw_status tw_enqueue(tw_context *context, const tw_problem *problem, const void 
     TRY(check_launch(context, &to));
     if (p.m == 0 || p.n == 0) return enqueue_nothing(context, &to);
     TRY(find_operands(context, &p, NULL, &to, a, b, c, operands));
-    device_facts facts = context->facts;
-    facts.no_workspace = to.workspace == NULL;
-    TRY(plan_find(&p, &facts, NULL, &made));
+    TRY(first_use_plan(context, &p, to.workspace == NULL ? &without : &usual, &made));
     return enqueue(context, &made, NULL, &to, operands);
 }
 
@@ -265,15 +265,15 @@ static tw_status gemm_planned(tw_context *context, const plan *made, const tw_ba
 static tw_status gemm_all(tw_context *context, const tw_problem *problem, const tw_problem *p, const tw_batch *batch,
                           const void *a, const void *b, void *c)
 {
-    device_facts facts = context->facts;
+    first_use_wish wish = {.batch = batch};
     plan made;
     size_t wanted = 0;
-    TRY(plan_find_batch(p, batch, &facts, &made));
+    TRY(first_use_plan(context, p, &wish, &made));
     tw_status status = gemm_planned(context, &made, batch, a, b, c, &wanted);
     if (wanted == 0) return status;
-    if (!facts.copies) return gemm_each(context, problem, p, batch, a, b, c);
-    facts.no_workspace = true;
-    if (plan_find_batch(p, batch, &facts, &made) != TW_OK) return fail_without(wanted);
+    if (!context->facts.copies) return gemm_each(context, problem, p, batch, a, b, c);
+    wish.no_workspace = true;
+    if (first_use_plan(context, p, &wish, &made) != TW_OK) return fail_without(wanted);
     return gemm_planned(context, &made, batch, a, b, c, &wanted);
 }
 
@@ -305,11 +305,10 @@ tw_status tw_enqueue_batched(tw_context *context, const tw_problem *problem, con
     TRY(check_launch(context, &to));
     if (items.count == 0 || p.m == 0 || p.n == 0) return enqueue_nothing(context, &to);
     TRY(find_operands(context, &p, &items, &to, a, b, c, operands));
-    device_facts facts = context->facts;
-    facts.no_workspace = to.workspace == NULL;
-    TRY(plan_find_batch(&p, &items, &facts, &made));
-    facts.no_workspace = true;
-    if ((uint64_t)to.workspace_bytes < made.workspace_bytes) TRY(plan_find_batch(&p, &items, &facts, &made));
+    first_use_wish wish = {.batch = &items, .no_workspace = to.workspace == NULL};
+    TRY(first_use_plan(context, &p, &wish, &made));
+    wish.no_workspace = true;
+    if ((uint64_t)to.workspace_bytes < made.workspace_bytes) TRY(first_use_plan(context, &p, &wish, &made));
     return enqueue(context, &made, &items, &to, operands);
 }
 
@@ -323,7 +322,7 @@ tw_status tw_workspace_bytes(tw_context *context, const tw_problem *problem, int
     if (bytes == NULL) return fail(TW_BAD_ARGUMENT, "bytes is NULL");
     TRY(api_settle_unseen(&context, NULL, problem, &host, &p));
     TRY(check_streams(context, &p));
-    if (p.m > 0 && p.n > 0) TRY(plan_find(&p, &context->facts, NULL, &made));
+    if (p.m > 0 && p.n > 0) TRY(first_use_plan(context, &p, &usual, &made));
     *bytes = (int64_t)made.workspace_bytes;
     return TW_OK;
 }
@@ -338,18 +337,17 @@ tw_status tw_workspace_bytes_batched(tw_context *context, const tw_problem *prob
     if (bytes == NULL) return fail(TW_BAD_ARGUMENT, "bytes is NULL");
     TRY(api_settle_batch(&context, problem, batch, false, NULL, NULL, NULL, &p, &items));
     TRY(check_streams(context, &p));
-    if (items.count > 0 && p.m > 0 && p.n > 0) TRY(plan_find_batch(&p, &items, &context->facts, &made));
+    if (items.count > 0 && p.m > 0 && p.n > 0)
+        TRY(first_use_plan(context, &p, &(first_use_wish){.batch = &items}, &made));
     *bytes = (int64_t)made.workspace_bytes;
     return TW_OK;
 }
 
 static tw_status prepare_as(tw_context *context, const tw_problem *p, const tw_batch *batch, bool no_workspace)
 {
-    device_facts facts = context->facts;
     plan made;
     runnable ready;
-    facts.no_workspace = no_workspace;
-    TRY(batch != NULL ? plan_find_batch(p, batch, &facts, &made) : plan_find(p, &facts, NULL, &made));
+    TRY(first_use_plan(context, p, &(first_use_wish){.batch = batch, .no_workspace = no_workspace}, &made));
     TRY(context->ops->prepare(context->engine, &made, &ready));
     context->ops->drop(context->engine, &ready);
     return TW_OK;

@@ -1,5 +1,7 @@
 /* context.c - the library's version, its devices, and contexts: opened, found and closed. */
+#define _GNU_SOURCE /* secure_getenv: a privileged program's kernels are tested, whatever its user says */
 #include "context.h"
+#include "first_use.h"
 #include "sized.h"
 
 #include <stdio.h>
@@ -131,6 +133,9 @@ tw_status context_open(const tw_options *user, bool despite, tw_context **contex
     ops->facts(made->engine, &made->facts);
     static atomic_ullong opened;
     made->facts.context = atomic_fetch_add_explicit(&opened, 1, memory_order_relaxed) + 1;
+    const char *wish = secure_getenv("TILEWRIGHT_SELF_TEST");
+    made->tests = ops->kept_verdict != NULL && !(wish != NULL && strcmp(wish, "off") == 0);
+    pthread_mutex_init(&made->testing, NULL);
     *context = made;
     return TW_OK;
 }
@@ -159,6 +164,7 @@ void tw_close(tw_context *context)
     HOLD_CANCELLATION;
     if (context == NULL) return;
     context->ops->close(context->engine);
+    first_use_close(context);
     free(context);
 }
 

@@ -10,7 +10,10 @@
 struct tw_context {
     const engine_ops *ops;
     engine *engine;
-    device_facts facts;
+    device_facts facts;      /* without verdicts: first_use_facts() */
+    bool tests;              /* kernels at first use */
+    pthread_mutex_t testing; /* held during a test */
+    const kernel_verdict *_Atomic verdicts;
 };
 
 /* A thread that is cancelled inside a call would leave locks held and other threads at work on its stack. So

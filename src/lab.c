@@ -1,5 +1,6 @@
 /* lab.c - the lab's calls: check, plan and run, each by itself, and what an engine tells of itself. */
 #include "api.h"
+#include "first_use.h"
 #include "run.h"
 
 #include <stdio.h>
@@ -24,7 +25,8 @@ int tw_lab_fits(tw_context *context, const tw_lab_choice *choice, const tw_probl
     if (p.align_a == 0) p.align_a = 256; /* not known yet: suppose the best */
     if (p.align_b == 0) p.align_b = 256;
     if (p.align_c == 0) p.align_c = 256;
-    return kernel_fits(row, &p, &context->facts, choice->tile, reason, reason_bytes > 0 ? (size_t)reason_bytes : 0);
+    const device_facts facts = first_use_facts(context);
+    return kernel_fits(row, &p, &facts, choice->tile, reason, reason_bytes > 0 ? (size_t)reason_bytes : 0);
 }
 
 tw_status tw_lab_plan_of(tw_context *context, const tw_lab_choice *choice, const tw_problem *problem, tw_lab_plan *out)
@@ -37,7 +39,7 @@ tw_status tw_lab_plan_of(tw_context *context, const tw_lab_choice *choice, const
     bool batched = choice != NULL && choice->batch != NULL;
     TRY(batched ? api_settle_batch(&context, problem, choice->batch, false, NULL, NULL, NULL, &p, &batch)
                 : api_settle_unseen(&context, choice, problem, &host, &p));
-    TRY(batched ? plan_find_batch(&p, &batch, &context->facts, &made) : plan_find(&p, &context->facts, choice, &made));
+    TRY(first_use_plan(context, &p, &(first_use_wish){.batch = batched ? &batch : NULL, .choice = choice}, &made));
     *out = (tw_lab_plan){.kernel = &made.row->lab,
                          .tile = made.tile,
                          .threads = made.threads,
@@ -51,6 +53,24 @@ tw_status tw_lab_plan_of(tw_context *context, const tw_lab_choice *choice, const
     plan_text(&made, out->text, sizeof out->text);
     if (!batched) plan_reason(&p, &context->facts, out->reason, sizeof out->reason);
     return TW_OK;
+}
+
+const tw_lab_kernel *tw_lab_unused_at(tw_context *context, const tw_problem *problem, int index, char *text,
+                                      int text_bytes)
+{
+    HOLD_CANCELLATION;
+    tw_problem host, p;
+    plan instead;
+    if (context_find(&context) != TW_OK ||
+        (problem != NULL && api_settle_unseen(&context, NULL, problem, &host, &p) != TW_OK))
+        return NULL;
+    const kernel_verdict *v = first_use_failed(context, problem != NULL ? &p : NULL, index);
+    if (v == NULL || text == NULL || text_bytes < 1) return v != NULL ? &v->row->lab : NULL;
+    const device_facts facts = first_use_facts(context);
+    const bool is_left = plan_find(&v->problem, &facts, NULL, &instead) == TW_OK;
+    snprintf(text, (size_t)text_bytes, "%s; %s computes in its place", v->text,
+             is_left ? instead.row->lab.name : "no kernel");
+    return &v->row->lab;
 }
 
 tw_status tw_lab_run_open(tw_context *context, const tw_lab_choice *choice, const tw_problem *problem, const void *a,
@@ -67,7 +87,7 @@ tw_status tw_lab_run_open(tw_context *context, const tw_lab_choice *choice, cons
     made->whole = choice != NULL && choice->kernel != NULL;
     made->brings_c = true;
     tw_status status = placed_check(context, &p, NULL, a, b, c);
-    if (status == TW_OK) status = plan_find(&p, &context->facts, choice, &made->plan);
+    if (status == TW_OK) status = first_use_plan(context, &p, &(first_use_wish){.choice = choice}, &made->plan);
     if (status == TW_OK) status = run_begin(made, &host, a, b, c);
     if (status != TW_OK) {
         free(made);

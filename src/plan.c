@@ -75,6 +75,7 @@ static tw_status choose_row(const tw_problem *problem, const device_facts *devic
 static _Thread_local struct {
     uint64_t context; /* device_facts.context; 0: nothing yet */
     bool no_workspace;
+    const kernel_verdict *verdicts;
     plan plan;
 } last;
 
@@ -95,7 +96,7 @@ tw_status plan_find(const tw_problem *problem, const device_facts *device, const
     static const tw_lab_choice free_choice = {0};
     bool recalls = choice == NULL && device->context != 0 && device->items < 2;
     if (recalls && last.context == device->context && last.no_workspace == device->no_workspace &&
-        plans_alike(&last.plan, problem)) {
+        last.verdicts == device->verdicts && plans_alike(&last.plan, problem)) {
         *out = last.plan;
         out->problem = *problem;
         return TW_OK;
@@ -113,7 +114,10 @@ tw_status plan_find(const tw_problem *problem, const device_facts *device, const
         plan_loops(out, device, choice->threads);
     else
         plan_rung(out, device, choice);
-    if (recalls) last.context = device->context, last.no_workspace = device->no_workspace, last.plan = *out;
+    if (recalls) {
+        last.context = device->context, last.no_workspace = device->no_workspace, last.verdicts = device->verdicts;
+        last.plan = *out;
+    }
     return TW_OK;
 }
 

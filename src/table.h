@@ -23,6 +23,18 @@ typedef enum cpu_level {
 } cpu_level;
 const char *cpu_level_name(cpu_level level);
 
+enum { VERDICT_BYTES = 640 };
+
+/* What the first use of a kernel on the device showed (first_use.h): one of a list, newest first, which only grows. */
+typedef struct kernel_verdict {
+    const struct kernel_verdict *next;
+    const struct kernel_row *row;
+    uint32_t form; /* kernel_form() */
+    bool passed;
+    tw_problem problem;       /* for which it was to be used */
+    char text[VERDICT_BYTES]; /* else: kernel, device and what is wrong, in a sentence */
+} kernel_verdict;
+
 /* What the planner may know of a device: nothing else decides a plan. */
 typedef struct device_facts {
     /* the context's number, unique in the process; 0: no context, and plans are not kept */
@@ -44,10 +56,11 @@ typedef struct device_facts {
     bool clusters;
     bool tensor_maps; /* CUDA: TMA, with a driver and a compiler that know it */
     int64_t l1_bytes, l2_bytes, l3_bytes;
-    int64_t local_bytes;   /* GPU: shared (local) memory of a block */
-    int64_t largest_bytes; /* GPU: of one operand */
-    bool no_workspace;     /* GPU: the call gets no workspace */
-    int64_t items;         /* OpenCL: a launch computes so many items of a batch; 0, 1: one product */
+    int64_t local_bytes;            /* GPU: shared (local) memory of a block */
+    int64_t largest_bytes;          /* GPU: of one operand */
+    bool no_workspace;              /* GPU: the call gets no workspace */
+    int64_t items;                  /* OpenCL: a launch computes so many items of a batch; 0, 1: one product */
+    const kernel_verdict *verdicts; /* OpenCL: on the kernels that were tested here */
 } device_facts;
 
 /* Traits of a GPU kernel, beyond its tile. */
@@ -162,6 +175,14 @@ const kernel_row *kernel_batch_at(int index);
 /* kernel_tile - the tile edge: the one that the problem dictates, else the forced one, else the default of the row; 0:
  * it has none. */
 int kernel_tile(const kernel_row *row, const tw_problem *problem, int forced_tile);
+
+/* kernel_form - which of a GPU row's compiled forms this problem has, and which way it goes through it: types,
+ * transposes, 128-bit access, and whether operands begin at offsets. Shapes and scalars aside, and equal for problems
+ * that a test of one stands for. */
+uint32_t kernel_form(const kernel_row *row, const tw_problem *problem);
+
+/* kernel_verdict_of - the verdict on this row for this problem; NULL: it was not tested. */
+const kernel_verdict *kernel_verdict_of(const kernel_verdict *list, const kernel_row *row, const tw_problem *problem);
 
 /* kernel_fits - whether this row can compute this problem on this device with this tile (0: its own). If not, reason
  * (when not NULL) says why, with the numbers. Planner, tests, ladder and explain all ask here. */

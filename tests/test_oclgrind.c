@@ -41,6 +41,7 @@ static void enter_simulator(void)
     setenv("OCLGRIND_LOCAL_MEM_SIZE", "49152", 1); /* as GPUs have it */
     setenv("TILEWRIGHT_OPENCL_OPTIONS", "-cl-opt-disable", 1);
     setenv("TILEWRIGHT_CACHE", "off", 1);
+    setenv("TILEWRIGHT_SELF_TEST", "off", 1); /* it simulates slowly */
 }
 
 /* Run work in a process of its own; its reports in text. Returns its exit status, -1 if it crashed. */

@@ -78,6 +78,10 @@ typedef struct engine_ops {
     tw_status (*open)(const tw_options *options, bool despite, engine **out);
     void (*describe)(const engine *e, tw_device *out);
     void (*facts)(const engine *e, device_facts *out);
+    /* The verdict on the plan's kernel that keep_verdict() kept for this device and driver; "": none. NULL, both: kernels
+     * are not tested at first use */
+    tw_status (*kept_verdict)(engine *e, const plan *p, char *text, size_t bytes);
+    void (*keep_verdict)(engine *e, const plan *p, const char *text);
     tw_status (*prepare)(engine *e, const plan *p, runnable *out); /* out refers to p, which must stay */
     tw_status (*upload)(engine *e, const operand *from, bool copies, buffer *out);
     /* may return early. TW_NO_MEMORY without r->launched: for the plan's workspace, and C is untouched */

@@ -254,7 +254,8 @@ static tw_status open_device(engine *e, const tw_options *options)
     e->queue = e->cl->clCreateCommandQueue(e->context, e->device, 0, &error);
     CL_TRY("clCreateCommandQueue", error);
     identify(e);
-    if (!keeps_its_own(e->cl, e->device)) e->cache = jit_cache_open();
+    e->cache = jit_cache_open();
+    e->keeps_binaries = !keeps_its_own(e->cl, e->device);
     return TW_OK;
 }
 
@@ -465,6 +466,8 @@ const engine_ops opencl_engine = {
     .open = cl_open,
     .describe = cl_describe,
     .facts = cl_facts,
+    .kept_verdict = cl_kept_verdict,
+    .keep_verdict = cl_keep_verdict,
     .prepare = cl_prepare,
     .upload = cl_upload,
     .launch = cl_launch,

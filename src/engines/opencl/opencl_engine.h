@@ -27,12 +27,13 @@ struct engine {
     cl_context context;
     cl_queue queue, timed_queue; /* the second, which profiles, is made when a launch is to be timed */
     int index;
-    int warp;           /* so many neighbouring work-items wait for each other alone; 0: only a whole group does */
-    int vector_bytes;   /* cl_vector_bytes() */
-    pid_t pid;          /* that opened it: the driver's state does not survive a fork */
-    char identity[640]; /* platform, device and driver with their versions: part of every cache key */
-    char extra[256];    /* TILEWRIGHT_OPENCL_OPTIONS */
-    jit_cache *cache;   /* NULL: nothing is kept */
+    int warp;            /* so many neighbouring work-items wait for each other alone; 0: only a whole group does */
+    int vector_bytes;    /* cl_vector_bytes() */
+    pid_t pid;           /* that opened it: the driver's state does not survive a fork */
+    char identity[640];  /* platform, device and driver with their versions: part of every cache key */
+    char extra[256];     /* TILEWRIGHT_OPENCL_OPTIONS */
+    jit_cache *cache;    /* NULL: nothing is kept */
+    bool keeps_binaries; /* there, beside verdicts */
     pthread_mutex_t building; /* held during a build; guards the cache, and what is added to the list */
     built *_Atomic built;
     pthread_mutex_t idling; /* guards what follows, and the making of timed_queue; never held for long */
@@ -82,7 +83,9 @@ void cl_give_kernel(engine *e, idle_kernel *k);
 
 void cl_close_programs(engine *e);
 
-/* cl_code - as in engine_ops. */
+/* cl_kept_verdict, cl_keep_verdict, cl_code - as in engine_ops. */
+tw_status cl_kept_verdict(engine *e, const plan *p, char *text, size_t bytes);
+void cl_keep_verdict(engine *e, const plan *p, const char *text);
 tw_status cl_code(engine *e, const plan *p, int sm, bool ptx, tw_lab_code *out);
 
 /* ---- launch.c ---- */

@@ -44,12 +44,19 @@ static tw_status build_failed(engine *e, cl_program program, const char *file, c
                 (int)error, log[0] != '\0' ? "\n" : "", log);
 }
 
+/* The plan's options, those of every program, and the user's. */
+enum { WHOLE_OPTIONS_BYTES = PLAN_OPTIONS_BYTES + 300 };
+static void whole_options(const engine *e, const char *own, char text[WHOLE_OPTIONS_BYTES])
+{
+    snprintf(text, WHOLE_OPTIONS_BYTES, "-cl-std=CL1.2 %s %s", own, e->extra);
+}
+
 /* From a kept binary; NULL where there is none or the driver will not have it. */
 static cl_program program_from_cache(engine *e, const jit_key *key, const char *options)
 {
     size_t bytes;
     cl_int error, status;
-    void *binary = jit_cache_get(e->cache, key, &bytes);
+    void *binary = e->keeps_binaries ? jit_cache_get(e->cache, key, &bytes) : NULL;
     if (binary == NULL) return NULL;
     const unsigned char *binaries = binary;
     cl_program program = e->cl->clCreateProgramWithBinary(e->context, 1, &e->device, &bytes, &binaries, &status,
@@ -61,12 +68,12 @@ static cl_program program_from_cache(engine *e, const jit_key *key, const char *
     return NULL;
 }
 
-/* Without a cache a driver is not asked: PoCL compiles all of the program's kernels once more for its binary, for any
+/* Where none is kept a driver is not asked for one: PoCL compiles all of the program's kernels once more for its binary, for any
  * size of a group. */
 static void program_to_cache(engine *e, const jit_key *key, cl_program program)
 {
     size_t bytes = 0;
-    if (e->cache == NULL ||
+    if (!e->keeps_binaries ||
         e->cl->clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, NULL) != CL_SUCCESS ||
         bytes == 0)
         return;
@@ -79,9 +86,9 @@ static void program_to_cache(engine *e, const jit_key *key, cl_program program)
 
 static tw_status build(engine *e, const built *b, const char *text, cl_program *out)
 {
-    char options[PLAN_OPTIONS_BYTES + 300];
+    char options[WHOLE_OPTIONS_BYTES];
     cl_int error;
-    snprintf(options, sizeof options, "-cl-std=CL1.2 %s %s", b->options, e->extra);
+    whole_options(e, b->options, options);
     jit_key key = jit_key_of(4, (const char *const[]){"opencl", e->identity, options, text});
     *out = program_from_cache(e, &key, options);
     if (*out != NULL) return TW_OK;
@@ -197,6 +204,38 @@ void cl_close_programs(engine *e)
         free(b);
     }
 }
+
+/* ---- verdicts on kernels ---- */
+
+static jit_key verdict_key(const engine *e, const plan *p)
+{
+    char options[WHOLE_OPTIONS_BYTES], form[16];
+    whole_options(e, p->gpu.options, options);
+    snprintf(form, sizeof form, "%u", kernel_form(p->row, &p->problem));
+    return jit_key_of(5,
+                      (const char *const[]){"opencl self-test", e->identity, options, form, gpu_text(&p->gpu.source)});
+}
+
+tw_status cl_kept_verdict(engine *e, const plan *p, char *text, size_t bytes)
+{
+    size_t length = 0;
+    TRY(cl_check_process(e));
+    const jit_key key = verdict_key(e, p);
+    char *kept = jit_cache_get(e->cache, &key, &length);
+    snprintf(text, bytes, "%.*s", (int)(length < bytes ? length : bytes), kept != NULL ? kept : "");
+    free(kept);
+    return TW_OK;
+}
+
+void cl_keep_verdict(engine *e, const plan *p, const char *text)
+{
+    const jit_key key = verdict_key(e, p);
+    pthread_mutex_lock(&e->building);
+    jit_cache_put(e->cache, &key, text, strlen(text));
+    pthread_mutex_unlock(&e->building);
+}
+
+/* ---- code ---- */
 
 /* The driver's own binary of a program: PTX on NVIDIA's. */
 tw_status cl_code(engine *e, const plan *p, int sm, bool ptx, tw_lab_code *out)
