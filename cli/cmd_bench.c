@@ -6,6 +6,7 @@
 #include "../lab/devices.h"
 #include "bench_against.h"
 #include "case_list.h"
+#include "chosen.h"
 #include "cmd.h"
 #include "hooks.h"
 #include "rows.h"
@@ -86,12 +87,15 @@ static exit_code finish_row(session *s, const row *r, tally *count)
 static exit_code print_plan(session *s, const tw_lab_kernel *kernel, const tw_problem *problem)
 {
     tw_lab_plan plan;
+    char unused[UNUSED_TEXT];
     tw_lab_choice choice = {.kernel = kernel != NULL ? kernel->name : NULL};
     tw_status status = tw_lab_plan_of(s->context, &choice, problem, &plan);
     if (status != TW_OK && status != TW_NO_KERNEL) return diag_tw(status);
     fprintf(s->text, "  plan: %s\n", status == TW_OK ? plan.text : tw_error_text());
     if (status == TW_OK)
         fprintf(s->text, "  %s\n", plan.reason[0] != '\0' ? plan.reason : "chosen by a rule, not by the cost model");
+    chosen_unused(s->context, problem, unused);
+    chosen_print_unused(s->text, "  unused: ", unused);
     return EXIT_OK;
 }
 

@@ -19,7 +19,7 @@ enum { MOST = 64, STATE = 600, SHARED_TRIES = 3 };
 typedef struct ceilings {
     double peak_gflops, memory_gbps, cache_gbps, shared_gbps;
     int64_t memory_bytes, cache_bytes; /* of the working sets */
-    char kernels[CHOSEN_TEXT];
+    char kernels[CHOSEN_TEXT], unused[UNUSED_TEXT];
 } ceilings;
 
 static ceilings measure(const tw_device *d)
@@ -27,13 +27,15 @@ static ceilings measure(const tw_device *d)
     static roofs limits;
     const int threads = device_is_host(d) ? d->threads : 1;
     const tw_options wanted = {.size = sizeof wanted, .device = d->index, .engine = d->engine};
-    ceilings c = {NAN, NAN, NAN, NAN, 0, device_is_host(d) ? d->l2_bytes / 2 * threads : device_last_cache(d) / 2, ""};
+    ceilings c = {NAN, NAN, NAN, NAN, 0, device_is_host(d) ? d->l2_bytes / 2 * threads : device_last_cache(d) / 2,
+                  "",  ""};
     tw_context *context;
     term_progress(d->name, -1);
     if (tw_open(&wanted, &context) == TW_OK) {
         roofs_begin(&limits, context, d);
         c.memory_bytes = limits.memory_set;
         chosen_kernels(context, c.kernels);
+        chosen_unused(context, NULL, c.unused);
         c.peak_gflops = roofs_peak(&limits, TW_F32, threads, 0) * 1e-9;
         c.memory_gbps = roofs_memory_bandwidth(&limits, threads, 0) * 1e-9;
         if (c.cache_bytes > 0) c.cache_gbps = roofs_bandwidth(&limits, c.cache_bytes, threads, 0) * 1e-9;
@@ -76,6 +78,7 @@ static void print_ceilings(FILE *text, const ceilings *c, const published_device
 {
     term_number peak, memory, cache;
     if (c->kernels[0] != '\0') fprintf(text, "  kernels  %s\n", c->kernels);
+    chosen_print_unused(text, "  unused   ", c->unused);
     fprintf(text, "  peak     %s GFLOP/s of multiply-adds in f32\n", term_gflops(c->peak_gflops, peak));
     fprintf(text, "  reads    %s GB/s from memory (%" PRId64 " KiB), %s GB/s from the cache (%" PRId64 " KiB)\n",
             term_gflops(c->memory_gbps, memory), c->memory_bytes / 1024, term_gflops(c->cache_gbps, cache),
@@ -98,6 +101,7 @@ static void write_device(FILE *json, const tw_device *d, const ceilings *c, cons
     object_text(&o, "name", d->name);
     object_text(&o, "instruction_set", d->instruction_set);
     object_text(&o, "kernels", c->kernels);
+    object_text(&o, "unused_kernels", c->unused);
     object_number(&o, "threads", d->threads);
     object_text(&o, "threads_from", d->threads_from);
     object_number(&o, "l1_bytes", (double)d->l1_bytes);
@@ -160,7 +164,7 @@ static exit_code tell_engine(session *s, apart *engines, int i, int32_t *all)
         print_device(s->text, device);
         lives = apart_ask(engines, i, d, &measured);
         if (!lives) {
-            measured.ceilings = (ceilings){NAN, NAN, NAN, NAN, 0, 0, ""};
+            measured.ceilings = (ceilings){NAN, NAN, NAN, NAN, 0, 0, "", ""};
             fprintf(s->text, "  measured: %s\n", engines->why[i]);
         }
         if (lives) print_ceilings(s->text, &measured.ceilings, p);

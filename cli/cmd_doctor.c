@@ -40,6 +40,7 @@ typedef struct answer {
     exit_code code;
     selftest_count count;
     char failure[STATE_TEXT];
+    char unused[UNUSED_TEXT];
     int64_t edges[2]; /* BREAK_EVEN: of f32 and of f64; 0: none */
 } answer;
 
@@ -47,7 +48,7 @@ typedef struct answer {
 static void fact(doctor *d, const char *name, const char *format, ...) __attribute__((format(printf, 3, 4)));
 static void fact(doctor *d, const char *name, const char *format, ...)
 {
-    char text[CHOSEN_TEXT + 100]; /* the kernels are the longest */
+    char text[UNUSED_TEXT]; /* the kernels that are not used are the longest */
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
@@ -233,6 +234,7 @@ static void tell_environment(doctor *d)
                                         "TILEWRIGHT_KERNELS",
                                         "TILEWRIGHT_NVRTC",
                                         "TILEWRIGHT_OPENCL_OPTIONS",
+                                        "TILEWRIGHT_SELF_TEST",
                                         "TILEWRIGHT_PEERS",
                                         "TILEWRIGHT_VERBOSE",
                                         "TILEWRIGHT_PROFILE",
@@ -272,6 +274,7 @@ static void ask(void *session_of, const char *engine, int order, void *out)
                 x->code = EXIT_RUN;
     } else if (x->code == EXIT_OK) {
         x->code = selftest_run(s, true, false, &x->count);
+        chosen_unused(s->context, NULL, x->unused);
     }
     if (x->code != EXIT_OK) snprintf(x->failure, sizeof x->failure, "%s", tw_error_text());
 }
@@ -290,6 +293,11 @@ static exit_code test_engine(doctor *d, int i)
     else
         fact(d, name, "%d kernels and calls passed, %d failed, %d do not fit this device", x.count.passed,
              x.count.failed, x.count.refused);
+    char *rest = NULL, *line = lives ? strtok_r(x.unused, "\n", &rest) : NULL;
+    for (int number = 1; line != NULL; line = strtok_r(NULL, "\n", &rest), number++) {
+        snprintf(name, sizeof name, "unused %s %d", tw_lab_engine_at(i), number);
+        fact(d, name, "%s", line);
+    }
     if (!lives) return EXIT_RUN;
     return x.code == EXIT_OK && x.count.failed > 0 ? EXIT_CHECK : x.code;
 }

@@ -33,6 +33,7 @@ static const char environment[] =
     "TILEWRIGHT_CACHE: the folder for compiled kernels; off: none.\n"
     "TILEWRIGHT_NVRTC: the file of the CUDA compiler.\n"
     "TILEWRIGHT_OPENCL_OPTIONS: more options for the OpenCL compiler.\n"
+    "TILEWRIGHT_SELF_TEST: off: OpenCL's kernels are not tested at first use.\n"
     "NO_COLOR: no colours.\n"
     "COLUMNS: the width of the help.";
 
