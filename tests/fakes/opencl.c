@@ -1,8 +1,8 @@
 /* opencl.c - a fake libOpenCL.so.1: one platform (FAKE_OPENCL "platforms=2": more) with one device, whose memory is the
- * host's ("warp=32": made by NVIDIA; "broken=1": the first platform fails; "pocl=1": PoCL's name). OLD: without a
- * function of OpenCL 1.1. */
+ * host's ("warp=32": made by NVIDIA; "broken=1": the first platform fails; "pocl=1": PoCL's name; "driver=2": the
+ * driver's version; more in opencl_gemm.h). OLD: without a function of OpenCL 1.1. */
 #include "engines/opencl/cl_api.h"
-#include "fake.h"
+#include "opencl_gemm.h"
 
 #define CALL(name, parameters, ...)                                                                                    \
     cl_int name parameters                                                                                             \
@@ -38,12 +38,6 @@ static cl_int tell(const void *value, size_t bytes, size_t room, void *out, size
     return CL_SUCCESS;
 }
 
-static int choice(const char *name, int otherwise)
-{
-    int unused;
-    return fake_number("FAKE_OPENCL", name, otherwise, &unused);
-}
-
 static cl_int tell_device(cl_uint what, size_t room, void *out, size_t *needed)
 {
     uint64_t number = what == CL_DEVICE_TYPE                  ? CL_DEVICE_TYPE_GPU_BIT
@@ -52,12 +46,16 @@ static cl_int tell_device(cl_uint what, size_t room, void *out, size_t *needed)
                       : what == CL_DEVICE_LOCAL_MEM_SIZE      ? 49152
                       : what == CL_DEVICE_EXTENSIONS          ? 0
                                                               : (uint64_t)1 << 32;
-    if (what == CL_DEVICE_WARP_SIZE_NV) number = (uint64_t)choice("warp", 0);
-    if (what == CL_DEVICE_EXTENSIONS && choice("warp", 0) > 0)
+    if (what == CL_DEVICE_WARP_SIZE_NV) number = (uint64_t)fake_choice("warp", 0);
+    if (what == CL_DEVICE_EXTENSIONS && fake_choice("warp", 0) > 0)
         return tell("cl_fake cl_nv_device_attribute_query", sizeof "cl_fake cl_nv_device_attribute_query", room, out,
                     needed);
-    if (what == CL_DEVICE_NAME || what == CL_DRIVER_VERSION || what == CL_DEVICE_VERSION ||
-        what == CL_DEVICE_EXTENSIONS)
+    if (what == CL_DRIVER_VERSION) {
+        char version[40];
+        snprintf(version, sizeof version, "OpenCL fake %d", fake_choice("driver", 1));
+        return tell(version, strlen(version) + 1, room, out, needed);
+    }
+    if (what == CL_DEVICE_NAME || what == CL_DEVICE_VERSION || what == CL_DEVICE_EXTENSIONS)
         return tell("OpenCL fake", sizeof "OpenCL fake", room, out, needed);
     return tell(&number, room < 8 ? room : 8, room, out, needed);
 }
@@ -69,19 +67,26 @@ static void copy_rows(char *to, size_t to_pitch, const char *from, size_t from_p
 
 static cl_event event(cl_event *out) { return out != NULL ? *out = calloc(1, 16) : NULL; }
 
-CALL(clGetPlatformIDs, (cl_uint room, cl_platform *out, cl_uint *count), int platforms = choice("platforms", 1);
+CALL(clGetPlatformIDs, (cl_uint room, cl_platform *out, cl_uint *count), int platforms = fake_choice("platforms", 1);
      for (int i = 0; i < platforms && i < (int)room; i++) out[i] = (cl_platform)(uintptr_t)(64 * (i + 1));
      if (count != NULL) *count = (cl_uint)platforms)
 CALL(clGetPlatformInfo, (UNUSED cl_platform p, UNUSED cl_uint what, size_t room, void *out, size_t *needed),
-     if (choice("pocl", 0)) tell("Portable Computing Language", 28, room, out, needed);
+     if (fake_choice("pocl", 0)) tell("Portable Computing Language", 28, room, out, needed);
      else tell("Fake", 5, room, out, needed))
 CALL(clGetDeviceIDs, (cl_platform p, UNUSED cl_bitfield type, cl_uint room, cl_device *out, cl_uint *count),
-     if (choice("broken", 0) == (int)((uintptr_t)p / 64)) return -2;
+     if (fake_choice("broken", 0) == (int)((uintptr_t)p / 64)) return -2;
      if (room > 0 && out != NULL) out[0] = (cl_device)(uintptr_t)64; if (count != NULL) *count = 1)
 CALL(clGetDeviceInfo, (UNUSED cl_device d, cl_uint what, size_t room, void *out, size_t *needed),
      tell_device(what, room, out, needed))
-MAKE(cl_context, clCreateContext, 16, UNUSED const cl_properties *p, UNUSED cl_uint count, UNUSED const cl_device *d,
-     UNUSED void (*notify)(const char *, const void *, size_t, void *), UNUSED void *user)
+static cl_context latest; /* all buffers and queues are of it */
+cl_context clCreateContext(UNUSED const cl_properties *p, UNUSED cl_uint count, UNUSED const cl_device *d,
+                           UNUSED void (*notify)(const char *, const void *, size_t, void *), UNUSED void *user,
+                           cl_int *error)
+{
+    FAULT(clCreateContext, fault);
+    *error = fault;
+    return fault != 0 ? NULL : (latest = calloc(1, 16));
+}
 CALL(clRetainContext, (UNUSED cl_context x), (void)0)
 GIVE(clReleaseContext, (cl_context x), free(x))
 CALL(clGetContextInfo, (UNUSED cl_context c, UNUSED cl_uint what, size_t room, void *out, size_t *needed),
@@ -89,17 +94,22 @@ CALL(clGetContextInfo, (UNUSED cl_context c, UNUSED cl_uint what, size_t room, v
      tell(&device, sizeof device, room, out, needed))
 MAKE(cl_queue, clCreateCommandQueue, 16, UNUSED cl_context c, UNUSED cl_device d, UNUSED cl_bitfield properties)
 GIVE(clReleaseCommandQueue, (cl_queue x), free(x))
-CALL(clGetCommandQueueInfo, (UNUSED cl_queue q, UNUSED cl_uint what, size_t room, void *out, size_t *needed),
-     uint64_t number = 0;
+CALL(clGetCommandQueueInfo, (UNUSED cl_queue q, cl_uint what, size_t room, void *out, size_t *needed),
+     uint64_t number = what == CL_QUEUE_CONTEXT  ? (uintptr_t)latest
+                       : what == CL_QUEUE_DEVICE ? 64
+                                                 : 0;
      tell(&number, room < 8 ? room : 8, room, out, needed))
 MAKE(cl_memory, clCreateBuffer, bytes + 1, UNUSED cl_context c, UNUSED cl_bitfield flags, size_t bytes,
      UNUSED void *host)
 GIVE(clReleaseMemObject, (cl_memory x), free(x))
 CALL(clGetMemObjectInfo, (UNUSED cl_memory m, cl_uint what, size_t room, void *out, size_t *needed),
-     uint64_t number = what == CL_MEM_TYPE ? CL_MEM_OBJECT_BUFFER : 0;
+     uint64_t number = what == CL_MEM_TYPE      ? CL_MEM_OBJECT_BUFFER
+                       : what == CL_MEM_SIZE    ? 1 << 30
+                       : what == CL_MEM_CONTEXT ? (uintptr_t)latest
+                                                : 0;
      tell(&number, room < 8 ? room : 8, room, out, needed))
-MAKE(cl_program, clCreateProgramWithSource, 16, UNUSED cl_context c, UNUSED cl_uint count, UNUSED const char **text,
-     UNUSED const size_t *lengths)
+MAKE(cl_program, clCreateProgramWithSource, sizeof(fake_program), UNUSED cl_context c, UNUSED cl_uint count,
+     UNUSED const char **text, UNUSED const size_t *lengths)
 cl_program clCreateProgramWithBinary(UNUSED cl_context c, UNUSED cl_uint count, UNUSED const cl_device *d,
                                      const size_t *bytes, const unsigned char **data, cl_int *status, cl_int *error)
 {
@@ -107,12 +117,14 @@ cl_program clCreateProgramWithBinary(UNUSED cl_context c, UNUSED cl_uint count, 
     if (fault == 0 && (bytes[0] != sizeof binary || memcmp(data[0], binary, sizeof binary) != 0)) fault = -42;
     if (status != NULL) *status = fault;
     *error = fault;
-    return fault != 0 ? NULL : calloc(1, 16);
+    return fault != 0 ? NULL : calloc(1, sizeof(fake_program));
 }
 CALL(clBuildProgram,
-     (UNUSED cl_program p, UNUSED cl_uint count, UNUSED const cl_device *d, const char *options,
+     (cl_program p, UNUSED cl_uint count, UNUSED const cl_device *d, const char *options,
       UNUSED void (*notify)(cl_program, void *), UNUSED void *user),
-     if (options != NULL && strstr(options, "OF_THE_ENVIRONMENT") != NULL) fake_log("options of the environment"))
+     if (options != NULL && strstr(options, "OF_THE_ENVIRONMENT") != NULL) fake_log("options of the environment");
+     snprintf(((fake_program *)p)->options, FAKE_OPTIONS, "%s ", options != NULL ? options : "");
+     if (build_error(((fake_program *)p)->options) != 0) return build_error(((fake_program *)p)->options))
 CALL(clGetProgramInfo, (UNUSED cl_program p, cl_uint what, size_t room, void *out, size_t *needed),
      size_t bytes = sizeof binary;
      if (what == CL_PROGRAM_BINARIES) memcpy(*(unsigned char **)out, binary, bytes);
@@ -121,13 +133,25 @@ CALL(clGetProgramBuildInfo,
      (UNUSED cl_program p, UNUSED cl_device d, UNUSED cl_uint what, size_t room, void *out, size_t *needed),
      tell(message, sizeof message, room, out, needed))
 GIVE(clReleaseProgram, (cl_program x), free(x))
-MAKE(cl_kernel, clCreateKernel, 16, UNUSED cl_program p, UNUSED const char *name)
+cl_kernel clCreateKernel(cl_program p, const char *name, cl_int *error)
+{
+    FAULT(clCreateKernel, fault);
+    fake_kernel *made = fault != 0 ? NULL : calloc(1, sizeof *made);
+    if (error != NULL) *error = fault;
+    if (made == NULL) return NULL;
+    snprintf(made->name, sizeof made->name, "%s", name);
+    memcpy(made->options, ((fake_program *)p)->options, FAKE_OPTIONS);
+    return (cl_kernel)made;
+}
 GIVE(clReleaseKernel, (cl_kernel x), free(x))
-CALL(clSetKernelArg, (UNUSED cl_kernel k, UNUSED cl_uint i, UNUSED size_t bytes, UNUSED const void *value), (void)0)
+CALL(clSetKernelArg, (cl_kernel k, cl_uint i, size_t bytes, const void *value), fake_kernel *kernel = (fake_kernel *)k;
+     if (i >= FAKE_ARGUMENTS || bytes > sizeof *kernel->arguments) return -49;
+     memcpy(&kernel->arguments[i], value, bytes); if (i >= kernel->count) kernel->count = i + 1)
 CALL(clEnqueueNDRangeKernel,
-     (UNUSED cl_queue q, UNUSED cl_kernel k, UNUSED cl_uint d, UNUSED const size_t *offset, UNUSED const size_t *global,
+     (UNUSED cl_queue q, cl_kernel k, UNUSED cl_uint d, UNUSED const size_t *offset, UNUSED const size_t *global,
       UNUSED const size_t *local, UNUSED cl_uint count, UNUSED const cl_event *list, cl_event *out),
-     event(out))
+     const int error = launch_error((fake_kernel *)k);
+     if (error != 0) return error; if (fake_choice("gemm", 0)) compute((fake_kernel *)k); event(out))
 CALL(clEnqueueFillBuffer,
      (UNUSED cl_queue q, cl_memory m, const void *pattern, size_t pattern_bytes, size_t offset, size_t bytes,
       UNUSED cl_uint count, UNUSED const cl_event *list, cl_event *out),

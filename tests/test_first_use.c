@@ -1,0 +1,457 @@
+/* test_first_use.c - OpenCL devices that lie, by a fake driver that computes: what a kernel's self-test finds, what is
+ * used instead, what is kept for the next process, and who is told. */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+
+#include "self_test.h"
+#include "support/faults.h"
+#include "tilewright_lab.h"
+
+/* ---- how a kernel is tested ---- */
+
+/* Are the tests of this plan's kernel made of its own program, and of shapes that no tile divides? */
+static const char *wrong_plans(const plan *of, const device_facts *device)
+{
+    const tw_lab_kernel *row = &of->row->lab;
+    plan made[SELF_TEST_BETAS];
+    for (int divides = 0; divides < (of->row->gpu.traits & GPU_SPLIT_K ? 2 : 1); divides++) {
+        if (self_test_plans(of, device, divides, made) != TW_OK) return tw_error_text();
+        for (int i = 0; i < SELF_TEST_BETAS; i++) {
+            const tw_problem *p = &made[i].problem;
+            if (strcmp(made[i].gpu.options, of->gpu.options) != 0) return "another program";
+            if (kernel_form(made[i].row, p) != kernel_form(of->row, &of->problem)) return "another form";
+            if (p->m % row->tile_m == 0 || p->n % row->tile_n == 0 || p->k % row->tile_k == 0) return "no tails";
+            if ((made[i].gpu.k_split.count > 0) != divides) return "k is not divided as it should be";
+            if ((p->beta != 0) != (i == 1)) return "beta";
+        }
+    }
+    return NULL;
+}
+
+static void plan_case(const kernel_row *row)
+{
+    static const tw_dtype seconds[] = {0, TW_I8, TW_U8}, thirds[] = {0, TW_F16, TW_BF16};
+    const device_facts device = {.engine = "opencl",
+                                 .addresses = true,
+                                 .copies = true,
+                                 .most_threads = 1024,
+                                 .multiprocessors = 7,
+                                 .vector_bytes = row->gpu.lanes > 0 ? 64 : 0,
+                                 .local_bytes = 48 << 10,
+                                 .largest_bytes = INT64_MAX};
+    const char *wrong = NULL;
+    int count = 0;
+    if (!tap_case("%s is tested by its own program, with tails, and with k divided where it divides k", row->lab.name))
+        return;
+    for (int i = 0; i < 2 * 2 * 2 * 2 * 3 * 3 && wrong == NULL; i++) {
+        const bool wide = i & 1;
+        tw_problem p = tw_problem_make(row->lab.dtype, i & 2 ? TW_T : TW_N, i & 4 ? TW_T : TW_N, 640, 640, 640);
+        plan of;
+        p.place_a = p.place_b = p.place_c = i & 8 ? TW_DEVICE : TW_HOST;
+        p.dtype_b = seconds[i / 16 % 3], p.dtype_c = thirds[i / 48];
+        if (p.dtype_c == 0) p.dtype_c = dtype_find(p.dtype)->result;
+        if (p.dtype_b != 0 && !dtypes_mix(p.dtype, p.dtype_b)) continue;
+        p.align_a = p.align_b = p.align_c = wide ? 256 : 8;
+        if (!wide) p.lda++, p.ldb++, p.ldc++;
+        if (plan_find(&p, &device, &(tw_lab_choice){.kernel = row->lab.name}, &of) != TW_OK) continue;
+        wrong = wrong_plans(&of, &device);
+        count++;
+    }
+    tap_result(wrong == NULL && count >= 16, "%d plans, of the last: %s", count, wrong != NULL ? wrong : "right");
+}
+
+/* ---- products on the fake device ---- */
+
+enum { EDGE = 136, MOST_TEXT = 1024 };
+
+/* The context that this device, and this cache (NULL: off), give. */
+static tw_context *open_fake(const char *device, const char *cache)
+{
+    const tw_options options = {.size = sizeof options, .engine = "opencl"};
+    tw_context *context;
+    char text[200];
+    snprintf(text, sizeof text, "gemm=1 %s", device);
+    setenv("FAKE_OPENCL", text, 1);
+    setenv("TILEWRIGHT_CACHE", cache != NULL ? cache : "off", 1);
+    return tw_open(&options, &context) == TW_OK ? context : NULL;
+}
+
+static double element(tw_dtype dtype, const void *x, int i)
+{
+    return dtype == TW_F64 ? ((const double *)x)[i] : (double)((const float *)x)[i];
+}
+
+/* A square product of small integers in host memory, of f32 or f64. TW_OK: it is right. TW_BAD_ARGUMENT: it is wrong.
+ * Else what the call returned, and C is as it was. */
+static tw_status multiply(tw_context *context, tw_dtype dtype)
+{
+    static double room[3][EDGE * EDGE];
+    static int values[2][EDGE * EDGE];
+    const tw_problem p = tw_problem_make(dtype, TW_N, TW_T, EDGE, EDGE, EDGE);
+    for (int i = 0; i < EDGE * EDGE; i++) {
+        values[0][i] = i * 7 % 11 - 5, values[1][i] = i * 5 % 13 - 6;
+        for (int x = 0; x < 3; x++) {
+            const int value = x < 2 ? values[x][i] : 99;
+            if (dtype == TW_F64)
+                room[x][i] = value;
+            else
+                ((float *)room[x])[i] = (float)value;
+        }
+    }
+    const tw_status status = tw_gemm(context, &p, room[0], room[1], room[2]);
+    for (int i = 0; i < EDGE; i++)
+        for (int j = 0; j < EDGE; j++) {
+            int sum = 0;
+            for (int q = 0; q < EDGE; q++) sum += values[0][i * EDGE + q] * values[1][j * EDGE + q];
+            if (element(dtype, room[2], i * EDGE + j) != (status == TW_OK ? sum : 99)) return TW_BAD_ARGUMENT;
+        }
+    return status;
+}
+
+/* Which kernel computes that product. */
+static const char *kernel_of(tw_context *context, tw_dtype dtype)
+{
+    const tw_problem p = tw_problem_make(dtype, TW_N, TW_T, EDGE, EDGE, EDGE);
+    tw_lab_plan plan;
+    return tw_lab_plan_of(context, NULL, &p, &plan) == TW_OK ? plan.kernel->name : "none";
+}
+
+static int launches(void) { return logged("clEnqueueNDRangeKernel"); }
+
+/* The kernel that an honest device computes the product with, and its tile. */
+static char usual[64];
+static int usual_tile;
+
+static bool find_usual(void)
+{
+    tw_context *context = open_fake("", NULL);
+    snprintf(usual, sizeof usual, "%s", context != NULL ? kernel_of(context, TW_F32) : "none");
+    const tw_lab_kernel *kernel = tw_lab_kernel_named(usual);
+    if (kernel != NULL) usual_tile = kernel->tile_m * 1000 + kernel->tile_n;
+    const bool right = context != NULL && kernel != NULL && multiply(context, TW_F32) == TW_OK &&
+                       tw_lab_unused_at(context, NULL, 0, NULL, 0) == NULL;
+    tw_close(context);
+    return right;
+}
+
+/* Devices that lie about the kernel that is to compute; or about all of them. */
+static const struct {
+    const char *name, *device; /* "%d": that kernel's tile */
+    tw_dtype dtype;
+    bool none_left;
+    const char *says; /* of the kernel that is not used */
+} lies[] = {
+    {"wrong numbers", "wrong=1 tile=%d", TW_F32, false, "computes wrong numbers on OpenCL fake: "},
+    {"wrong numbers in the last tiles alone", "wrong=2 tile=%d", TW_F32, false, "element ("},
+    {"wrong numbers where k is divided alone", "wrong=3 tile=%d", TW_F32, false, "parts, beta 0, element (0, 0) is "},
+    {"C read where beta is 0", "wrong=4 tile=%d", TW_F32, false, "beta 0, element (0, 0) is nan, expected "},
+    {"padding of C written", "wrong=5 tile=%d", TW_F32, false, "an element outside of C was written"},
+    {"a kernel that does not compile", "nobuild=%d", TW_F32, false,
+     "cannot be built on OpenCL fake: opencl/gemm_simt.cl could not be compiled for this device: "
+     "CL_BUILD_PROGRAM_FAILURE (-11) fake.cl:3: error"},
+    {"less local memory than it says", "local=9000 tile=%d", TW_F32, false,
+     "cannot be run on OpenCL fake: clEnqueueNDRangeKernel failed with CL_OUT_OF_RESOURCES (-5)"},
+    {"no local memory at all", "local=1", TW_F32, true, "cannot be run on OpenCL fake"},
+    {"no double precision, though it says so", "nobuild=1", TW_F64, true, "cannot be built on OpenCL fake"},
+    {"no double precision, and f32", "nobuild=1", TW_F32, false, NULL},
+    {"wrong numbers in all kernels", "wrong=1", TW_F32, true, "element (0, 0) is "},
+};
+
+static void lie_case(const char *name, const char *device, tw_dtype dtype, bool none_left, const char *says)
+{
+    char text[MOST_TEXT] = "", error[MOST_TEXT] = "", lying[100];
+    if (!tap_case("a device with %s", name)) return;
+    snprintf(lying, sizeof lying, device, usual_tile);
+    tw_context *context = open_fake(lying, NULL);
+    const tw_status status = multiply(context, dtype);
+    snprintf(error, sizeof error, "%.900s", tw_error_text());
+    const tw_lab_kernel *unused = NULL;
+    for (int i = 0; strcmp(unused != NULL ? unused->name : "", usual) != 0; i++) {
+        unused = tw_lab_unused_at(context, NULL, i, text, sizeof text);
+        if (unused == NULL) break;
+        if (none_left) break;
+    }
+    const char *now = kernel_of(context, dtype), *instead = none_left ? "no kernel computes in its place" : now;
+    bool right = status == (none_left ? TW_NO_KERNEL : TW_OK) && multiply(context, dtype) == status;
+    if (none_left) right = right && strstr(error, "no kernel is left: opencl_") == error && strstr(error, says) != NULL;
+    if (says == NULL)
+        right = right && unused == NULL && strcmp(now, usual) == 0;
+    else
+        right = right && unused != NULL && strstr(text, unused->name) == text && strstr(text, says) != NULL &&
+                strstr(text, instead) != NULL && strcmp(now, usual) != 0;
+    /* who asks for it by name is told */
+    const tw_problem p = tw_problem_make(dtype, TW_N, TW_T, EDGE, EDGE, EDGE);
+    static double room[3][EDGE * EDGE];
+    tw_lab_run *run = NULL;
+    const tw_lab_choice forced = {.kernel = unused != NULL ? unused->name : usual};
+    const tw_status opened = tw_lab_run_open(context, &forced, &p, room[0], room[1], room[2], &run);
+    right = right && (says == NULL ? opened == TW_OK : opened == TW_NO_KERNEL && strstr(tw_error_text(), says) != NULL);
+    tw_lab_run_close(run);
+    tap_result(right, "%s, status %d: %s; not used: %s; forced: %d", now, (int)status, error, text, (int)opened);
+    tw_close(context);
+}
+
+static void off_case(void)
+{
+    if (!tap_case("TILEWRIGHT_SELF_TEST=off: wrong numbers are not noticed")) return;
+    setenv("TILEWRIGHT_SELF_TEST", "off", 1);
+    tw_context *context = open_fake("wrong=1", NULL);
+    unsetenv("TILEWRIGHT_SELF_TEST");
+    const tw_status status = multiply(context, TW_F32);
+    tap_result(status == TW_BAD_ARGUMENT && tw_lab_unused_at(context, NULL, 0, NULL, 0) == NULL, "%d", (int)status);
+    tw_close(context);
+}
+
+/* ---- what is no kernel's fault ---- */
+
+static void blameless_cases(void)
+{
+    const tw_options options = {.size = sizeof options, .engine = "opencl"};
+    static const struct {
+        const char *name, *fault;
+        tw_status status;
+        const char *says;
+    } faults[] = {
+        {"memory that runs out", "clCreateBuffer=-4", TW_NO_MEMORY, "no device memory for "},
+        {"copies that fail", "clEnqueueWriteBuffer=-5", TW_DEVICE_FAILED, "clEnqueueWriteBuffer failed"},
+    };
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        if (!tap_case("%s: no kernel is blamed", faults[i].name)) continue;
+        tw_context *context = open_fake("", NULL);
+        setenv("FAKES", faults[i].fault, 1);
+        const tw_status status = multiply(context, TW_F32);
+        const bool said = strstr(tw_error_text(), faults[i].says) != NULL;
+        unsetenv("FAKES");
+        tap_result(status == faults[i].status && said && tw_lab_unused_at(context, NULL, 0, NULL, 0) == NULL &&
+                       multiply(context, TW_F32) == TW_OK && strcmp(kernel_of(context, TW_F32), usual) == 0,
+                   "%d: %s", (int)status, tw_error_text());
+        tw_close(context);
+    }
+    if (!tap_case("a device that gives no queue: tw_open() says so")) return;
+    tw_context *context;
+    setenv("FAKES", "clCreateCommandQueue=-5", 1);
+    const tw_status status = tw_open(&options, &context);
+    unsetenv("FAKES");
+    tap_result(status == TW_DEVICE_FAILED && context == NULL &&
+                   strstr(tw_error_text(), "clCreateCommandQueue failed with CL_OUT_OF_RESOURCES (-5)") != NULL,
+               "%d: %s", (int)status, tw_error_text());
+}
+
+/* ---- what is kept ---- */
+
+/* The launches of a first product on this device; -1 where it is wrong. *kernel: which one computed it. */
+static int first_launches(const char *device, const char *cache, char kernel[64])
+{
+    unlink(log_path);
+    tw_context *context = open_fake(device, cache);
+    const bool right = multiply(context, TW_F32) == TW_OK;
+    const int count = launches();
+    snprintf(kernel, 64, "%s", kernel_of(context, TW_F32));
+    tw_close(context);
+    return right ? count : -1;
+}
+
+static void cut_file(const char *path)
+{
+    if (truncate(path, 90) != 0) perror(path);
+}
+
+static void change_file(const char *path)
+{
+    const int fd = open(path, O_RDWR);
+    char last;
+    if (fd < 0 || lseek(fd, -1, SEEK_END) < 0 || read(fd, &last, 1) != 1) perror(path);
+    last ^= 1;
+    if (fd < 0 || lseek(fd, -1, SEEK_END) < 0 || write(fd, &last, 1) != 1) perror(path);
+    close(fd);
+}
+
+static void empty_file(const char *path)
+{
+    if (truncate(path, 0) != 0) perror(path);
+}
+
+static void kept_cases(void)
+{
+    static const struct {
+        const char *name;
+        void (*change)(const char *path);
+    } damages[] = {{"cut off", cut_file}, {"changed in a bit", change_file}, {"empty", empty_file}};
+    char wrong[100], one[64], two[64], three[64];
+    snprintf(wrong, sizeof wrong, "wrong=1 tile=%d", usual_tile);
+    if (tap_case("a kernel that passed is not tested again by the next context, but is with another driver")) {
+        const int cold = first_launches("", cache_folder, one), warm = first_launches("", cache_folder, one),
+                  other = first_launches("driver=2", cache_folder, two);
+        tap_result(warm >= 1 && cold >= warm + 2 && other == cold && strcmp(one, usual) == 0 && strcmp(two, usual) == 0,
+                   "%d launches, then %d, with another driver %d, by %s", cold, warm, other, two);
+        forget_cache();
+    }
+    if (tap_case("a kernel that passed with a driver and is wrong with the next one is not used there")) {
+        const int before = first_launches("", cache_folder, one);
+        snprintf(wrong, sizeof wrong, "driver=2 wrong=1 tile=%d", usual_tile);
+        const int after = first_launches(wrong, cache_folder, two);
+        tap_result(before > 0 && after > 0 && strcmp(one, usual) == 0 && strcmp(two, usual) != 0, "%s, then %s", one,
+                   two);
+        forget_cache();
+    }
+    if (tap_case("a kernel that was wrong is not tried again, but is with another driver, and without a cache")) {
+        snprintf(wrong, sizeof wrong, "wrong=1 tile=%d", usual_tile);
+        const int cold = first_launches(wrong, cache_folder, one), kept = first_launches("", cache_folder, two),
+                  other = first_launches("driver=2", cache_folder, three);
+        char off[64];
+        const int without = first_launches("", NULL, off);
+        tap_result(cold > kept && kept > 0 && other > 0 && without > 0 && strcmp(one, usual) != 0 &&
+                       strcmp(two, one) == 0 && strcmp(three, usual) == 0 && strcmp(off, usual) == 0,
+                   "%s, kept %s, then %s, %s", one, two, three, off);
+        forget_cache();
+    }
+    if (tap_case("a kernel that did not build is tried again by the next context")) {
+        snprintf(wrong, sizeof wrong, "nobuild=%d", usual_tile);
+        const int cold = first_launches(wrong, cache_folder, one), again = first_launches("", cache_folder, two);
+        tap_result(cold > 0 && again > 0 && strcmp(one, usual) != 0 && strcmp(two, usual) == 0, "%s, then %s", one,
+                   two);
+        forget_cache();
+    }
+    for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
+        if (!tap_case("a kept verdict that is %s is none", damages[i].name)) continue;
+        snprintf(wrong, sizeof wrong, "wrong=1 tile=%d", usual_tile);
+        const int cold = first_launches(wrong, cache_folder, one);
+        each_file(damages[i].change);
+        const int again = first_launches("", cache_folder, two);
+        tap_result(cold > 0 && again > 0 && strcmp(one, usual) != 0 && strcmp(two, usual) == 0, "%s, then %s", one,
+                   two);
+        forget_cache();
+    }
+    if (tap_case("without a folder to keep verdicts in, each context tests")) {
+        const int one_count = first_launches("", "/proc/kernels", one),
+                  two_count = first_launches("", "/proc/kernels", two), off = first_launches("", NULL, three);
+        tap_result(one_count > 2 && two_count == one_count && off == one_count, "%d, %d, %d launches", one_count,
+                   two_count, off);
+    }
+}
+
+/* ---- on a caller's queue ---- */
+
+static void queue_case(void)
+{
+    static const char *const waits[] = {"clCreateBuffer", "clCreateKernel",       "clBuildProgram",
+                                        "clFinish",       "clWaitForEvents",      "clEnqueueReadBuffer",
+                                        "clFlush",        "clEnqueueWriteBuffer", "clCreateProgramWithSource"};
+    static float a[EDGE * EDGE], b[EDGE * EDGE], c[EDGE * EDGE];
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, EDGE, EDGE, EDGE);
+    int64_t bytes = -1;
+    int queue, found = 0;
+    if (!tap_case("a caller's queue: tw_prepare() tests, tw_enqueue() then neither waits nor allocates")) return;
+    tw_context *context = open_fake("wrong=1 tile=128128", NULL);
+    p.place_a = p.place_b = p.place_c = TW_DEVICE;
+    for (int i = 0; i < EDGE * EDGE; i++) a[i] = (float)(i % 3), b[i] = i % EDGE == i / EDGE;
+    tw_status status = tw_workspace_bytes(context, &p, &bytes);
+    if (status == TW_OK) status = tw_prepare(context, &p);
+    void *workspace = calloc(1, (size_t)bytes + 1);
+    const tw_launch to = {
+        .size = sizeof to, .queue = &queue, .workspace = bytes > 0 ? workspace : NULL, .workspace_bytes = bytes};
+    /* the kernel object is made by the first call, and kept */
+    if (status == TW_OK) status = tw_enqueue(context, &p, a, b, c, &to);
+    unlink(log_path);
+    if (status == TW_OK) status = tw_enqueue(context, &p, a, b, c, &to);
+    for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) found += logged(waits[i]);
+    tap_result(status == TW_OK && found == 0 && launches() > 0 && memcmp(a, c, sizeof a) == 0, "%d: %s; %d such calls",
+               (int)status, tw_error_text(), found);
+    free(workspace);
+    tw_close(context);
+}
+
+/* ---- many threads ---- */
+
+static void *multiply_once(void *context)
+{
+    static const float x[2 * EDGE * EDGE];
+    static _Thread_local float c[EDGE * EDGE];
+    const tw_problem p = tw_problem_make(TW_F32, TW_N, TW_T, EDGE, EDGE, EDGE);
+    return (void *)(intptr_t)(tw_gemm(context, &p, x, x + EDGE * EDGE, c) != TW_OK);
+}
+
+static void thread_case(void)
+{
+    pthread_t threads[THREADS];
+    char kernel[64];
+    intptr_t failures = 0;
+    if (!tap_case("of %d threads at once one tests", (int)THREADS)) return;
+    const int alone = first_launches("", NULL, kernel);
+    tw_context *context = open_fake("", NULL);
+    unlink(log_path);
+    for (int i = 0; i < THREADS; i++) pthread_create(&threads[i], NULL, multiply_once, context);
+    for (int i = 0; i < THREADS; i++) {
+        void *failed;
+        pthread_join(threads[i], &failed);
+        failures += (intptr_t)failed;
+    }
+    const int all = launches();
+    unlink(log_path);
+    multiply_once(context);
+    const int each = launches();
+    tap_result(failures == 0 && all == alone + (THREADS - 1) * each,
+               "%d failed; %d launches, expected those of one, %d, and %d of each other", (int)failures, all, alone,
+               each);
+    tw_close(context);
+}
+
+/* ---- the program ---- */
+
+static void program_case(const char *name, char *const *arguments, int tile, const char *before, const char *kernel)
+{
+    const char *program = getenv("TILEWRIGHT");
+    char path[1024], lying[100], expected[200];
+    outcome o;
+    if (!tap_case("%s tells of a kernel that is not used", name)) return;
+    if (program == NULL || access(program, X_OK) != 0) {
+        tap_skip("TILEWRIGHT does not name the program");
+        return;
+    }
+    char *words[12] = {path};
+    for (int i = 0; arguments[i] != NULL; i++) words[i + 1] = arguments[i];
+    snprintf(path, sizeof path, "%s", program);
+    snprintf(lying, sizeof lying, "FAKE_OPENCL=gemm=1 wrong=1 tile=%d", tile);
+    snprintf(expected, sizeof expected, "%s%s computes wrong numbers on OpenCL fake: ", before, kernel);
+    run_program(words, "opencl", (const char *const[]){lying, "TILEWRIGHT_SELF_TEST=on", "TILEWRIGHT_THREADS=1", NULL},
+                &o);
+    tap_result(strstr(o.text, expected) != NULL && strstr(o.text, " computes in its place") != NULL,
+               "exit %d, expected \"%s\":\n%s", o.exit, expected, o.text);
+}
+
+int main(int argc, char **argv)
+{
+    char fake[1024], bench[] = "bench", engine[] = "--engine", opencl[] = "opencl", size[] = "--size", edge[] = "136",
+                     samples[] = "--samples", three[] = "3", explain[] = "--explain-plan", doctor[] = "doctor",
+                     devices[] = "devices";
+    if (!faults_start(argc, argv)) return 1;
+    for (int i = 0; i < kernel_count(); i++) {
+        const kernel_row *row = kernel_at(i);
+        if (row->lab.production && strcmp(row->lab.engine, "opencl") == 0) plan_case(row);
+    }
+    snprintf(fake, sizeof fake, "%s/opencl/libOpenCL.so.1", FAKES_FOLDER);
+    unsetenv("TILEWRIGHT_SELF_TEST");
+    unsetenv("TILEWRIGHT_OPENCL_OPTIONS");
+    setenv("FAKE_LOG", log_path, 1);
+    if (dlopen(fake, RTLD_NOW) == NULL) { /* the engine then finds this one */
+        printf("Bail out! %s\n", dlerror());
+        return 1;
+    }
+    if (tap_case("an honest device: the product is right, and no kernel is left out"))
+        tap_result(find_usual(), "%s: %s", usual, tw_error_text());
+    else if (!tap.list)
+        find_usual();
+    for (size_t i = 0; i < sizeof lies / sizeof *lies; i++)
+        lie_case(lies[i].name, lies[i].device, lies[i].dtype, lies[i].none_left, lies[i].says);
+    off_case();
+    blameless_cases();
+    kept_cases();
+    queue_case();
+    thread_case();
+    program_case("bench --explain-plan", (char *[]){bench, engine, opencl, size, edge, samples, three, explain, NULL},
+                 usual_tile, "  unused: ", usual);
+    program_case("devices", (char *[]){devices, NULL}, 128128, "  unused   ", "opencl_f32_sgemm_simt_128x128");
+    program_case("doctor", (char *[]){doctor, NULL}, 32032, "unused opencl 6    ", "opencl_f32_gemm_simt_32x32");
+    return faults_finish();
+}
