@@ -147,9 +147,10 @@ typedef struct tw_options {
  *           that has OpenCL buffers and queues of its own needs one: they belong to their cl_context.
  *           Environment, read here and in tw_devices() and nowhere else: TILEWRIGHT_CPU, TILEWRIGHT_THREADS,
  *           OMP_NUM_THREADS (cpu); TILEWRIGHT_CACHE, XDG_CACHE_HOME, HOME (where compiled kernels are kept),
- *           TILEWRIGHT_OPENCL_OPTIONS (added to the OpenCL compiler's), TILEWRIGHT_NVRTC (library file of CUDA's
- *           run-time compiler), TILEWRIGHT_KERNELS (folder of CUDA kernels built ahead). A setuid program ignores those
- *           that name a file, a folder or compiler options.
+ *           TILEWRIGHT_OPENCL_OPTIONS (added to the OpenCL compiler's), TILEWRIGHT_SELF_TEST (off: OpenCL's kernels are
+ *           not tested at first use), TILEWRIGHT_NVRTC (library file of CUDA's run-time compiler), TILEWRIGHT_KERNELS
+ *           (folder of CUDA kernels built ahead). A setuid program ignores TILEWRIGHT_SELF_TEST and those that name a
+ *           file, a folder or compiler options.
  * Returns   TW_OK and *context (give it to tw_close), TW_BAD_ARGUMENT, TW_NO_DEVICE, TW_NO_MEMORY and *context NULL */
 TW_API tw_status tw_open(const tw_options *options, tw_context **context);
 
@@ -402,8 +403,10 @@ typedef struct tw_launch {
  *           fast kernels want a workspace.
  *
  * Cost      Allocates no memory, copies nothing to or from the host, waits for nothing. The first call that needs a
- *           kernel compiles it; tw_prepare() does that ahead. While the stream is being captured into a graph, a kernel
- *           that is not compiled yet is refused; everything else can be captured.
+ *           kernel compiles it; tw_prepare() does that ahead. On OpenCL that includes a self-test of the kernel, which
+ *           allocates small buffers and waits for a queue of the context's own [docs/decisions/0018]. While the stream
+ *           is being captured into a graph, a kernel that is not compiled yet is refused; everything else can be
+ *           captured.
  *
  * Returns   TW_OK: enqueued. If the kernel fails while it runs, the stream's next call reports it
  *           TW_BAD_ARGUMENT (also what is of another CUDA or OpenCL context, a workspace that is too small, a buffer
@@ -422,7 +425,9 @@ TW_API tw_status tw_enqueue_batched(tw_context *context, const tw_problem *probl
 
 /* tw_workspace_bytes - the device memory that tw_enqueue() wants from its caller for this problem (TW_DEVICE; reads
  * align_a, align_b, align_c). 0: nothing is packed and no partial sums are kept. On CUDA at most 4 (k + 31)
- * (m + n + 62) + 512 in f32, and 560,000 for each multiprocessor. Returns TW_OK, TW_BAD_ARGUMENT, TW_NO_KERNEL. */
+ * (m + n + 62) + 512 in f32, and 560,000 for each multiprocessor. On OpenCL it depends on
+ * the kernel's self-test, which is run if it was not yet. Returns TW_OK, TW_BAD_ARGUMENT, TW_NO_KERNEL, on OpenCL also
+ * what tw_prepare would. */
 TW_API tw_status tw_workspace_bytes(tw_context *context, const tw_problem *problem, int64_t *bytes);
 
 /* tw_workspace_bytes_batched - the same for tw_enqueue_batched(): where the batch is one launch what that wants, on CUDA
