@@ -68,8 +68,8 @@ static cl_program program_from_cache(engine *e, const jit_key *key, const char *
     return NULL;
 }
 
-/* Where none is kept a driver is not asked for one: PoCL compiles all of the program's kernels once more for its binary, for any
- * size of a group. */
+/* Where none is kept a driver is not asked for one: PoCL compiles all of a program's kernels once more for its binary,
+ * for groups of any size. */
 static void program_to_cache(engine *e, const jit_key *key, cl_program program)
 {
     size_t bytes = 0;
