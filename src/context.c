@@ -3,6 +3,7 @@
 #include "context.h"
 #include "first_use.h"
 #include "sized.h"
+#include "tuned.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,12 +131,17 @@ tw_status context_open(const tw_options *user, bool despite, tw_context **contex
         free(made);
         return status;
     }
+    pthread_mutex_init(&made->testing, NULL);
     ops->facts(made->engine, &made->facts);
+    made->facts.tuned = made->tuned = tuned_table_make(&made->facts, NULL, 0);
+    if (made->tuned == NULL) {
+        tw_close(made);
+        return TW_NO_MEMORY;
+    }
     static atomic_ullong opened;
     made->facts.context = atomic_fetch_add_explicit(&opened, 1, memory_order_relaxed) + 1;
     const char *wish = secure_getenv("TILEWRIGHT_SELF_TEST");
     made->tests = ops->kept_verdict != NULL && !(wish != NULL && strcmp(wish, "off") == 0);
-    pthread_mutex_init(&made->testing, NULL);
     *context = made;
     return TW_OK;
 }
@@ -165,6 +171,7 @@ void tw_close(tw_context *context)
     if (context == NULL) return;
     context->ops->close(context->engine);
     first_use_close(context);
+    free(context->tuned);
     free(context);
 }
 

@@ -14,6 +14,7 @@ struct tw_context {
     bool tests;              /* kernels at first use */
     pthread_mutex_t testing; /* held during a test */
     const kernel_verdict *_Atomic verdicts;
+    struct tuned_table *tuned; /* facts.tuned */
 };
 
 /* A thread that is cancelled inside a call would leave locks held and other threads at work on its stack. So

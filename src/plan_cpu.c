@@ -1,13 +1,13 @@
 /* plan_cpu.c - divides a product into blocks, tasks and threads of a CPU, and says what is packed. Pure, as plan.c. */
 #include "planners.h"
+#include "tuned.h"
 
-/* Below this many multiply-adds of 4 bytes per thread another thread costs more than it gains: they take some 5 to 7 us
- * on wide vectors (docs/perf/cpu-threads.md#no-waiting-for-threads). More for calls that wait for threads that wake
- * late (batches, rungs), and for types that take less time. */
-static const double WORK_PER_THREAD = 393216.0, WORK_PER_WAITED_THREAD = 2097152.0;
+/* Below thread_work multiply-adds of 4 bytes per thread another thread costs more than it gains: they take some 5 to 7
+ * us on wide vectors (docs/perf/cpu-threads.md#no-waiting-for-threads). waited_work, which is more, is for calls that
+ * wait for threads that wake late (batches, rungs), and for types that take less time. */
 static const double LITTLE_PER_THREAD = 1048576.0; /* of those, in two tasks: more tasks would be too short */
 
-enum { MACRO_M = 4096, MACRO_N = 4096, LEAST_GEMV = 64, SUM_MACRO = 1024, WORKSPACE_ALIGN = 64, TASKS_PER_THREAD = 4 };
+enum { LEAST_GEMV = 64, SUM_MACRO = 1024, WORKSPACE_ALIGN = 64 };
 
 /* Split `length` evenly into blocks of at most `most`, each a multiple of `unit`: 1000 in blocks of at most 384 is
  * 3 x 336. */
@@ -62,13 +62,13 @@ static bool splits_lines(const tw_problem *p, const device_facts *device, int th
            p->ldb % (CPU_LINE_BYTES / bytes) != 0;
 }
 
-/* Whether the product is computed unpacked: A, B and C together are at most three times the L2, or six times where C
- * has more than few rows and the rows of A are not transposed (docs/perf/cpu-packing.md#strips-of-b). Then there is one
+/* Whether the product is computed unpacked: A, B and C together are at most `unpacked` times the L2, or `unpacked_tall`
+ * times where C has more than few rows and the rows of A are not transposed (docs/perf/cpu-packing.md#strips-of-b). Then there is one
  * panel, and an operand is packed only where it must be. Not where C is more than one tile high and what its tiles read
  * again (a tile's width of B, its rows of A and the next ones, which are prefetched) takes more than half of the L2, or
  * long rows of A fall into the same sets: A would be packed whole. */
-static bool fits_unpacked(const tw_problem *p, const device_facts *device, int threads, int64_t mr, int64_t nr,
-                          int64_t bytes)
+static bool fits_unpacked(const tw_problem *p, const device_facts *device, const tuned_values *tuned, int threads,
+                          int64_t mr, int64_t nr, int64_t bytes)
 {
     const bool rows_of_a = !op_transposes(p->op_a), tall = rows_of_a && p->m > SMALL_M_TILES * mr,
                long_rows_conflict = rows_of_a && p->k * bytes >= 4096 && rows_conflict(p->lda, bytes);
@@ -78,7 +78,7 @@ static bool fits_unpacked(const tw_problem *p, const device_facts *device, int t
     if (splits_lines(p, device, threads, mr, nr, bytes)) return false;
     const double whole = ((double)p->m * (double)p->k + (double)p->k * (double)p->n + (double)p->m * (double)p->n) *
                          (double)bytes;
-    return whole <= (tall ? 6 : 3) * (double)device->l2_bytes;
+    return whole <= (tall ? tuned->unpacked_tall : tuned->unpacked) * (double)device->l2_bytes;
 }
 
 /* Whether copies of A and B pay, though the operands could be read in place. AVX2's tile in place has 12 loads and
@@ -91,11 +91,12 @@ static bool copies_pay(const tw_problem *p, const device_facts *device)
 }
 
 /* GEMV: one pass over the matrix, its outputs divided among the threads. */
-static void plan_gemv(plan *plan)
+static void plan_gemv(plan *plan, const tuned_values *tuned)
 {
     cpu_plan *cpu = &plan->cpu;
     const tw_problem *p = &plan->problem;
-    int64_t count = max_i64(p->m, p->n), tasks = plan->threads > 1 ? (int64_t)plan->threads * TASKS_PER_THREAD : 1;
+    int64_t count = max_i64(p->m, p->n),
+            tasks = plan->threads > 1 ? (int64_t)plan->threads * (int64_t)tuned->thread_tasks : 1;
     cpu->gemv = cpu->direct_a = cpu->direct_b = true;
     plan->at_once = plan->threads == 1;
     cpu->kc = cpu->k_step = max_i64(p->k, 1);
@@ -175,9 +176,16 @@ static int64_t rows_together(const plan *plan, int64_t bytes)
     return round_up(plan->cpu.unpacked_shape.transposed ? CPU_LINE_BYTES / bytes : 1, plan->row->lab.tile_m);
 }
 
+/* Bytes of the L2 for the columns of B that a task reads again and again. */
+static int64_t b_bytes(const device_facts *device, const tuned_values *tuned)
+{
+    return (int64_t)((double)device->l2_bytes * tuned->b_share);
+}
+
 /* Nothing is packed: one macro-block, and on one thread one task; on several threads rows are divided, or where there
  * are few, columns. p: the problem of the plan, or that transposed. */
-static void plan_unpacked(plan *plan, const tw_problem *p, bool transposed, const device_facts *device, int64_t bytes)
+static void plan_unpacked(plan *plan, const tw_problem *p, bool transposed, const device_facts *device,
+                          const tuned_values *tuned, int64_t bytes)
 {
     cpu_plan *cpu = &plan->cpu;
     const int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n;
@@ -188,25 +196,41 @@ static void plan_unpacked(plan *plan, const tw_problem *p, bool transposed, cons
     cpu->unpacked_shape = (cpu_unpacked){
         p->m, p->n, p->k, a_transposed ? 1 : p->lda, a_transposed ? p->lda : 1, p->ldb, p->ldc, transposed};
     cpu->macro_m = cpu->task_m = round_up(p->m, mr), cpu->macro_n = round_up(p->n, nr);
-    cpu->task_n = even_block(p->n, device->l2_bytes / 2 / (cpu->kc * bytes), nr);
+    cpu->task_n = even_block(p->n, b_bytes(device, tuned) / (cpu->kc * bytes), nr);
     if (plan->threads == 1) return;
     const int64_t each = (double)p->m * (double)p->n * (double)p->k * (double)bytes <
                                  4 * LITTLE_PER_THREAD * plan->threads
                              ? 2
-                             : TASKS_PER_THREAD;
+                             : (int64_t)tuned->thread_tasks;
     cpu->task_m = even_block(p->m, ceil_div(p->m, each * plan->threads), rows_together(plan, bytes));
     while (cpu->task_n > nr && ceil_div(p->m, cpu->task_m) * ceil_div(p->n, cpu->task_n) < plan->threads)
         cpu->task_n = round_up(cpu->task_n / 2, nr);
 }
 
+/* Steps of k in a panel. The sums of complex types depend on where k is divided, so no tuned row moves that. */
+static int64_t panel_depth(const plan *plan, const tuned_values *tuned)
+{
+    return tuned->kc > 0 && !problem_is_complex(&plan->problem) ? (int64_t)tuned->kc : plan->row->lab.tile_k;
+}
+
+/* Least multiply-adds of a thread that is waited for. row NULL: of any kernel. */
+static double waited_work(const tw_problem *p, const kernel_row *row, const device_facts *device)
+{
+    tuned_values tuned;
+    tuned_find(device, p, row, &tuned);
+    return tuned.waited_work;
+}
+
 /* Blocks of the five loops, after Goto and van de Geijn: the packed block of B that one task uses (kc x task_n) takes
- * half of the L2, a sliver of A (mr x kc) lies in the L1. Partial sums over k live in C itself; where they cannot
+ * `b_share` of the L2, a sliver of A (mr x kc) lies in the L1. Partial sums over k live in C itself; where they cannot
  * (keeps_sums), they get a part of the workspace and macro-blocks are smaller. */
 void plan_loops(plan *plan, const device_facts *device, int wanted_threads)
 {
     cpu_plan *cpu = &plan->cpu;
     const tw_problem *p = &plan->problem;
     int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n, bytes = dtype_find(p->dtype_c)->lab.bytes;
+    tuned_values tuned;
+    tuned_find(device, p, plan->row, &tuned);
     /* operands can be read in place; else panels hold other words than the operands */
     bool lies = plan->row->layout == CPU_PLAIN;
     const bool complex = problem_is_complex(p), a_transposed = op_transposes(p->op_a),
@@ -215,18 +239,19 @@ void plan_loops(plan *plan, const device_facts *device, int wanted_threads)
     const bool in_place = lies && p->flags == 0 && !copies_pay(p, device);
     /* a complex multiply-add is four */
     plan->threads = threads_for(p, device, wanted_threads,
-                                lies ? WORK_PER_THREAD * 4 / (double)(complex ? 2 * bytes : bytes)
-                                     : WORK_PER_WAITED_THREAD);
+                                lies ? tuned.thread_work * 4 / (double)(complex ? 2 * bytes : bytes)
+                                     : tuned.waited_work);
     if ((p->m == 1 || p->n == 1) && plan->row->gemv != NULL) {
-        plan_gemv(plan);
+        plan_gemv(plan, &tuned);
         return;
     }
     const tw_problem transposed = transposed_problem(p);
-    if (in_place && transposes_cheaply(p, bytes) && fits_unpacked(&transposed, device, plan->threads, mr, nr, bytes)) {
-        plan_unpacked(plan, &transposed, true, device, bytes);
+    if (in_place && transposes_cheaply(p, bytes) &&
+        fits_unpacked(&transposed, device, &tuned, plan->threads, mr, nr, bytes)) {
+        plan_unpacked(plan, &transposed, true, device, &tuned, bytes);
         return;
     }
-    const bool unpacked = in_place && fits_unpacked(p, device, plan->threads, mr, nr, bytes) &&
+    const bool unpacked = in_place && fits_unpacked(p, device, &tuned, plan->threads, mr, nr, bytes) &&
                           !(complex && p->k > plan->row->lab.tile_k);
     /* A small C and a long k: both operands are used so seldom that neither is worth a copy. Panels of both take three
      * quarters of the L2. */
@@ -247,24 +272,25 @@ void plan_loops(plan *plan, const device_facts *device, int wanted_threads)
                        : even_block(p->k,
                                     deep                      ? device->l2_bytes * 3 / 4 / ((p->m + p->n) * bytes)
                                     : cpu->small_m || small_n ? SMALL_M_KC
-                                                              : plan->row->lab.tile_k,
+                                                              : panel_depth(plan, &tuned),
                                     lies ? 4 : CPU_K_UNIT);
     cpu->k_step = cpu->small_m ? even_block(cpu->kc, small_m_rows(plan, device, bytes), 4) : cpu->kc;
     const int64_t steps = cpu_layout_steps(plan->row->layout, cpu->kc);
     if (unpacked && cpu->direct_a && cpu->direct_b) {
-        plan_unpacked(plan, p, false, device, bytes);
+        plan_unpacked(plan, p, false, device, &tuned, bytes);
         return;
     }
-    cpu->macro_m = even_block(p->m, keeps_sums(plan) ? SUM_MACRO : MACRO_M, mr);
-    cpu->macro_n = even_block(p->n, keeps_sums(plan) ? SUM_MACRO : MACRO_N, nr);
+    cpu->macro_m = even_block(p->m, keeps_sums(plan) ? SUM_MACRO : (int64_t)tuned.macro_block, mr);
+    cpu->macro_n = even_block(p->n, keeps_sums(plan) ? SUM_MACRO : (int64_t)tuned.macro_block, nr);
     cpu->task_n = even_block(cpu->macro_n,
-                             cpu->small_m ? small_m_columns(plan) : device->l2_bytes / 2 / (steps * bytes), nr);
+                             cpu->small_m ? small_m_columns(plan) : b_bytes(device, &tuned) / (steps * bytes), nr);
     /* Tall tasks read their block of B seldom; with several threads the last tasks are waited for
      * (docs/perf/cpu-threads.md#packing-among-tasks). */
-    cpu->task_m = even_block(cpu->macro_m, (plan->threads > 1 ? 12 : 24) * mr, mr);
+    cpu->task_m = even_block(cpu->macro_m,
+                             (int64_t)(plan->threads > 1 ? tuned.shared_task_tiles : tuned.task_tiles) * mr, mr);
     while (plan->threads > 1 && cpu->task_m > mr &&
            ceil_div(cpu->macro_m, cpu->task_m) * ceil_div(cpu->macro_n, cpu->task_n) <
-               (cpu->small_m ? 1 : TASKS_PER_THREAD) * plan->threads)
+               (cpu->small_m ? 1 : (int64_t)tuned.thread_tasks) * plan->threads)
         cpu->task_m = round_up(cpu->task_m / 2, mr);
     cpu->packs_ahead = plan->threads > 1 && !(cpu->direct_a && cpu->direct_b);
     count_workspace(plan);
@@ -305,10 +331,11 @@ void plan_rung(plan *plan, const device_facts *device, const tw_lab_choice *choi
     plan->tile = (int)min_i64(choice->tile > 0 ? choice->tile : plan->row->lab.default_tile, longest);
     int64_t block = max_i64(plan->tile, 1), edge = block + CPU_LONGEST_REGISTER_TILE - 1,
             blocks = ceil_div(p->m, block) * ceil_div(p->n, block);
-    plan->threads = plan->row->threaded
-                        ? (int)max_i64(min_i64(threads_for(p, device, choice->threads, WORK_PER_WAITED_THREAD), blocks),
-                                       1)
-                        : 1;
+    plan->threads = plan->row->threaded ? (int)max_i64(min_i64(threads_for(p, device, choice->threads,
+                                                                           waited_work(p, plan->row, device)),
+                                                               blocks),
+                                                       1)
+                                        : 1;
     if (plan->row->lab.default_tile > 0)
         plan->workspace_bytes = (size_t)plan->threads * 3 *
                                 padded(edge * edge, (size_t)dtype_find(p->dtype)->lab.bytes);
@@ -317,14 +344,16 @@ void plan_rung(plan *plan, const device_facts *device, const tw_lab_choice *choi
 /* How threads share a batch: its items, if they are as many as one item would have threads. */
 bool plan_batch_shares(const tw_problem *p, const tw_batch *batch, const device_facts *device)
 {
-    return threads_for(p, device, 0, WORK_PER_WAITED_THREAD) > batch->count;
+    return threads_for(p, device, 0, waited_work(p, NULL, device)) > batch->count;
 }
 
 void plan_batch_cpu(const tw_batch *batch, const device_facts *device, bool together, plan *out)
 {
     cpu_plan *cpu = &out->cpu;
     const tw_problem p = out->problem;
-    double work = (double)p.m * (double)p.n * (double)max_i64(p.k, 1) * (double)batch->count / WORK_PER_WAITED_THREAD;
+    tuned_values tuned;
+    tuned_find(device, &p, out->row, &tuned);
+    double work = (double)p.m * (double)p.n * (double)max_i64(p.k, 1) * (double)batch->count / tuned.waited_work;
     int threads = work < device->threads ? (work < 1 ? 1 : (int)work) : device->threads;
     cpu->together = together;
     if (!together) out->threads = threads;
@@ -333,7 +362,7 @@ void plan_batch_cpu(const tw_batch *batch, const device_facts *device, bool toge
     int64_t unit = rows_together(out, dtype_find(p.dtype_c)->lab.bytes), panels = ceil_div(p.k, max_i64(cpu->kc, 1));
     cpu->part_m = cpu->macro_m;
     while (out->at_once && !cpu->gemv && cpu->part_m > unit &&
-           batch->count * ceil_div(cpu->unpacked_shape.m, cpu->part_m) < (int64_t)TASKS_PER_THREAD * threads)
+           batch->count * ceil_div(cpu->unpacked_shape.m, cpu->part_m) < (int64_t)tuned.thread_tasks * threads)
         cpu->part_m = round_up(cpu->part_m / 2, unit);
     bool several = batch->count > 1 && !batch->pointers && p.k > 0;
     if (several && batch->stride_a == 0)

@@ -1,6 +1,7 @@
 /* plan_opencl.c - what rows that only OpenCL has need of a plan: the names of their types, how processors divide C into
  * blocks, and what tiles cost GPUs, also with k divided. Pure, as plan.c. */
 #include "planners.h"
+#include "tuned.h"
 
 #include <stdio.h>
 
@@ -25,9 +26,7 @@ int plan_types_opencl(const tw_problem *p, char *text, size_t bytes)
                                             : "");
 }
 
-/* Blocks of C of a GPU_PANELS row: their packed rows of A should stay in the L2, and packing both operands should cost
- * little beside the product. To wake another core takes as long as LEAST_EACH multiply-adds. */
-enum { MOST_A_BYTES = 768 << 10, MOST_BLOCK_N = 1056, MANY_EACH = 4, LEAST_EACH = 1 << 23, COUNTER_NUMBERS = 64 };
+enum { COUNTER_NUMBERS = 64 };
 
 /* The edge of `count` even blocks, in whole tiles. */
 static int64_t even_edge(int64_t length, int64_t count, int64_t tile)
@@ -35,23 +34,27 @@ static int64_t even_edge(int64_t length, int64_t count, int64_t tile)
     return round_up(ceil_div(max_i64(length, 1), count), tile);
 }
 
+/* Blocks of C of a GPU_PANELS row: their packed rows of A should stay in the L2, and packing both operands should cost
+ * little beside the product. To wake another core takes as long as panel_work multiply-adds. */
 void plan_panels(plan *plan, const device_facts *device)
 {
+    tuned_values tuned;
     const tw_problem *p = &plan->problem;
     const tw_lab_kernel *row = &plan->row->lab;
     gpu_plan *gpu = &plan->gpu;
     const int64_t items = max_i64(gpu->items, 1);
-    const double work = (double)items * (double)p->m * (double)p->n * (double)max_i64(p->k, 1) / LEAST_EACH;
+    tuned_find(device, p, plan->row, &tuned);
+    const double work = (double)items * (double)p->m * (double)p->n * (double)max_i64(p->k, 1) / tuned.panel_work;
     const int64_t most = max_i64(device->multiprocessors, 1),
                   units = work >= (double)most ? most : max_i64((int64_t)work, 1), tile_m = row->tile_m,
                   tile_n = row->tile_n;
-    const int64_t most_m = MOST_A_BYTES / (row->tile_k * kernel_sum_bytes(plan->row));
-    int64_t down = max_i64(ceil_div(p->m, most_m), 1), across = max_i64(ceil_div(p->n, MOST_BLOCK_N), 1);
+    const int64_t most_m = (int64_t)tuned.panel_a_bytes / (row->tile_k * kernel_sum_bytes(plan->row));
+    int64_t down = max_i64(ceil_div(p->m, most_m), 1), across = max_i64(ceil_div(p->n, (int64_t)tuned.panel_n), 1);
     gpu->block_m = even_edge(p->m, down, tile_m), gpu->block_n = even_edge(p->n, across, tile_n);
     /* as many blocks as units, or so many that the last ones to end cost little; of whole tiles */
     for (;;) {
         down = ceil_div(p->m, gpu->block_m), across = ceil_div(p->n, gpu->block_n);
-        if (items * down * across % units == 0 || items * down * across >= MANY_EACH * units) break;
+        if (items * down * across % units == 0 || items * down * across >= (int64_t)tuned.panel_blocks * units) break;
         const bool along_m = gpu->block_m > tile_m && (gpu->block_m >= gpu->block_n || gpu->block_n <= tile_n);
         if (!along_m && gpu->block_n <= tile_n) break;
         if (along_m)
@@ -76,7 +79,9 @@ void plan_panels(plan *plan, const device_facts *device)
  * (docs/perf/opencl-gpu.md). */
 static double gpu_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device, k_split *split)
 {
-    enum { MOST_SPLITS = 256, MEMORY_BYTES = 19, ADD = 24000, ADD_PART = 100, WARP = 32, ROOM = 32, SUMS = 16 };
+    enum { MOST_SPLITS = 256, WARP = 32, ROOM = 32, SUMS = 16 };
+    tuned_values tuned;
+    tuned_find(device, p, row, &tuned);
     const tw_lab_kernel *tile = &row->lab;
     const int64_t units = max_i64(device->multiprocessors, 1), bytes = dtype_find(p->dtype)->lab.bytes,
                   sum_bytes = kernel_sum_bytes(row), warps = max_i64(row->gpu.threads_x / WARP, 1),
@@ -85,9 +90,8 @@ static double gpu_cycles(const kernel_row *row, const tw_problem *p, const devic
                   tiles = max_i64(items * ceil_div(p->m, tile->tile_m) * ceil_div(p->n, tile->tile_n), 1);
     const double area = (double)(tile->tile_m * tile->tile_n), sums = area / row->gpu.threads_x / SUMS,
                  k = (double)p->k, c_area = (double)p->m * (double)p->n, fmas = sum_bytes == 8 ? 64 : 128,
-                 share = row->gpu.cost.share > 0 ? row->gpu.cost.share : 0.67, /* sgemm_simt's */
-        memory = (double)items * ((double)p->m * k + k * (double)p->n + c_area) * (double)bytes /
-                 (double)(MEMORY_BYTES * units);
+                 cycle_bytes = tuned.memory_bytes * (double)units, /* of memory, in a cycle */
+        memory = (double)items * ((double)p->m * k + k * (double)p->n + c_area) * (double)bytes / cycle_bytes;
     const bool divides = (row->gpu.traits & GPU_SPLIT_K) && !device->no_workspace && items == 1;
     double best = 0;
     *split = (k_split){.whole = tiles, .splits = 1};
@@ -100,11 +104,12 @@ static double gpu_cycles(const kernel_row *row, const tw_problem *p, const devic
         const int64_t each = ceil_div(tiles * parts, units);
         const double here = (double)(min_i64(each, room) * warps),
                      work = (double)each * (double)(length * tile->tile_k) * area * (1 + 4 / (here * sums)) /
-                            (fmas * share),
+                            (fmas * tuned.share),
                      reads = memory * (1 + 8 / here);
         double time = work > reads ? work : reads;
         if (parts > 1)
-            time += ADD + (double)parts * (ADD_PART + 2 * c_area * (double)sum_bytes / (double)(MEMORY_BYTES * units));
+            time += tuned.add_cycles +
+                    (double)parts * (tuned.part_cycles + 2 * c_area * (double)sum_bytes / cycle_bytes);
         if (best > 0 && time >= best) continue;
         best = time;
         *split = (k_split){.whole = tiles, .splits = 1};

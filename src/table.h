@@ -56,11 +56,12 @@ typedef struct device_facts {
     bool clusters;
     bool tensor_maps; /* CUDA: TMA, with a driver and a compiler that know it */
     int64_t l1_bytes, l2_bytes, l3_bytes;
-    int64_t local_bytes;            /* GPU: shared (local) memory of a block */
-    int64_t largest_bytes;          /* GPU: of one operand */
-    bool no_workspace;              /* GPU: the call gets no workspace */
-    int64_t items;                  /* OpenCL: a launch computes so many items of a batch; 0, 1: one product */
-    const kernel_verdict *verdicts; /* OpenCL: on the kernels that were tested here */
+    int64_t local_bytes;             /* GPU: shared (local) memory of a block */
+    int64_t largest_bytes;           /* GPU: of one operand */
+    bool no_workspace;               /* GPU: the call gets no workspace */
+    int64_t items;                   /* OpenCL: a launch computes so many items of a batch; 0, 1: one product */
+    const kernel_verdict *verdicts;  /* OpenCL: on the kernels that were tested here */
+    const struct tuned_table *tuned; /* NULL: the committed rows (tuned.h) */
 } device_facts;
 
 /* Traits of a GPU kernel, beyond its tile. */

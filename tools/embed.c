@@ -4,6 +4,7 @@
  *                                            below ROOT; #include "x" and "../x" are looked for beside the file that
  *                                            includes it, and above that
  *     embed --plain OUTPUT.c ROOT FILE...    for readers: each as it stands
+ *     embed --tuned OUTPUT.c ROOT FILE...    the same of tuned rows, for the library
  *
  * #line directives keep the compilers' messages pointing at the files that people edit. */
 #include <stdbool.h>
@@ -66,16 +67,24 @@ static void put_file(const char *root, const char *path, int depth)
 int main(int argc, char **argv)
 {
     const char *name = argc > 0 ? argv[0] : "embed";
-    plain = argc > 1 && strcmp(argv[1], "--plain") == 0;
+    const bool tuned = argc > 1 && strcmp(argv[1], "--tuned") == 0;
+    plain = tuned || (argc > 1 && strcmp(argv[1], "--plain") == 0);
     argv += plain, argc -= plain;
-    if (argc < 3 || (output = fopen(argv[1], "w")) == NULL) stop("usage: embed [--plain] OUTPUT.c ROOT FILE...", name);
-    fprintf(output, "/* made by tools/embed.c */\n#include \"%s\"\n", plain ? "report/story.h" : "engines/gpu.h");
+    if (argc < 3 || (output = fopen(argv[1], "w")) == NULL)
+        stop("usage: embed [--plain|--tuned] OUTPUT.c ROOT FILE...", name);
+    fprintf(output, "/* made by tools/embed.c */\n#include \"%s\"\n",
+            tuned   ? "tuned.h"
+            : plain ? "report/story.h"
+                    : "engines/gpu.h");
     for (int i = 3; i < argc; i++) {
         fprintf(output, "static const char text_%d[] = {\n", i);
         put_file(argv[2], argv[i], 0);
         fprintf(output, "0};\n");
     }
-    fprintf(output, plain ? "const story_text story_texts[] = {\n" : "const embedded_source embedded_sources[] = {\n");
+    fprintf(output, "const %s[] = {\n",
+            tuned   ? "tuned_file tuned_files"
+            : plain ? "story_text story_texts"
+                    : "embedded_source embedded_sources");
     for (int i = 3; i < argc; i++) fprintf(output, "{\"%s\", text_%d},\n", argv[i], i);
     fprintf(output, "{0, 0}};\n");
     return fclose(output) == 0 ? 0 : 1;

@@ -1,0 +1,292 @@
+/* tuned.c - tuned rows: read from their text, kept for one device, and found for one product. */
+#include "tuned.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "problem.h"
+
+#define ENGINE_CPU    "cpu"
+#define ENGINE_OPENCL "opencl"
+static const tuned_about parameters[TUNED_PARAMETERS] = {
+#define TUNED(name, engine, ...) {#name, ENGINE_##engine, __VA_ARGS__},
+#include "tuned.def"
+#undef TUNED
+};
+
+const tuned_about *tuned_about_at(int parameter)
+{
+    return parameter >= 0 && parameter < TUNED_PARAMETERS ? &parameters[parameter] : NULL;
+}
+
+/* ---- the words of a product ---- */
+
+static const char *const shape_words[] = {"row",  "column", "few_rows", "few_columns",
+                                          "deep", "small",  "medium",   "large"};
+static const char *const ops_words[] = {"nn", "nt", "tn", "tt"};
+
+const char *tuned_shape_class(const tw_problem *p)
+{
+    enum { FEW = 64, DEEP = 16 };
+    const double volume = (double)p->m * (double)p->n * (double)p->k, small = 16777216, medium = 1073741824;
+    if (p->m == 1) return "row";
+    if (p->n == 1) return "column";
+    if (p->k / DEEP >= max_i64(p->m, p->n)) return "deep";
+    if (p->m <= FEW && p->n >= 4 * p->m) return "few_rows";
+    if (p->n <= FEW && p->m >= 4 * p->n) return "few_columns";
+    return volume <= small ? "small" : volume <= medium ? "medium" : "large";
+}
+
+const char *tuned_ops(const tw_problem *p) { return ops_words[2 * op_transposes(p->op_a) + op_transposes(p->op_b)]; }
+
+/* ---- a row from its text ---- */
+
+typedef struct reader {
+    const char *at, *end;
+    const char *where;
+} reader;
+
+/* The next word before the end or the bar; false: there is none. */
+static bool next_word(reader *r, const char **word, size_t *length)
+{
+    while (r->at < r->end && *r->at == ' ') r->at++;
+    *word = r->at;
+    while (r->at < r->end && *r->at != ' ' && *r->at != '|') r->at++;
+    *length = (size_t)(r->at - *word);
+    return *length > 0;
+}
+
+static tw_status take_word(reader *r, const char *what, char *out, size_t bytes)
+{
+    const char *word;
+    size_t length;
+    if (!next_word(r, &word, &length)) return fail(TW_BAD_ARGUMENT, "%s: the %s is missing", r->where, what);
+    if (length >= bytes) return fail(TW_BAD_ARGUMENT, "%s: the %s is %.40s, which is too long", r->where, what, word);
+    memcpy(out, word, length);
+    out[length] = '\0';
+    return TW_OK;
+}
+
+static bool is_among(const char *word, const char *const *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(word, words[i]) == 0) return true;
+    return false;
+}
+#define IS_AMONG(word, words) is_among(word, words, sizeof(words) / sizeof *(words))
+
+static bool is_numbered(const char *word, const char *before)
+{
+    const size_t length = strlen(before),
+                 digits = strspn(word + (strncmp(word, before, length) == 0 ? length : 0), "0123456789");
+    return strncmp(word, before, length) == 0 && digits > 0 && word[length + digits] == '\0';
+}
+
+static bool is_device(const char *word)
+{
+    static const char *const words[] = {"*", "gpu", "processor"};
+    return IS_AMONG(word, words) || is_numbered(word, "sm_") || is_numbered(word, "vector");
+}
+
+static bool is_kernel(const char *word, const char *engine)
+{
+    for (int i = 0; i < kernel_count(); i++) {
+        const tw_lab_kernel *k = &kernel_at(i)->lab;
+        if (strcmp(k->rung, word) == 0 && strcmp(k->engine, engine) == 0 && k->production) return true;
+    }
+    return false;
+}
+
+static tw_status check_words(const reader *r, const tuned_row *row)
+{
+    static const char *const engines[] = {ENGINE_CPU, ENGINE_OPENCL};
+    const struct {
+        const char *what, *word;
+        bool known;
+    } checks[] = {{"engine", row->engine, IS_AMONG(row->engine, engines)},
+                  {"device", row->device, is_device(row->device)},
+                  {"dtype", row->dtype, row->dtype[0] == '*' || tw_lab_dtype_named(row->dtype) != NULL},
+                  {"shape", row->shape, row->shape[0] == '*' || IS_AMONG(row->shape, shape_words)},
+                  {"ops", row->ops, row->ops[0] == '*' || IS_AMONG(row->ops, ops_words)},
+                  {"kernel", row->kernel, row->kernel[0] == '*' || is_kernel(row->kernel, row->engine)}};
+    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
+        if (!checks[i].known)
+            return fail(TW_BAD_ARGUMENT, "%s: the %s is %s, which is none", r->where, checks[i].what, checks[i].word);
+    return TW_OK;
+}
+
+static tw_status take_value(const reader *r, tuned_row *row, const char *word, size_t length)
+{
+    char text[64];
+    if (length >= sizeof text) return fail(TW_BAD_ARGUMENT, "%s: %.40s is too long", r->where, word);
+    memcpy(text, word, length);
+    text[length] = '\0';
+    char *equals = strchr(text, '='), *end;
+    if (equals == NULL) return fail(TW_BAD_ARGUMENT, "%s: found %s, expected name=value", r->where, text);
+    *equals = '\0';
+    for (int i = 0; i < TUNED_PARAMETERS; i++) {
+        const tuned_about *about = &parameters[i];
+        if (strcmp(about->name, text) != 0 || strcmp(about->engine, row->engine) != 0) continue;
+        const double value = strtod(equals + 1, &end);
+        const bool whole = about->least == (double)(int64_t)about->least;
+        if (end == equals + 1 || *end != '\0' || !(value >= about->least && value <= about->most) ||
+            (whole && value != (double)(int64_t)value))
+            return fail(TW_BAD_ARGUMENT, "%s: %s is %s, expected a %snumber from %g to %g", r->where, text, equals + 1,
+                        whole ? "whole " : "", about->least, about->most);
+        for (int j = 0; j < row->count; j++)
+            if (row->values[j].parameter == (tuned_parameter)i)
+                return fail(TW_BAD_ARGUMENT, "%s: %s is given twice", r->where, text);
+        row->values[row->count].parameter = (tuned_parameter)i;
+        row->values[row->count++].value = value;
+        return TW_OK;
+    }
+    return fail(TW_BAD_ARGUMENT, "%s: the %s engine's planner has no parameter %s", r->where, row->engine, text);
+}
+
+tw_status tuned_parse(const char *text, size_t length, const char *where, tuned_row *out)
+{
+    reader r = {text, text + length, where};
+    const char *word;
+    size_t word_length;
+    *out = (tuned_row){.count = 0};
+    TRY(take_word(&r, "engine", out->engine, sizeof out->engine));
+    TRY(take_word(&r, "device", out->device, sizeof out->device));
+    TRY(take_word(&r, "dtype", out->dtype, sizeof out->dtype));
+    TRY(take_word(&r, "shape", out->shape, sizeof out->shape));
+    TRY(take_word(&r, "ops", out->ops, sizeof out->ops));
+    TRY(take_word(&r, "kernel", out->kernel, sizeof out->kernel));
+    TRY(check_words(&r, out));
+    while (next_word(&r, &word, &word_length)) TRY(take_value(&r, out, word, word_length));
+    if (out->count == 0) return fail(TW_BAD_ARGUMENT, "%s: the row gives no parameter", where);
+    if (r.at == r.end || *r.at != '|')
+        return fail(TW_BAD_ARGUMENT, "%s: a bar and where the row comes from are missing", where);
+    return TW_OK;
+}
+
+/* ---- rows for a device ---- */
+
+static bool holds_for_device(const tuned_row *row, const device_facts *device)
+{
+    const int vector_bytes = strcmp(device->engine, ENGINE_CPU) == 0 ? device->level >= CPU_avx512 ? 64
+                                                                       : device->level >= CPU_avx2 ? 32
+                                                                                                   : 16
+                                                                     : device->vector_bytes;
+    if (strcmp(row->engine, device->engine) != 0) return false;
+    if (row->device[0] == '*') return true;
+    if (row->device[0] == 'g') return vector_bytes == 0;
+    if (row->device[0] == 's') return device->sm > 0 && atoi(row->device + strlen("sm_")) == device->sm;
+    return vector_bytes > 0 && (row->device[0] == 'p' || atoi(row->device + strlen("vector")) == vector_bytes);
+}
+
+/* Call take() with each committed row, in order. */
+static tw_status each_committed(tw_status (*take)(const tuned_row *row, void *job), void *job)
+{
+    tuned_row row;
+    for (const tuned_file *file = tuned_files; file->file != NULL; file++) {
+        int number = 1;
+        for (const char *line = file->text; *line != '\0'; number++) {
+            const size_t length = strcspn(line, "\n");
+            char where[96];
+            snprintf(where, sizeof where, "data/tuned/%s, line %d", file->file, number);
+            if (length > 0 && *line != '#') {
+                TRY(tuned_parse(line, length, where, &row));
+                TRY(take(&row, job));
+            }
+            line += length + (line[length] == '\n');
+        }
+    }
+    return TW_OK;
+}
+
+typedef struct gathering {
+    const device_facts *device;
+    tuned_table *table;
+} gathering;
+
+static tw_status gather(const tuned_row *row, void *job)
+{
+    gathering *g = job;
+    if (!holds_for_device(row, g->device)) return TW_OK;
+    tuned_table *more = realloc(g->table, sizeof *more + (size_t)(g->table->count + 1) * sizeof *row);
+    if (more == NULL) return fail(TW_NO_MEMORY, "no memory for the tuned rows");
+    more->rows[more->count++] = *row;
+    g->table = more;
+    return TW_OK;
+}
+
+tuned_table *tuned_table_make(const device_facts *device, const tuned_row *own, int own_count)
+{
+    gathering g = {device, calloc(1, sizeof *g.table)};
+    if (g.table == NULL) {
+        fail(TW_NO_MEMORY, "no memory for the tuned rows");
+        return NULL;
+    }
+    tw_status status = each_committed(gather, &g);
+    g.table->committed = g.table->count;
+    for (int i = 0; status == TW_OK && i < own_count; i++) status = gather(&own[i], &g);
+    if (status == TW_OK) return g.table;
+    free(g.table);
+    return NULL;
+}
+
+/* ---- parameters of a product ---- */
+
+typedef struct looking {
+    const device_facts *device;
+    const char *dtype, *shape, *ops, *rung;
+    tuned_values *out;
+} looking;
+
+static bool word_holds(const char *word, const char *is)
+{
+    return word[0] == '*' || (is != NULL && strcmp(word, is) == 0);
+}
+
+static void apply(const tuned_row *row, const looking *l)
+{
+    if (!word_holds(row->dtype, l->dtype) || !word_holds(row->shape, l->shape) || !word_holds(row->ops, l->ops) ||
+        !word_holds(row->kernel, l->rung))
+        return;
+    for (int i = 0; i < row->count; i++) l->out->each[row->values[i].parameter] = row->values[i].value;
+}
+
+static tw_status apply_if_of_device(const tuned_row *row, void *job)
+{
+    const looking *l = job;
+    if (holds_for_device(row, l->device)) apply(row, l);
+    return TW_OK;
+}
+
+void tuned_find(const device_facts *device, const tw_problem *p, const kernel_row *row, tuned_values *out)
+{
+    looking l = {device,       dtype_find(p->dtype)->lab.name,     tuned_shape_class(p),
+                 tuned_ops(p), row != NULL ? row->lab.rung : NULL, out};
+    *out = (tuned_values){.each = {0}};
+    if (device->tuned == NULL)
+        each_committed(apply_if_of_device, &l); /* the build has checked them */
+    else
+        for (int i = 0; i < device->tuned->count; i++) apply(&device->tuned->rows[i], &l);
+}
+
+/* ---- the check of the build ---- */
+
+static tw_status note_given(const tuned_row *row, void *job)
+{
+    bool *given = job;
+    const bool all = row->device[0] == '*' && row->dtype[0] == '*' && row->shape[0] == '*' && row->ops[0] == '*' &&
+                     row->kernel[0] == '*';
+    for (int i = 0; all && i < row->count; i++) given[row->values[i].parameter] = true;
+    return TW_OK;
+}
+
+tw_status tuned_check(void)
+{
+    bool given[TUNED_PARAMETERS] = {false};
+    TRY(each_committed(note_given, given));
+    for (int i = 0; i < TUNED_PARAMETERS; i++)
+        if (!given[i])
+            return fail(TW_BAD_ARGUMENT, "data/tuned: no row for all products of the %s engine gives %s",
+                        parameters[i].engine, parameters[i].name);
+    return TW_OK;
+}
