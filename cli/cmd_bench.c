@@ -92,10 +92,17 @@ static exit_code print_plan(session *s, const tw_lab_kernel *kernel, const tw_pr
     tw_status status = tw_lab_plan_of(s->context, &choice, problem, &plan);
     if (status != TW_OK && status != TW_NO_KERNEL) return diag_tw(status);
     fprintf(s->text, "  plan: %s\n", status == TW_OK ? plan.text : tw_error_text());
-    if (status == TW_OK)
-        fprintf(s->text, "  %s\n", plan.reason[0] != '\0' ? plan.reason : "chosen by a rule, not by the cost model");
     chosen_unused(s->context, problem, unused);
     chosen_print_unused(s->text, "  unused: ", unused);
+    if (status != TW_OK) return EXIT_OK;
+    fprintf(s->text, "  %s\n", plan.reason[0] != '\0' ? plan.reason : "chosen by a rule, not by the cost model");
+    char tuned[800];
+    status = tw_lab_tuned_state(s->context, tuned, sizeof tuned, NULL);
+    if (status != TW_OK) return diag_tw(status);
+    if (plan.tuned[0] != '\0')
+        fprintf(s->text, "  tuned: %s\n", plan.tuned);
+    else
+        fprintf(s->text, "  tuned: none of your rows takes part (%s)\n", tuned);
     return EXIT_OK;
 }
 

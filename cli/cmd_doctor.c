@@ -39,6 +39,7 @@ typedef struct answer {
     char state[STATE_TEXT];
     exit_code code;
     selftest_count count;
+    char tuned[700]; /* what became of the user's rows */
     char failure[STATE_TEXT];
     char unused[UNUSED_TEXT];
     int64_t edges[2]; /* BREAK_EVEN: of f32 and of f64; 0: none */
@@ -230,6 +231,8 @@ static void tell_environment(doctor *d)
                                         "OMP_NUM_THREADS",
                                         "TILEWRIGHT_CACHE",
                                         "XDG_CACHE_HOME",
+                                        "TILEWRIGHT_TUNED",
+                                        "XDG_CONFIG_HOME",
                                         "HOME",
                                         "TILEWRIGHT_KERNELS",
                                         "TILEWRIGHT_NVRTC",
@@ -273,6 +276,7 @@ static void ask(void *session_of, const char *engine, int order, void *out)
                                   &x->edges[i]) != TW_OK)
                 x->code = EXIT_RUN;
     } else if (x->code == EXIT_OK) {
+        tw_lab_tuned_state(s->context, x->tuned, sizeof x->tuned, NULL);
         x->code = selftest_run(s, true, false, &x->count);
         chosen_unused(s->context, NULL, x->unused);
     }
@@ -299,6 +303,8 @@ static exit_code test_engine(doctor *d, int i)
         fact(d, name, "%s", line);
     }
     if (!lives) return EXIT_RUN;
+    snprintf(name, sizeof name, "tuned %s", tw_lab_engine_at(i));
+    if (x.tuned[0] != '\0') fact(d, name, "%s", x.tuned);
     return x.code == EXIT_OK && x.count.failed > 0 ? EXIT_CHECK : x.code;
 }
 

@@ -31,6 +31,7 @@ static const char environment[] =
     "on arm64 base or neon. It is an error if the processor lacks it.\n"
     "TILEWRIGHT_THREADS, OMP_NUM_THREADS: the number of threads.\n"
     "TILEWRIGHT_CACHE: the folder for compiled kernels; off: none.\n"
+    "TILEWRIGHT_TUNED: the file of your tuned rows; off: none is read.\n"
     "TILEWRIGHT_NVRTC: the file of the CUDA compiler.\n"
     "TILEWRIGHT_OPENCL_OPTIONS: more options for the OpenCL compiler.\n"
     "TILEWRIGHT_SELF_TEST: off: OpenCL's kernels are not tested at first use.\n"

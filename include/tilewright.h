@@ -112,6 +112,10 @@ TW_API tw_status tw_devices(tw_device *devices, int32_t capacity, int32_t *count
 
 typedef struct tw_context tw_context;
 
+/* tw_options.flags. TW_UNTUNED: the planner does not read the user's tuned rows, as with TILEWRIGHT_TUNED=off: plans are
+ * those of the library as it was built. */
+enum { TW_UNTUNED = 1 };
+
 typedef struct tw_options {
     uint32_t size;      /* sizeof(tw_options) */
     int32_t device;     /* index within the engine */
@@ -127,8 +131,8 @@ typedef struct tw_options {
     /* CUDA: the CUcontext to work in; its owner keeps it. NULL: the device's primary context. OpenCL: the cl_context to
      * work in, retained until tw_close(). NULL: a new one */
     void *device_context;
+    uint32_t flags; /* 0, or TW_UNTUNED */
     /* Reserved for features to come; anything but 0 and NULL is refused. */
-    uint32_t flags;
     int32_t device_count;   /* several devices: the length of `devices` */
     const int32_t *devices; /* several devices: their indices */
     void *device_id;        /* OpenCL: the cl_device_id of device_context to use; NULL: its only one */
@@ -147,6 +151,7 @@ typedef struct tw_options {
  *           that has OpenCL buffers and queues of its own needs one: they belong to their cl_context.
  *           Environment, read here and in tw_devices() and nowhere else: TILEWRIGHT_CPU, TILEWRIGHT_THREADS,
  *           OMP_NUM_THREADS (cpu); TILEWRIGHT_CACHE, XDG_CACHE_HOME, HOME (where compiled kernels are kept),
+ *           TILEWRIGHT_TUNED, XDG_CONFIG_HOME, HOME (the file of the user's tuned rows, docs/REFERENCE.md),
  *           TILEWRIGHT_OPENCL_OPTIONS (added to the OpenCL compiler's), TILEWRIGHT_SELF_TEST (off: OpenCL's kernels are
  *           not tested at first use), TILEWRIGHT_NVRTC (library file of CUDA's run-time compiler), TILEWRIGHT_KERNELS
  *           (folder of CUDA kernels built ahead). A setuid program ignores TILEWRIGHT_SELF_TEST and those that name a

@@ -85,6 +85,7 @@ typedef struct tw_lab_plan {
     int block_threads; /* GPU: threads of a block */
     char text[256];    /* the plan as one line */
     char reason[600];  /* the cost model's estimate for each candidate; empty where another rule decides */
+    char tuned[600];   /* the user's tuned rows that took part, "; " between them; empty: none did */
 } tw_lab_plan;
 
 /* tw_lab_fits - whether this kernel can compute this problem on this device: 1 or 0. With 0, reason (if not NULL) says
@@ -111,6 +112,56 @@ typedef struct tw_lab_launch {
     int transposes_b;         /* 1: the host transposes B before */
     char options[352];        /* "-DTILE=16 ...", separated by spaces */
 } tw_lab_launch;
+
+/* A parameter of a planner that tuned rows may give (src/tuned.def). */
+typedef struct tw_lab_parameter {
+    const char *name, *engine;
+    double least, most, step; /* what it may be; tune multiplies and divides by step */
+    int whole;                /* 1: a whole number */
+    const char *what;
+} tw_lab_parameter;
+
+TW_API int tw_lab_parameter_at(int index, tw_lab_parameter *out); /* 0 beyond the last, else 1 */
+
+/* tw_lab_parameters - what the planner reads for this problem: a value for each parameter in order, of the kernel of
+ * that rung (NULL: of any); those of other engines are 0. */
+TW_API tw_status tw_lab_parameters(tw_context *context, const tw_problem *problem, const char *rung, double *values);
+
+/* A line of a file of tuned rows (docs/decisions/0019), and what it is in a context. */
+enum { TW_LAB_TUNED_LINE = 2048 };
+enum {
+    TW_LAB_TUNED_USED,
+    TW_LAB_TUNED_ELSEWHERE, /* for another engine or device */
+    TW_LAB_TUNED_STALE,     /* for this device, but another driver, other kernels or another version */
+    TW_LAB_TUNED_DAMAGED
+};
+
+typedef struct tw_lab_tuned {
+    int state;
+    char row[600]; /* what a planner reads: "cpu * f32 large nn * kc=256" */
+    char engine[8], dtype[8], shape_class[16], ops[4], kernel[48];
+    char device[96], driver[320], kernels[24], version[16]; /* what it was signed with */
+    char verdict[16]; /* "better": planners use it; "slower", "wrong", "hung", "failed": it was tried */
+    char shape[48], when[24];
+    double before_s, after_s;            /* seconds of the shape */
+    double speed, low_speed, high_speed; /* interleaved, the new over the old: median and spread */
+    char why[400];                       /* why it is not used, or what was wrong */
+} tw_lab_tuned;
+
+/* tw_lab_tuned_path - 1 and the user's file, which need not exist; 0 and a sentence: there is none. */
+TW_API int tw_lab_tuned_path(char *path, int bytes);
+/* tw_lab_tuned_judge - read a line without its end; context NULL: signatures are compared with nothing. */
+TW_API tw_status tw_lab_tuned_judge(tw_context *context, const char *line, tw_lab_tuned *out);
+/* tw_lab_tuned_sign - the line of a row, signed with this context's device, driver, kernels and version. */
+TW_API tw_status tw_lab_tuned_sign(tw_context *context, const tw_lab_tuned *row, char *line, int bytes);
+/* tw_lab_tuned_set - plan with the committed rows and these from now on: lines "engine device dtype shape ops kernel
+ * name=value... |"; "": the committed ones alone. No other thread may use the context meanwhile. */
+TW_API tw_status tw_lab_tuned_set(tw_context *context, const char *rows);
+/* tw_lab_tuned_state - what became of the user's file when the context was opened, in a sentence; *count (may be NULL):
+ * rows in use. */
+TW_API tw_status tw_lab_tuned_state(tw_context *context, char *text, int bytes, int *count);
+/* tw_lab_tuned_words - the words of a problem in a row: its class of shapes and its ops. */
+TW_API void tw_lab_tuned_words(const tw_problem *problem, const char **shape_class, const char **ops);
 
 /* tw_lab_launch_of - plan choice's kernel for any device of its engine, of CUDA one of compute capability 9.0; needs no
  * device. Returns what tw_lab_plan_of() would; TW_NO_KERNEL for rows of the cpu, which are not launched. */

@@ -3,7 +3,7 @@
 #include "context.h"
 #include "first_use.h"
 #include "sized.h"
-#include "tuned.h"
+#include "tuned_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,11 +99,44 @@ static tw_status take_options(const tw_options *user, tw_options *own)
     *own = (tw_options){.size = sizeof *own};
     if (user == NULL) return TW_OK;
     TRY(sized_load("options", user, offsetof(tw_options, flags), own, sizeof *own));
-    const reserved_field fields[] = {{"flags", own->flags != 0},
-                                     {"device_count", own->device_count != 0},
+    if (own->flags & ~(uint32_t)TW_UNTUNED)
+        return fail(TW_BAD_ARGUMENT, "options.flags is %u, expected 0 or TW_UNTUNED, %d", own->flags, TW_UNTUNED);
+    const reserved_field fields[] = {{"device_count", own->device_count != 0},
                                      {"devices", own->devices != NULL},
                                      {"memory_bytes", own->memory_bytes != 0}};
     return sized_refuse("options", sizeof fields / sizeof *fields, fields);
+}
+
+void context_renew(tw_context *context)
+{
+    static atomic_ullong opened;
+    context->facts.context = atomic_fetch_add_explicit(&opened, 1, memory_order_relaxed) + 1;
+}
+
+void context_signature(const tw_context *context, tuned_signature *out)
+{
+    char driver[sizeof out->driver];
+    tw_device device;
+    context->ops->describe(context->engine, &device);
+    context->ops->identity(context->engine, driver, sizeof driver);
+    tuned_sign_here(context->ops->name, device.name, driver, out);
+}
+
+/* The committed rows and, where they are wanted, the user's. false: no memory. */
+static bool read_tuned(tw_context *context, bool users)
+{
+    tuned_signature here;
+    tuned_own own = {.count = 0};
+    context_signature(context, &here);
+    if (users)
+        tuned_own_read(&here, &own);
+    else
+        snprintf(own.state, sizeof own.state, "not tuned: the context was opened with TW_UNTUNED");
+    context->facts.tuned = context->tuned = tuned_table_make(&context->facts, own.rows, own.count);
+    _Static_assert(sizeof context->tuned_state == sizeof own.state, "one sentence");
+    memcpy(context->tuned_state, own.state, sizeof own.state);
+    free(own.rows);
+    return context->tuned != NULL;
 }
 
 tw_status context_open(const tw_options *user, bool despite, tw_context **context)
@@ -133,13 +166,11 @@ tw_status context_open(const tw_options *user, bool despite, tw_context **contex
     }
     pthread_mutex_init(&made->testing, NULL);
     ops->facts(made->engine, &made->facts);
-    made->facts.tuned = made->tuned = tuned_table_make(&made->facts, NULL, 0);
-    if (made->tuned == NULL) {
+    if (!read_tuned(made, (options.flags & TW_UNTUNED) == 0)) {
         tw_close(made);
         return TW_NO_MEMORY;
     }
-    static atomic_ullong opened;
-    made->facts.context = atomic_fetch_add_explicit(&opened, 1, memory_order_relaxed) + 1;
+    context_renew(made);
     const char *wish = secure_getenv("TILEWRIGHT_SELF_TEST");
     made->tests = ops->kept_verdict != NULL && !(wish != NULL && strcmp(wish, "off") == 0);
     *context = made;

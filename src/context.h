@@ -15,6 +15,7 @@ struct tw_context {
     pthread_mutex_t testing; /* held during a test */
     const kernel_verdict *_Atomic verdicts;
     struct tuned_table *tuned; /* facts.tuned */
+    char tuned_state[700];     /* of the user's rows, in a sentence */
 };
 
 /* A thread that is cancelled inside a call would leave locks held and other threads at work on its stack. So
@@ -45,6 +46,13 @@ tw_status devices_check(const tw_device *devices, int32_t capacity, const int32_
 
 /* context_open - tw_open(). despite: as in engine_ops. */
 tw_status context_open(const tw_options *options, bool despite, tw_context **context);
+
+/* context_renew - a number of its own for what the context plans from now on: each thread's last plan is none of it. */
+void context_renew(tw_context *context);
+
+/* context_signature - what tuned rows are signed with. */
+struct tuned_signature;
+void context_signature(const tw_context *context, struct tuned_signature *out);
 
 /* context_default - the process-wide context; NULL until a call asks for it. */
 extern _Atomic(tw_context *) context_default;

@@ -2,6 +2,7 @@
 #include "api.h"
 #include "first_use.h"
 #include "run.h"
+#include "tuned.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,6 +53,7 @@ tw_status tw_lab_plan_of(tw_context *context, const tw_lab_choice *choice, const
     out->block_k = loops ? made.cpu.kc : gpu && made.row->lab.tile_k ? made.row->lab.tile_k : edge;
     plan_text(&made, out->text, sizeof out->text);
     if (!batched) plan_reason(&p, &context->facts, out->reason, sizeof out->reason);
+    tuned_took_part(&context->facts, &p, made.row, out->tuned, sizeof out->tuned);
     return TW_OK;
 }
 

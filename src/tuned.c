@@ -243,11 +243,15 @@ static bool word_holds(const char *word, const char *is)
     return word[0] == '*' || (is != NULL && strcmp(word, is) == 0);
 }
 
+static bool holds(const tuned_row *row, const looking *l)
+{
+    return word_holds(row->dtype, l->dtype) && word_holds(row->shape, l->shape) && word_holds(row->ops, l->ops) &&
+           word_holds(row->kernel, l->rung);
+}
+
 static void apply(const tuned_row *row, const looking *l)
 {
-    if (!word_holds(row->dtype, l->dtype) || !word_holds(row->shape, l->shape) || !word_holds(row->ops, l->ops) ||
-        !word_holds(row->kernel, l->rung))
-        return;
+    if (!holds(row, l)) return;
     for (int i = 0; i < row->count; i++) l->out->each[row->values[i].parameter] = row->values[i].value;
 }
 
@@ -258,15 +262,43 @@ static tw_status apply_if_of_device(const tuned_row *row, void *job)
     return TW_OK;
 }
 
+static looking looking_for(const device_facts *device, const tw_problem *p, const kernel_row *row, tuned_values *out)
+{
+    return (looking){device,       dtype_find(p->dtype)->lab.name,     tuned_shape_class(p),
+                     tuned_ops(p), row != NULL ? row->lab.rung : NULL, out};
+}
+
 void tuned_find(const device_facts *device, const tw_problem *p, const kernel_row *row, tuned_values *out)
 {
-    looking l = {device,       dtype_find(p->dtype)->lab.name,     tuned_shape_class(p),
-                 tuned_ops(p), row != NULL ? row->lab.rung : NULL, out};
+    looking l = looking_for(device, p, row, out);
     *out = (tuned_values){.each = {0}};
     if (device->tuned == NULL)
         each_committed(apply_if_of_device, &l); /* the build has checked them */
     else
         for (int i = 0; i < device->tuned->count; i++) apply(&device->tuned->rows[i], &l);
+}
+
+void tuned_text(const tuned_row *row, char *text, size_t bytes)
+{
+    int used = snprintf(text, bytes, "%s %s %s %s %s %s", row->engine, row->device, row->dtype, row->shape, row->ops,
+                        row->kernel);
+    for (int i = 0; i < row->count && used >= 0 && (size_t)used < bytes; i++)
+        used += snprintf(text + used, bytes - (size_t)used, " %s=%.10g", parameters[row->values[i].parameter].name,
+                         row->values[i].value);
+}
+
+void tuned_took_part(const device_facts *device, const tw_problem *p, const kernel_row *row, char *text, size_t bytes)
+{
+    const tuned_table *table = device->tuned;
+    const looking l = looking_for(device, p, row, NULL);
+    size_t used = 0;
+    text[0] = '\0';
+    for (int i = table != NULL ? table->committed : 0; table != NULL && i < table->count && used + 2 < bytes; i++) {
+        if (!holds(&table->rows[i], &l)) continue;
+        if (used > 0) used += (size_t)snprintf(text + used, bytes - used, "; ");
+        tuned_text(&table->rows[i], text + used, bytes - used);
+        used += strlen(text + used);
+    }
 }
 
 /* ---- the check of the build ---- */

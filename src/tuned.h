@@ -70,6 +70,12 @@ tuned_table *tuned_table_make(const device_facts *device, const tuned_row *own, 
  * the committed rows where that is NULL. */
 void tuned_find(const device_facts *device, const tw_problem *p, const kernel_row *row, tuned_values *out);
 
+/* tuned_text - the row as tuned_parse() reads it, up to the bar. */
+void tuned_text(const tuned_row *row, char *text, size_t bytes);
+
+/* tuned_took_part - the rows behind the committed ones that hold for this product and kernel, "; " between them. */
+void tuned_took_part(const device_facts *device, const tw_problem *p, const kernel_row *row, char *text, size_t bytes);
+
 /* tuned_check - are the committed rows whole, known, and do they give every parameter? The build runs it
  * (tools/check_tuned.c). */
 tw_status tuned_check(void);

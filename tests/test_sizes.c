@@ -241,7 +241,13 @@ static void reserved(void)
     expect("an op that conjugates alone", refused(call_problem(&p), "op_b is 3, expected TW_N or TW_T"));
     complex_fields();
     static const int32_t list[] = {0};
-    OPTION(flags, 1);
+    if (tap_case("options.flags")) {
+        tw_options o = {.size = sizeof o, .engine = "cpu", .flags = TW_UNTUNED};
+        const bool taken = call_options(&o) == TW_OK;
+        o.flags = 2;
+        tap_result(taken && refused(call_options(&o), "options.flags is 2, expected 0 or TW_UNTUNED"), "%s",
+                   tw_error_text());
+    }
     OPTION(device_count, 1);
     OPTION(devices, list);
     OPTION(device_id, &one);

@@ -1,7 +1,11 @@
 /* test_tuned.c - tuned rows: what the reader takes and refuses, which row gives a parameter, and that plans follow. */
+#define _GNU_SOURCE
 #include "support/tap.h"
 
+#include <unistd.h>
+
 #include "plan.h"
+#include "sha256.h"
 #include "tuned.h"
 
 static const device_facts avx2 = {.engine = "cpu",
@@ -148,11 +152,155 @@ static void plan_cases(void)
     }
 }
 
+/* ---- the user's file ---- */
+
+static char folder[] = "/tmp/tilewright-tuned-XXXXXX", path[64];
+
+static bool write_file(const char *text)
+{
+    FILE *file = fopen(path, "w");
+    const bool written = file != NULL && fputs(text, file) >= 0;
+    return file != NULL && fclose(file) == 0 && written;
+}
+
+static tw_context *open_cpu(uint32_t flags)
+{
+    const tw_options options = {.size = sizeof options, .engine = "cpu", .threads = 1, .flags = flags};
+    tw_context *context = NULL;
+    return tw_open(&options, &context) == TW_OK ? context : NULL;
+}
+
+/* The line of a row, signed by a context of this process. */
+static bool sign(const char *row, const char *verdict, char line[TW_LAB_TUNED_LINE])
+{
+    tw_lab_tuned what = {.speed = 1.25, .low_speed = 1.1, .high_speed = 1.3, .before_s = 0.01, .after_s = 0.008};
+    tw_context *context = open_cpu(TW_UNTUNED);
+    snprintf(what.row, sizeof what.row, "%s", row);
+    snprintf(what.verdict, sizeof what.verdict, "%s", verdict);
+    snprintf(what.shape, sizeof what.shape, "2000x2000x2000");
+    snprintf(what.when, sizeof what.when, "2026-11-25T12:00:00Z");
+    const bool signed_here = tw_lab_tuned_sign(context, &what, line, TW_LAB_TUNED_LINE) == TW_OK;
+    tw_close(context);
+    return signed_here;
+}
+
+/* Another text for a part of a line, and the checksum of the whole again: what another machine would have written. */
+static void resign(char line[TW_LAB_TUNED_LINE], const char *part, const char *other)
+{
+    char text[2 * TW_LAB_TUNED_LINE], hex[65];
+    const char *at = strstr(line, part);
+    if (at == NULL) return;
+    snprintf(text, sizeof text, "%.*s%s%s", (int)(at - line), line, other, at + strlen(part));
+    char *check = strstr(text, " | check=");
+    *check = '\0';
+    sha256 sum;
+    sha256_init(&sum);
+    sha256_add(&sum, text, strlen(text));
+    sha256_hex(&sum, hex);
+    snprintf(line, TW_LAB_TUNED_LINE, "%.1900s | check=%.16s", text, hex);
+}
+
+/* How a context that is opened now plans 2000 x 2000 x 2000 in f32, and what it says of the file. */
+static int planned_kc(uint32_t flags, char state[800], int *used)
+{
+    tw_context *context = open_cpu(flags);
+    const tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, 2000, 2000, 2000);
+    tw_lab_plan made;
+    int kc = -1;
+    if (context != NULL && tw_lab_plan_of(context, NULL, &p, &made) == TW_OK) kc = (int)made.block_k;
+    tw_lab_tuned_state(context, state, 800, used);
+    tw_close(context);
+    return kc;
+}
+
+static void file_case(const char *name, const char *text, int kc, int used, const char *says)
+{
+    char state[800] = "";
+    int count = -1;
+    if (!tap_case("the user's file: %s", name)) return;
+    const bool written = text == NULL || write_file(text);
+    const int found = planned_kc(0, state, &count);
+    tap_result(written && (kc < 0 || found == kc) && count == used && strstr(state, says) != NULL, "kc %d, %d rows, %s",
+               found, count, state);
+}
+
+static void file_cases(void)
+{
+    static char good[TW_LAB_TUNED_LINE], other[TW_LAB_TUNED_LINE], text[4 * TW_LAB_TUNED_LINE];
+    static const char row[] = "cpu * f32 large nn * kc=100";
+    char driver[64], state[800];
+    if (mkdtemp(folder) == NULL) return;
+    snprintf(path, sizeof path, "%s/tuned", folder);
+    setenv("TILEWRIGHT_TUNED", path, 1);
+    const bool is_signed = sign(row, "better", good);
+    const int kc = planned_kc(TW_UNTUNED, state, NULL);
+    file_case("there is none", NULL, kc, 0, "not tuned: there is no ");
+    snprintf(text, sizeof text, "# mine\n\n%s\n", is_signed ? good : "");
+    file_case("a row is used", text, 100, 1, "1 row of ");
+    if (tap_case("the user's file: TW_UNTUNED turns it off")) {
+        int used;
+        tap_result(planned_kc(TW_UNTUNED, state, &used) == kc && used == 0 && strstr(state, "TW_UNTUNED"), "%s", state);
+    }
+    if (tap_case("the user's file: TILEWRIGHT_TUNED=off turns it off")) {
+        int used;
+        setenv("TILEWRIGHT_TUNED", "off", 1);
+        tap_result(planned_kc(0, state, &used) == kc && used == 0 && strstr(state, "is off"), "%s", state);
+        setenv("TILEWRIGHT_TUNED", path, 1);
+    }
+    if (tap_case("the user's file: a plan names the row that took part")) {
+        tw_context *context = open_cpu(0);
+        const tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, 2000, 2000, 2000),
+                         q = tw_problem_make(TW_F32, TW_N, TW_T, 2000, 2000, 2000);
+        tw_lab_plan one = {.threads = 0}, two = {.threads = 0};
+        tw_lab_plan_of(context, NULL, &p, &one), tw_lab_plan_of(context, NULL, &q, &two);
+        tw_close(context);
+        tap_result(strcmp(one.tuned, row) == 0 && two.tuned[0] == '\0', "%s, %s", one.tuned, two.tuned);
+    }
+    snprintf(text, sizeof text, "%s\n%s\n", good, good);
+    text[strlen("cpu * f32 large nn * kc=1")] = '1'; /* kc=110, and the checksum of 100 */
+    file_case("a damaged line costs that line only", text, 100, 1, "line 1 is not used: its checksum does not fit");
+    snprintf(text, sizeof text, "%.*s", (int)strlen(good) - 5, good);
+    file_case("a cut line", text, kc, 0, "line 1 is not used: its checksum");
+    snprintf(text, sizeof text, "%s\nnonsense | check=0123456789abcdef\n\x01\xff\n", good);
+    file_case("lines of anything", text, 100, 1,
+              "line 2 is not used: its checksum does not fit: the line was changed "
+              "or cut; nor are 1 more");
+    memcpy(other, good, sizeof other), resign(other, "version=0.", "version=9.");
+    file_case("of another version", other, kc, 0, "it was tuned with version 9.");
+    memcpy(other, good, sizeof other), resign(other, "kernels=", "kernels=0");
+    file_case("of other kernels", other, kc, 0, "its kernels have digest 0");
+    memcpy(other, good, sizeof other), resign(other, ", 1 thread ", ", 64 threads ");
+    snprintf(driver, sizeof driver, ", 64 threads");
+    file_case("of another number of threads", other, kc, 0, driver);
+    memcpy(other, good, sizeof other), resign(other, "device=", "device=Another ");
+    file_case("of another device, which is no fault", other, kc, 0, "not tuned: 0 rows of ");
+    memcpy(other, good, sizeof other), resign(other, "kc=100", "kc=99999");
+    file_case("a value beyond its limits", other, kc, 0, "kc is 99999, expected a whole number from 0 to 8192");
+    memcpy(other, good, sizeof other), resign(other, "verdict=better", "verdict=wrong");
+    file_case("a row that computed wrong numbers", other, kc, 0, "not tuned: 0 rows of ");
+    setenv("TILEWRIGHT_TUNED", "tuned", 1);
+    file_case("a relative path", NULL, kc, 0, "neither off nor an absolute path");
+    setenv("TILEWRIGHT_TUNED", folder, 1);
+    file_case("a folder", NULL, kc, 0, "it is no regular file");
+    setenv("TILEWRIGHT_TUNED", "/dev/zero", 1);
+    file_case("a device", NULL, kc, 0, "it is no regular file");
+    unsetenv("TILEWRIGHT_TUNED");
+    setenv("XDG_CONFIG_HOME", folder, 1);
+    file_case("below XDG_CONFIG_HOME", NULL, kc, 0, "/tilewright/tuned");
+    setenv("XDG_CONFIG_HOME", "", 1);
+    setenv("HOME", folder, 1);
+    file_case("below HOME", NULL, kc, 0, "/.config/tilewright/tuned");
+    setenv("TILEWRIGHT_TUNED", "off", 1);
+    unlink(path);
+    rmdir(folder);
+}
+
 int main(int argc, char **argv)
 {
     tap_start(argc, argv);
     reader_cases();
     order_cases();
     plan_cases();
+    file_cases();
     return tap_finish();
 }

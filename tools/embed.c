@@ -5,12 +5,15 @@
  *                                            includes it, and above that
  *     embed --plain OUTPUT.c ROOT FILE...    for readers: each as it stands
  *     embed --tuned OUTPUT.c ROOT FILE...    the same of tuned rows, for the library
+ *     embed --digest OUTPUT.c ROOT FILE...   for each engine a digest of its files, ENGINE/..., and of those beside them
  *
  * #line directives keep the compilers' messages pointing at the files that people edit. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "../src/sha256.h"
 
 enum { MOST_DEPTH = 8, MOST_PATH = 2048 };
 
@@ -64,14 +67,45 @@ static void put_file(const char *root, const char *path, int depth)
     fclose(input);
 }
 
+/* A row for the engine: of every file of its own, and of every file of none. */
+static void put_digest(const char *root, const char *engine, char **files, int count)
+{
+    char whole[MOST_PATH], hex[65], block[4096];
+    sha256 sum;
+    sha256_init(&sum);
+    for (int i = 0; i < count; i++) {
+        if (strchr(files[i], '/') != NULL && strncmp(files[i], engine, strlen(engine)) != 0) continue;
+        if (snprintf(whole, sizeof whole, "%s/%s", root, files[i]) >= (int)sizeof whole)
+            stop("a path is too long", whole);
+        FILE *input = fopen(whole, "r");
+        if (input == NULL) stop("cannot be opened", whole);
+        for (size_t got; (got = fread(block, 1, sizeof block, input)) > 0;) sha256_add(&sum, block, got);
+        fclose(input);
+    }
+    sha256_hex(&sum, hex);
+    fprintf(output, "{\"%s\", \"%s\"},\n", engine, hex);
+}
+
+static int put_digests(const char *root, char **files, int count)
+{
+    static const char *const engines[] = {"cpu", "opencl", "cuda"};
+    fprintf(output,
+            "/* made by tools/embed.c */\n#include \"tuned_file.h\"\nconst kernel_digest kernel_digests[] = {\n");
+    for (size_t i = 0; i < sizeof engines / sizeof *engines; i++) put_digest(root, engines[i], files, count);
+    fprintf(output, "{0, 0}};\n");
+    return fclose(output) == 0 ? 0 : 1;
+}
+
 int main(int argc, char **argv)
 {
     const char *name = argc > 0 ? argv[0] : "embed";
     const bool tuned = argc > 1 && strcmp(argv[1], "--tuned") == 0;
-    plain = tuned || (argc > 1 && strcmp(argv[1], "--plain") == 0);
+    const bool digest = argc > 1 && strcmp(argv[1], "--digest") == 0;
+    plain = tuned || digest || (argc > 1 && strcmp(argv[1], "--plain") == 0);
     argv += plain, argc -= plain;
     if (argc < 3 || (output = fopen(argv[1], "w")) == NULL)
-        stop("usage: embed [--plain|--tuned] OUTPUT.c ROOT FILE...", name);
+        stop("usage: embed [--plain|--tuned|--digest] OUTPUT.c ROOT FILE...", name);
+    if (digest) return put_digests(argv[2], argv + 3, argc - 3);
     fprintf(output, "/* made by tools/embed.c */\n#include \"%s\"\n",
             tuned   ? "tuned.h"
             : plain ? "report/story.h"

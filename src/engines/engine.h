@@ -82,6 +82,8 @@ typedef struct engine_ops {
      * are not tested at first use */
     tw_status (*kept_verdict)(engine *e, const plan *p, char *text, size_t bytes);
     void (*keep_verdict)(engine *e, const plan *p, const char *text);
+    /* what measured times depend on beside the device: driver, settings */
+    void (*identity)(const engine *e, char *text, size_t bytes);
     tw_status (*prepare)(engine *e, const plan *p, runnable *out); /* out refers to p, which must stay */
     tw_status (*upload)(engine *e, const operand *from, bool copies, buffer *out);
     /* may return early. TW_NO_MEMORY without r->launched: for the plan's workspace, and C is untouched */

@@ -158,6 +158,11 @@ static void cpu_facts(const engine *e, device_facts *out)
                           .l3_bytes = e->caches.l3_bytes};
 }
 
+static void cpu_identity(const engine *e, char *text, size_t bytes)
+{
+    snprintf(text, bytes, "%s, %d thread%s", cpu_level_name(e->level), e->threads, e->threads == 1 ? "" : "s");
+}
+
 /* ---- workspaces ---- */
 
 /* Each is preceded by its size. */
@@ -321,6 +326,7 @@ const engine_ops cpu_engine = {
     .open = cpu_open,
     .describe = cpu_describe,
     .facts = cpu_facts,
+    .identity = cpu_identity,
     .prepare = cpu_prepare,
     .upload = cpu_upload,
     .launch = cpu_launch,

@@ -257,6 +257,11 @@ static void cuda_facts(const engine *e, device_facts *out)
         .largest_bytes = (int64_t)bytes};
 }
 
+static void cuda_identity(const engine *e, char *text, size_t bytes)
+{
+    snprintf(text, bytes, "sm_%d, driver %d", e->kernels.sm, e->kernels.driver_version);
+}
+
 /* ---- prepare ---- */
 
 static tw_status cuda_code(engine *e, const plan *p, int sm, bool ptx, tw_lab_code *out)
@@ -620,6 +625,7 @@ const engine_ops cuda_engine = {
     .open = cuda_open,
     .describe = cuda_describe,
     .facts = cuda_facts,
+    .identity = cuda_identity,
     .prepare = cuda_prepare,
     .upload = cuda_upload,
     .launch = cuda_launch,

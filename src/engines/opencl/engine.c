@@ -277,6 +277,11 @@ static void cl_facts(const engine *e, device_facts *out)
         .largest_bytes = (int64_t)cl_device_number(e->cl, e->device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, 8)};
 }
 
+static void cl_identity(const engine *e, char *text, size_t bytes)
+{
+    snprintf(text, bytes, "%s%s%s", e->identity, e->extra[0] != '\0' ? ", options " : "", e->extra);
+}
+
 /* ---- prepare ---- */
 
 /* How many neighbours wait for each other with the barrier of one warp: NVIDIA's 32, where its compiler takes that
@@ -468,6 +473,7 @@ const engine_ops opencl_engine = {
     .facts = cl_facts,
     .kept_verdict = cl_kept_verdict,
     .keep_verdict = cl_keep_verdict,
+    .identity = cl_identity,
     .prepare = cl_prepare,
     .upload = cl_upload,
     .launch = cl_launch,
