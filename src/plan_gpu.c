@@ -509,13 +509,17 @@ void plan_reason(const tw_problem *problem, const device_facts *device, char *te
     for (int i = 0; i < kernel_count(); i++) {
         const kernel_row *row = kernel_at(i);
         bool half = is_matrix_row(row),
+             opencl = strcmp(row->lab.engine, "opencl") == 0 && device->vector_bytes == 0 &&
+                      !(row->gpu.traits & GPU_PANELS),
              weighed = row->gpu.entry != NULL && row->lab.production &&
-                       (half || (row->gpu.traits & (GPU_STREAM_K | GPU_SLICED_K | GPU_SPLITS)));
+                       (half || opencl || (row->gpu.traits & (GPU_STREAM_K | GPU_SLICED_K | GPU_SPLITS)));
         if (!weighed || !kernel_fits(row, problem, device, 0, NULL, 0) || used >= bytes) continue;
         if ((row->gpu.traits & GPU_SWAP_AB) && !is_thin_for(row, problem)) continue;
         double cycles;
         if (row->gpu.traits & GPU_SPLITS)
             choose_splits(row, problem, device, &cycles);
+        else if (opencl)
+            cycles = plan_cycles_opencl(row, problem, device);
         else
             cycles = half ? two_byte_cycles(row, problem, device) : estimate_cycles(row, problem, device);
         used += (size_t)snprintf(text + used, bytes - used, "%s%s %.0f", used == 0 ? "cycles expected: " : ", ",

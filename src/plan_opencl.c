@@ -122,6 +122,12 @@ static double gpu_cycles(const kernel_row *row, const tw_problem *p, const devic
     return best;
 }
 
+double plan_cycles_opencl(const kernel_row *row, const tw_problem *p, const device_facts *device)
+{
+    k_split split;
+    return gpu_cycles(row, p, device, &split);
+}
+
 k_split plan_split_opencl(const kernel_row *row, const tw_problem *p, const device_facts *device)
 {
     k_split split;

@@ -25,6 +25,9 @@ k_split plan_split_opencl(const kernel_row *row, const tw_problem *p, const devi
  * facts have their number? */
 bool plan_opencl_alone(const plan *each, const device_facts *together);
 
+/* plan_cycles_opencl - the cycles that a GPU of OpenCL is expected to take with this row. */
+double plan_cycles_opencl(const kernel_row *row, const tw_problem *p, const device_facts *device);
+
 /* plan_types_opencl - the compiler's options for the types of a GPU_TYPES row; returns their length. */
 int plan_types_opencl(const tw_problem *p, char *text, size_t bytes);
 

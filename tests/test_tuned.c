@@ -136,6 +136,24 @@ static void plan_cases(void)
         free(table);
         tap_result(right, "kc is not 252");
     }
+    if (tap_case("the planner says what it expects of OpenCL's tiles, which follows the rows")) {
+        tuned_row row;
+        char reason[600], other[600];
+        device_facts facts = gpu;
+        const tw_problem given = tw_problem_make(TW_F32, TW_N, TW_N, 500, 500, 500);
+        tw_problem p;
+        bool right = problem_load(&given, (void *)64, (void *)64, (void *)64, &p) == TW_OK &&
+                     parse("opencl * * * * gemm_simt_32x32 share=0.9 | x", &row) == TW_OK;
+        tuned_table *table = tuned_table_make(&facts, &row, 1);
+        plan_reason(&p, &facts, reason, sizeof reason);
+        facts.tuned = table;
+        plan_reason(&p, &facts, other, sizeof other);
+        free(table);
+        const char *one = strstr(reason, " gemm_simt_32x32 "), *two = strstr(other, " gemm_simt_32x32 ");
+        right = right && strstr(reason, "cycles expected: sgemm_simt_128x128 ") == reason && one != NULL &&
+                two != NULL && atof(two + 17) < atof(one + 17) && strstr(reason, "panels") == NULL;
+        tap_result(right, "%s; %s", reason, other);
+    }
     if (tap_case("shapes in words")) {
         static const struct {
             int64_t m, n, k;
