@@ -13,5 +13,6 @@ exit_code cmd_report(session *s);
 exit_code cmd_devices(session *s);
 exit_code cmd_doctor(session *s);
 exit_code cmd_selftest(session *s);
+exit_code cmd_tune(session *s);
 
 #endif

@@ -38,12 +38,12 @@ typedef struct options {
     const command *command;
     const char *operands[OPT_LIST];
     int operand_count;
-    const char *output, *add, *gpu, *json, *html, *kernel;
-    int64_t device, threads, samples, deadline, pad, batch;
+    const char *output, *add, *gpu, *json, *html, *kernel, *export, *import, *start;
+    int64_t device, threads, samples, deadline, pad, batch, budget;
     uint64_t seed;
     scalar_option alpha, beta;
     bool all, binary, tables, transpose_a, transpose_b, conjugate_a, conjugate_b, verify, host, skinny, slides,
-        explain_plan, warm, deep, append, force, verbose, quiet, help, man, completion;
+        explain_plan, warm, deep, show, forget, append, force, verbose, quiet, help, man, completion;
     name_list engines, dtypes, dtypes_c, rungs, against, sets;
     shape_list shapes;
     number_list sizes, tiles, element;
@@ -61,7 +61,8 @@ enum {
     CMD_VERSION = 128,
     CMD_HELP = 256,
     CMD_EXPLAIN = 512,
-    CMD_REPORT = 1024
+    CMD_REPORT = 1024,
+    CMD_TUNE = 2048
 };
 
 struct command {

@@ -118,6 +118,7 @@ typedef struct tw_lab_parameter {
     const char *name, *engine;
     double least, most, step; /* what it may be; tune multiplies and divides by step */
     int whole;                /* 1: a whole number */
+    int each_kernel;          /* 1: tune gives each kernel one of its own */
     const char *what;
 } tw_lab_parameter;
 

@@ -12,6 +12,7 @@ int tw_lab_parameter_at(int index, tw_lab_parameter *out)
     if (about == NULL || out == NULL) return 0;
     *out = (tw_lab_parameter){.name = about->name,
                               .engine = about->engine,
+                              .each_kernel = about->each_kernel,
                               .least = about->least,
                               .most = about->most,
                               .step = about->step,

@@ -9,8 +9,9 @@
 
 #define ENGINE_CPU    "cpu"
 #define ENGINE_OPENCL "opencl"
+enum { OF_ALL, OF_EACH };
 static const tuned_about parameters[TUNED_PARAMETERS] = {
-#define TUNED(name, engine, ...) {#name, ENGINE_##engine, __VA_ARGS__},
+#define TUNED(name, engine, kernels, ...) {#name, ENGINE_##engine, OF_##kernels == OF_EACH, __VA_ARGS__},
 #include "tuned.def"
 #undef TUNED
 };

@@ -25,6 +25,7 @@ typedef union tuned_values {
 
 typedef struct tuned_about {
     const char *name, *engine;
+    bool each_kernel; /* tune gives each kernel one of its own */
     double least, most, step;
     const char *what;
 } tuned_about;

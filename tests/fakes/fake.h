@@ -3,6 +3,7 @@
  *
  *   FAKES     "cuInit=100 cuMemAlloc_v2=2@3": these functions return these errors; @3: only their third call does
  *   FAKE_CRASH  "cuInit=11": this function ends the process by that signal; "cuInit=-3": with that exit status
+ *   FAKE_HANG   "clFinish=3": from its third call on this function does not return
  *   FAKE_LOG  a file that gets the name of every call that succeeded, one per line, and "failed" before those that were
  *             told to fail
  *
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The number after `name` in the environment variable; `otherwise` where it is not there. */
 static inline int fake_number(const char *variable, const char *name, int otherwise, int *call)
@@ -47,6 +49,10 @@ static inline int fake_fault(const char *name, int calls)
     int only, crash = fake_number("FAKE_CRASH", name, 0, &only), error = fake_number("FAKES", name, 0, &only);
     if (crash > 0) raise(crash);
     if (crash < 0) exit(-crash);
+    int hangs = fake_number("FAKE_HANG", name, 0, &only);
+    if (hangs > 0 && calls >= hangs)
+        for (;;) pause();
+    fake_number("FAKES", name, 0, &only); /* of which call FAKES speaks */
     bool fails = error != 0 && (only == 0 || only == calls);
     snprintf(line, sizeof line, "%s%s", fails ? "failed " : "", name);
     fake_log(line);

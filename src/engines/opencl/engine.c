@@ -279,7 +279,9 @@ static void cl_facts(const engine *e, device_facts *out)
 
 static void cl_identity(const engine *e, char *text, size_t bytes)
 {
-    snprintf(text, bytes, "%s%s%s", e->identity, e->extra[0] != '\0' ? ", options " : "", e->extra);
+    snprintf(text, bytes, "%s, %d units%s%s", e->identity,
+             (int)cl_device_number(e->cl, e->device, CL_DEVICE_MAX_COMPUTE_UNITS, 4),
+             e->extra[0] != '\0' ? ", options " : "", e->extra);
 }
 
 /* ---- prepare ---- */

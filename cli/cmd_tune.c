@@ -1,0 +1,322 @@
+/* cmd_tune.c - `tilewright tune`: searches faster parameters class by class, or shows and moves the rows found. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "case_list.h"
+#include "cmd.h"
+#include "diag.h"
+#include "term.h"
+#include "tuning.h"
+
+/* One shape for each class. */
+static const bench_case usual[] = {
+    {"large", TW_N, TW_N, 2048, 2048, 2048, 0},     {"medium", TW_N, TW_N, 768, 768, 768, 0},
+    {"small", TW_N, TW_N, 192, 192, 192, 0},        {"few_rows", TW_N, TW_N, 16, 4096, 4096, 0},
+    {"few_columns", TW_N, TW_N, 4096, 16, 4096, 0}, {"deep", TW_N, TW_N, 64, 64, 8192, 0},
+    {"large", TW_N, TW_T, 2048, 2048, 2048, 0},     {"large", TW_T, TW_N, 2048, 2048, 2048, 0},
+};
+
+/* What is tuned: a problem for each class, in order. */
+typedef struct agenda {
+    int count;
+    tw_problem items[OPT_LIST * 8];
+} agenda;
+
+static bool same_class(const tw_problem *p, const tw_problem *q)
+{
+    const char *shape_p, *shape_q, *ops_p, *ops_q;
+    tw_lab_tuned_words(p, &shape_p, &ops_p);
+    tw_lab_tuned_words(q, &shape_q, &ops_q);
+    return p->dtype == q->dtype && strcmp(shape_p, shape_q) == 0 && strcmp(ops_p, ops_q) == 0;
+}
+
+static void add(agenda *list, const tw_problem *p)
+{
+    for (int i = 0; i < list->count; i++)
+        if (same_class(&list->items[i], p)) return; /* the first shape of a class stands for it */
+    if (list->count < OPT_LIST * 8) list->items[list->count++] = *p;
+}
+
+static exit_code choose(const options *opt, agenda *out)
+{
+    static case_list cases;
+    exit_code code = cases_choose(opt, &cases);
+    if (code != EXIT_OK) return code;
+    out->count = 0;
+    const bool named = opt->shapes.count + opt->sizes.count + opt->sets.count > 0;
+    if (!named) {
+        cases.count = 0;
+        for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {
+            bench_case *c = &cases.items[cases.count++];
+            *c = usual[i];
+            if (opt->transpose_a) c->op_a = TW_T;
+            if (opt->transpose_b) c->op_b = TW_T;
+        }
+    }
+    for (int d = 0; d == 0 || d < opt->dtypes.count; d++)
+        for (int i = 0; i < cases.count; i++) {
+            const char *dtype = opt->dtypes.count > 0 ? opt->dtypes.items[d] : "f32";
+            const tw_problem p = case_problem(&cases.items[i], tw_lab_dtype_named(dtype)->dtype);
+            add(out, &p);
+        }
+    return EXIT_OK;
+}
+
+/* The values of --start, "name=value ...", for the parameters of all kernels. */
+static exit_code start_from(const char *text, tune_space *space)
+{
+    char words[1024];
+    snprintf(words, sizeof words, "%s", text);
+    for (char *word = strtok(words, " "); word != NULL; word = strtok(NULL, " ")) {
+        char *equals = strchr(word, '=');
+        bool found = false;
+        if (equals != NULL) *equals = '\0';
+        for (int i = 0; equals != NULL && i < space->count; i++)
+            if (strcmp(space->dims[i].about.name, word) == 0)
+                space->dims[i].at = strtod(equals + 1, NULL), found = true;
+        if (!found) return diag(EXIT_USAGE, "--start: the planner has no parameter %s", word);
+    }
+    return EXIT_OK;
+}
+
+/* ---- a class ---- */
+
+static void print_head(const session *s, int classes, double budget_s)
+{
+    fprintf(s->text, "tune       %s, %s: %d class%s in %.0f s\n\n%-5s %-11s %-3s %-16s %5s %9s %9s %5s %10s  %s\n",
+            s->device.engine, s->device.name, classes, classes == 1 ? "" : "es", budget_s, "dtype", "class", "ops",
+            "shape", "tried", "before", "after", "gain", "spread", "rows");
+}
+
+/* The rows without the words of their class, which the line has already. */
+static void print_rows(FILE *out, const char *rows)
+{
+    for (const char *line = rows; *line != '\0'; line += strcspn(line, "\n"), line += *line == '\n') {
+        const char *word = line;
+        for (int i = 0; i < 5; i++) word = strchr(word, ' ') + 1;
+        if (strncmp(word, "* ", 2) == 0) word += 2;
+        fprintf(out, "%s%.*s", line == rows ? "" : "; ", (int)strcspn(word, "|\n") - 1, word);
+    }
+}
+
+static void print_class(const tuning *t, const tune_tally *tally, const tune_result *final, const char *rows)
+{
+    FILE *out = t->s->text;
+    term_number before, after, gain;
+    term_progress_end();
+    fprintf(out, "%-5s %-11s %-3s %-16s %5d ", t->space.dtype, t->space.shape_class, t->space.ops, t->shape,
+            tally->tried);
+    if (final->verdict == TUNE_BETTER) {
+        fprintf(out, "%9s %9s %5s  %.2f-%.2f  ", term_seconds(final->before_s, before),
+                term_seconds(final->after_s, after), units_factor(final->speed, gain), final->low_speed,
+                final->high_speed);
+        print_rows(out, rows[0] != '\0' ? rows : "");
+        fprintf(out, "%s", rows[0] != '\0' ? "" : "the library's own");
+    } else {
+        fprintf(out, "%9s %9s %5s %10s  nothing faster", term_seconds(t->before_s > 0 ? t->before_s : NAN, before), "-",
+                "-", "-");
+    }
+    if (tally->known > 0) fprintf(out, " (%d candidates were known)", tally->known);
+    fprintf(out, "%s\n", tally->finished ? "" : ", the time ended first");
+}
+
+/* What all the steps together gain over the rows that the class began with: they are taken back where that cannot be
+ * seen. */
+static exit_code confirm(tuning *t, const tune_space *before, tune_result *final)
+{
+    char first[TUNE_ROWS], best[TUNE_ROWS];
+    const tune_result step = *final;
+    tune_rows(before, first);
+    tune_rows(&t->space, best);
+    tune_worker_try(&t->worker, first, best, t->until_s - measure_now_s(), final);
+    if (final->verdict == TUNE_NO_TIME || final->verdict == TUNE_HUNG || final->verdict == TUNE_FAILED)
+        *final = step; /* each step was confirmed by itself */
+    else if (final->verdict != TUNE_BETTER)
+        t->space = *before;
+    return tuning_keep(t, final);
+}
+
+static exit_code tune_class(tuning *t, double until_s, bool *any_better)
+{
+    tune_bench bench = tuning_bench;
+    tune_tally tally;
+    tune_result final = {.verdict = TUNE_SLOWER};
+    char rows[TUNE_ROWS];
+    exit_code code = t->s->opt->start != NULL ? start_from(t->s->opt->start, &t->space) : EXIT_OK;
+    if (code != EXIT_OK) return code;
+    static tune_space before;
+    before = t->space;
+    bench.job = t;
+    const double begun_s = measure_now_s(), left_s = until_s - begun_s;
+    if (tune_search(&t->space, &bench, begun_s + 0.9 * left_s, &tally) != TW_OK)
+        return t->code != EXIT_OK ? t->code : diag_no_memory("the rows that were tried");
+    if (tally.better > 0) {
+        final = (tune_result){.verdict = TUNE_BETTER, .before_s = t->before_s, .speed = tally.gain};
+        final.after_s = t->before_s / tally.gain;
+        final.low_speed = tally.low_gain, final.high_speed = tally.high_gain;
+        code = confirm(t, &before, &final);
+    }
+    tune_rows(&t->space, rows);
+    *any_better |= final.verdict == TUNE_BETTER;
+    print_class(t, &tally, &final, rows);
+    tuning_write(t, "class", rows, &final, &tally);
+    const exit_code flushed = session_flush(t->s);
+    return code == EXIT_OK ? flushed : code;
+}
+
+static exit_code search(session *s, const agenda *list)
+{
+    static tuning t;
+    char why[TUNE_WHY];
+    bool any_better = false, headed = false;
+    int done = 0;
+    exit_code code = tuning_begin(&t, s, s->opt->engines.count > 0 ? s->opt->engines.items[0] : NULL),
+              refused = EXIT_OK;
+    for (int i = 0; code == EXIT_OK && i < list->count && measure_now_s() < t.until_s; i++) {
+        const exit_code begun = tuning_problem(&t, &list->items[i], why);
+        if (begun != EXIT_OK && why[0] == '\0') code = begun;
+        if (begun == EXIT_DEVICE || begun == EXIT_USAGE) code = diag(begun, "%s", why);
+        if (begun != EXIT_OK) {
+            if (code == EXIT_OK)
+                refused = diag(begun, "%lldx%lldx%lld: %s", (long long)list->items[i].m, (long long)list->items[i].n,
+                               (long long)list->items[i].k, why);
+            continue;
+        }
+        if (!headed) print_head(s, list->count, t.until_s - t.start_s);
+        headed = true;
+        const double now_s = measure_now_s();
+        code = tune_class(&t, now_s + (t.until_s - now_s) / (list->count - i), &any_better);
+        done++;
+    }
+    if (code == EXIT_OK && any_better) fprintf(s->text, "\nkept in %s: every program uses it from now on\n", t.path);
+    tuning_end(&t);
+    return code != EXIT_OK ? code : done > 0 ? EXIT_OK : refused;
+}
+
+/* ---- a colleague's rows ---- */
+
+/* The values of a row for the space; false: it has a kernel or a parameter that is not here. */
+static bool take_row(const char *row, tune_space *space)
+{
+    char words[TUNE_ROW], *word = words;
+    snprintf(words, sizeof words, "%s", row);
+    for (int i = 0; i < 5; i++) word = strchr(word, ' ') + 1;
+    char *kernel = strtok(word, " ");
+    while ((word = strtok(NULL, " ")) != NULL) {
+        char *equals = strchr(word, '=');
+        bool found = false;
+        *equals = '\0';
+        for (int i = 0; i < space->count; i++)
+            if (strcmp(space->dims[i].about.name, word) == 0 && strcmp(space->dims[i].kernel, kernel) == 0)
+                space->dims[i].at = strtod(equals + 1, NULL), found = true;
+        if (!found) return false;
+    }
+    return true;
+}
+
+static bool of_one_class(const tw_lab_tuned *x, const tw_lab_tuned *y)
+{
+    return strcmp(x->engine, y->engine) == 0 && strcmp(x->dtype, y->dtype) == 0 &&
+           strcmp(x->shape_class, y->shape_class) == 0 && strcmp(x->ops, y->ops) == 0;
+}
+
+static bool problem_of(const tw_lab_tuned *x, tw_problem *out)
+{
+    shape s;
+    if (!parse_shape(x->shape, 1, 100000000, &s) || tw_lab_dtype_named(x->dtype) == NULL || strlen(x->ops) != 2)
+        return false;
+    *out = tw_problem_make(tw_lab_dtype_named(x->dtype)->dtype, x->ops[0] == 't' ? TW_T : TW_N,
+                           x->ops[1] == 't' ? TW_T : TW_N, s.m, s.n, s.k);
+    const char *shape_class, *ops;
+    tw_lab_tuned_words(out, &shape_class, &ops);
+    return strcmp(shape_class, x->shape_class) == 0;
+}
+
+/* Judge and time the rows of one class that begin with line `first`. */
+static exit_code import_class(session *s, const tw_lab_tuned *rows, const bool *takes_part, int count, int first)
+{
+    static tuning t;
+    static tune_space before;
+    const tw_lab_tuned *x = &rows[first];
+    char why[TUNE_WHY], present[TUNE_ROWS], candidate[TUNE_ROWS];
+    tune_result r = {.verdict = TUNE_FAILED};
+    tw_problem p;
+    exit_code code = tuning_begin(&t, s, x->engine);
+    if (code != EXIT_OK) return code;
+    if (!problem_of(x, &p)) {
+        snprintf(r.why, sizeof r.why, "its shape %s is none of its class", x->shape);
+    } else if ((code = tuning_problem(&t, &p, why)) != EXIT_OK) {
+        if (why[0] == '\0') return code;
+        memcpy(r.why, why, sizeof r.why);
+    } else {
+        bool known = true;
+        before = t.space;
+        for (int i = first; i < count; i++)
+            if (takes_part[i] && of_one_class(x, &rows[i])) known = known && take_row(rows[i].row, &t.space);
+        tune_rows(&before, present);
+        tune_rows(&t.space, candidate);
+        if (known)
+            tune_worker_try(&t.worker, present, candidate, t.until_s - measure_now_s(), &r);
+        else
+            snprintf(r.why, sizeof r.why, "it has a kernel or a parameter that this device does not use");
+    }
+    code = r.verdict == TUNE_BETTER ? tuning_keep(&t, &r) : EXIT_OK;
+    fprintf(s->text, "%s %s %s %s: %s%s%s\n", x->engine, x->dtype, x->shape_class, x->ops,
+            r.verdict == TUNE_BETTER   ? "taken"
+            : r.verdict == TUNE_SAME   ? "not taken: the plan is the present one"
+            : r.verdict == TUNE_SLOWER ? "not taken: it is right, and not faster here"
+                                       : "not taken",
+            r.why[0] != '\0' ? ": " : "", r.why);
+    tuning_write(&t, "import", candidate, &r, NULL);
+    tuning_end(&t);
+    if (code == EXIT_OK && r.verdict == TUNE_WRONG) code = EXIT_CHECK;
+    const exit_code flushed = session_flush(s);
+    return code == EXIT_OK ? flushed : code;
+}
+
+static exit_code import(session *s)
+{
+    tuned_lines lines;
+    exit_code code = store_read(s->opt->import, false, &lines), result = EXIT_OK;
+    if (code != EXIT_OK) return code;
+    tw_lab_tuned *rows = calloc((size_t)lines.count + 1, sizeof *rows);
+    bool *wanted = calloc((size_t)lines.count + 1, sizeof *wanted);
+    int damaged = 0, count = rows != NULL && wanted != NULL ? lines.count : 0;
+    for (int i = 0; i < count; i++) {
+        tw_lab_tuned_judge(NULL, lines.lines[i], &rows[i]);
+        damaged += rows[i].state == TW_LAB_TUNED_DAMAGED;
+        wanted[i] = rows[i].state != TW_LAB_TUNED_DAMAGED && strcmp(rows[i].verdict, "better") == 0;
+    }
+    if (damaged > 0)
+        diag(EXIT_OK, "%s: %d line%s damaged, and passed over", s->opt->import, damaged,
+             damaged == 1 ? " is" : "s are");
+    int classes = 0;
+    for (int i = 0; i < count && (code == EXIT_OK || code == EXIT_CHECK); i++) {
+        bool first = wanted[i];
+        for (int j = 0; j < i; j++) first = first && !(wanted[j] && of_one_class(&rows[i], &rows[j]));
+        if (!first) continue;
+        classes++;
+        code = import_class(s, rows, wanted, count, i);
+        if (code == EXIT_CHECK) result = code;
+    }
+    free(rows);
+    free(wanted);
+    if (count < lines.count) code = diag_no_memory("the tuned rows");
+    store_free(&lines);
+    if (code == EXIT_OK && classes == 0) return diag(EXIT_INPUT, "%s: it has no tuned row", s->opt->import);
+    return code == EXIT_OK ? result : code;
+}
+
+exit_code cmd_tune(session *s)
+{
+    static agenda list;
+    const options *opt = s->opt;
+    const int actions = opt->show + opt->forget + (opt->export != NULL) + (opt->import != NULL);
+    if (actions > 1) return diag(EXIT_USAGE, "--show, --export, --import and --forget exclude each other: give one");
+    if (opt->show) return tuned_show(s);
+    if (opt->forget) return tuned_forget(s);
+    if (opt->export != NULL) return tuned_export(s);
+    if (opt->import != NULL) return import(s);
+    const exit_code code = choose(opt, &list);
+    return code == EXIT_OK ? search(s, &list) : code;
+}

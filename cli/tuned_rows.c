@@ -1,0 +1,176 @@
+/* tuned_rows.c - the user's tuned rows shown, exported and removed. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "diag.h"
+#include "object.h"
+#include "term.h"
+#include "tuning.h"
+
+static bool is_wanted(const session *s, const char *engine)
+{
+    const name_list *engines = &s->opt->engines;
+    const char *name = engines->count > 0 ? engines->items[0] : NULL;
+    return name == NULL || strcmp(strcmp(name, "auto") == 0 ? "cpu" : name, engine) == 0;
+}
+
+/* The device of the row's engine, if it can be opened; NULL: the row cannot be compared with it. */
+static tw_context *device_of(session *s, const char *engine)
+{
+    const tw_options wanted = {.size = sizeof wanted,
+                               .engine = engine,
+                               .device = (int32_t)s->opt->device,
+                               .threads = (int32_t)s->opt->threads};
+    tw_context *context = NULL;
+    if (tw_open(&wanted, &context) != TW_OK) return NULL;
+    return context;
+}
+
+static const char *state_text(int state, bool open)
+{
+    return state == TW_LAB_TUNED_DAMAGED     ? "damaged"
+           : !open                           ? "not here"
+           : state == TW_LAB_TUNED_USED      ? "used"
+           : state == TW_LAB_TUNED_ELSEWHERE ? "not here"
+                                             : "stale";
+}
+
+static void show_line(session *s, const tw_lab_tuned *x, int number, bool open)
+{
+    term_number before, after, gain;
+    const char *state = state_text(x->state, open);
+    FILE *out = s->text;
+    if (x->state == TW_LAB_TUNED_DAMAGED) {
+        fprintf(out, "%-8s line %d: %s\n", state, number, x->why);
+    } else {
+        fprintf(out, "%-8s %-34s %-16s %9s %9s %5s  %.2f-%.2f  %s\n", state, x->row, x->shape,
+                term_seconds(x->before_s, before), term_seconds(x->after_s, after), units_factor(x->speed, gain),
+                x->low_speed, x->high_speed, x->when);
+        if (x->why[0] != '\0') fprintf(out, "%-8s %s\n", "", x->why);
+    }
+    object o = object_begin(s->json);
+    object_text(&o, "command", "tune");
+    object_text(&o, "event", "row");
+    object_text(&o, "state", state);
+    object_text(&o, "row", x->row);
+    object_text(&o, "engine", x->engine);
+    object_text(&o, "dtype", x->dtype);
+    object_text(&o, "shape_class", x->shape_class);
+    object_text(&o, "ops", x->ops);
+    object_text(&o, "shape", x->shape);
+    object_text(&o, "device", x->device);
+    object_text(&o, "driver", x->driver);
+    object_number(&o, "before_s", x->before_s);
+    object_number(&o, "after_s", x->after_s);
+    object_number(&o, "speed", x->speed);
+    object_number(&o, "low_speed", x->low_speed);
+    object_number(&o, "high_speed", x->high_speed);
+    object_text(&o, "when", x->when);
+    object_text(&o, "why", x->why);
+    object_end(&o);
+    s->json_lines = true;
+}
+
+exit_code tuned_show(session *s)
+{
+    char path[TUNED_PATH], opened[16] = "";
+    tuned_lines lines;
+    tw_context *context = NULL;
+    exit_code code = tuned_user_path(path);
+    if (code == EXIT_OK) code = store_read(path, true, &lines);
+    if (code != EXIT_OK) return code;
+    if (lines.count == 0)
+        fprintf(s->text, "not tuned: %s has no rows\n", path);
+    else
+        fprintf(s->text, "%s\n\n%-8s %-34s %-16s %9s %9s %5s %10s  %s\n", path, "state", "row", "shape", "before",
+                "after", "gain", "spread", "when");
+    for (int i = 0; i < lines.count; i++) {
+        tw_lab_tuned x;
+        tw_lab_tuned_judge(NULL, lines.lines[i], &x);
+        const bool damaged = x.state == TW_LAB_TUNED_DAMAGED;
+        if (damaged ? s->opt->engines.count > 0 : !is_wanted(s, x.engine)) continue;
+        if (!damaged && strcmp(opened, x.engine) != 0) {
+            tw_close(context);
+            context = device_of(s, x.engine);
+            snprintf(opened, sizeof opened, "%s", x.engine);
+        }
+        if (!damaged && context != NULL) tw_lab_tuned_judge(context, lines.lines[i], &x);
+        show_line(s, &x, i + 1, damaged || context != NULL);
+    }
+    tw_close(context);
+    store_free(&lines);
+    return session_flush(s);
+}
+
+/* ---- export ---- */
+
+static bool is_ours(const char *path)
+{
+    tuned_lines lines;
+    tw_lab_tuned x;
+    struct stat info;
+    if (stat(path, &info) != 0 || info.st_size == 0) return true;
+    if (!S_ISREG(info.st_mode) || store_read(path, false, &lines) != EXIT_OK) return false;
+    bool ours = true;
+    for (int i = 0; i < lines.count; i++) {
+        tw_lab_tuned_judge(NULL, lines.lines[i], &x);
+        ours = ours && x.state != TW_LAB_TUNED_DAMAGED;
+    }
+    store_free(&lines);
+    return ours;
+}
+
+exit_code tuned_export(session *s)
+{
+    char path[TUNED_PATH];
+    tuned_lines lines;
+    tw_lab_tuned x;
+    tame_name name;
+    int kept = 0;
+    exit_code code = tuned_user_path(path);
+    if (code == EXIT_OK) code = store_read(path, true, &lines);
+    if (code != EXIT_OK) return code;
+    for (int i = 0, count = lines.count; i < count; i++) {
+        tw_lab_tuned_judge(NULL, lines.lines[i], &x);
+        if (x.state != TW_LAB_TUNED_DAMAGED && is_wanted(s, x.engine))
+            lines.lines[kept++] = lines.lines[i];
+        else
+            free(lines.lines[i]);
+    }
+    lines.count = kept;
+    if (kept == 0)
+        code = diag(EXIT_INPUT, "%s has no rows to export", path);
+    else if (!s->opt->force && !is_ours(s->opt->export))
+        code = diag(EXIT_OUTPUT, "%s: it holds something else than tuned rows: --force replaces it",
+                    diag_name(s->opt->export, name));
+    else
+        code = store_write(s->opt->export, &lines);
+    store_free(&lines);
+    if (code != EXIT_OK) return code;
+    fprintf(s->text, "%d row%s written to %s\n", kept, kept == 1 ? "" : "s", diag_name(s->opt->export, name));
+    return session_flush(s);
+}
+
+/* ---- forget ---- */
+
+static bool goes(void *job, const char *line)
+{
+    session *s = job;
+    tw_lab_tuned x;
+    tw_lab_tuned_judge(NULL, line, &x);
+    return s->opt->engines.count == 0 || (x.state != TW_LAB_TUNED_DAMAGED && is_wanted(s, x.engine));
+}
+
+exit_code tuned_forget(session *s)
+{
+    char path[TUNED_PATH], tried[TUNED_PATH + 8];
+    struct stat info;
+    int gone = 0, candidates = 0;
+    exit_code code = tuned_user_path(path);
+    snprintf(tried, sizeof tried, "%s.tried", path);
+    if (code == EXIT_OK && stat(path, &info) == 0) code = store_replace(path, goes, s, "", &gone);
+    if (code == EXIT_OK && stat(tried, &info) == 0) code = store_replace(tried, goes, s, "", &candidates);
+    if (code != EXIT_OK) return code;
+    fprintf(s->text, "%d row%s removed, and what was known of %d candidates\n", gone, gone == 1 ? "" : "s", candidates);
+    return session_flush(s);
+}

@@ -1,0 +1,205 @@
+/* tuned_store.c - see tuned_store.h. */
+#define _DEFAULT_SOURCE /* flock */
+#include "tuned_store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "../io/io.h"
+#include "diag.h"
+#include "guard.h"
+
+static const char head[] =
+    "# Tuned rows of Tilewright, written by `tilewright tune`: docs/REFERENCE.md says what they are.\n";
+
+enum { MOST_BYTES = 1 << 20 };
+
+static exit_code cannot(exit_code code, const char *path, const char *what)
+{
+    tame_name name;
+    return diag(code, "%s: %s: %s", diag_name(path, name), what, strerror(errno));
+}
+
+void store_free(tuned_lines *lines)
+{
+    for (int i = 0; i < lines->count; i++) free(lines->lines[i]);
+    free(lines->lines);
+    *lines = (tuned_lines){0};
+}
+
+static bool add_line(tuned_lines *out, const char *text, size_t length)
+{
+    char **more = realloc(out->lines, (size_t)(out->count + 1) * sizeof *more), *line = malloc(length + 1);
+    if (more != NULL) out->lines = more;
+    if (more == NULL || line == NULL) {
+        free(line);
+        return false;
+    }
+    memcpy(line, text, length);
+    line[length] = '\0';
+    out->lines[out->count++] = line;
+    return true;
+}
+
+static exit_code split(char *text, size_t bytes, tuned_lines *out)
+{
+    for (size_t at = 0; at < bytes;) {
+        const char *end = memchr(text + at, '\n', bytes - at);
+        const size_t length = end != NULL ? (size_t)(end - text) - at : bytes - at;
+        if (length > 0 && text[at] != '#' && !add_line(out, text + at, length)) {
+            store_free(out);
+            return diag_no_memory("the tuned rows");
+        }
+        at += length + 1;
+    }
+    return EXIT_OK;
+}
+
+exit_code store_read(const char *path, bool may_miss, tuned_lines *out)
+{
+    *out = (tuned_lines){0};
+    struct stat info;
+    tame_name name;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) return may_miss && errno == ENOENT ? EXIT_OK : cannot(EXIT_INPUT, path, "cannot be opened");
+    char *text = NULL;
+    size_t bytes = 0;
+    exit_code code = EXIT_OK;
+    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size > MOST_BYTES)
+        code = diag(EXIT_INPUT, "%s: it is no regular file of at most 1 MiB", diag_name(path, name));
+    else if ((text = malloc((size_t)info.st_size + 1)) == NULL)
+        code = diag_no_memory("the tuned rows");
+    while (code == EXIT_OK && bytes < (size_t)info.st_size) {
+        const ssize_t got = read(fd, text + bytes, (size_t)info.st_size - bytes);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) code = cannot(EXIT_INPUT, path, "cannot be read");
+        if (got <= 0) break;
+        bytes += (size_t)got;
+    }
+    close(fd);
+    if (code == EXIT_OK) code = split(text, bytes, out);
+    free(text);
+    return code;
+}
+
+/* ---- writing ---- */
+
+static bool put(int fd, const char *text, size_t bytes)
+{
+    while (bytes > 0) {
+        const ssize_t done = write(fd, text, bytes);
+        if (done < 0 && errno == EINTR) continue;
+        if (done < 0) return false;
+        text += done, bytes -= (size_t)done;
+    }
+    return true;
+}
+
+/* A temporary file beside it, then its name. */
+static exit_code write_whole(const char *path, const tuned_lines *lines, const char *added)
+{
+    io_output output;
+    io_error error;
+    guard_hold();
+    io_status status = io_output_open(&output, path, &error);
+    if (status == IO_OK) guard_output(output.temp_path);
+    guard_release();
+    if (status != IO_OK) return diag_io(status, &error);
+    bool written = put(output.fd, head, sizeof head - 1);
+    for (int i = 0; written && i < lines->count; i++)
+        written = put(output.fd, lines->lines[i], strlen(lines->lines[i])) && put(output.fd, "\n", 1);
+    written = written && put(output.fd, added, strlen(added));
+    const int cause = errno;
+    guard_hold();
+    if (written)
+        status = io_output_commit(&output, &error);
+    else
+        io_output_discard(&output);
+    guard_output(NULL);
+    guard_release();
+    errno = cause;
+    if (!written) return cannot(EXIT_OUTPUT, path, "cannot be written");
+    return status == IO_OK ? EXIT_OK : diag_io(status, &error);
+}
+
+/* Folders that are missing on the way to the file, for this user alone. */
+static void make_folders(const char *path)
+{
+    char part[TUNED_PATH];
+    for (const char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        if ((size_t)(slash - path) >= sizeof part) return;
+        snprintf(part, sizeof part, "%.*s", (int)(slash - path), path);
+        mkdir(part, 0700); /* what fails is said when the file is opened */
+    }
+}
+
+/* The lock of a file of that name, which stands beside it; -1 after a sentence. */
+static int lock(const char *path)
+{
+    char name[TUNED_PATH + 8];
+    make_folders(path);
+    snprintf(name, sizeof name, "%s.lock", path);
+    const int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    while (fd >= 0 && flock(fd, LOCK_EX) != 0 && errno == EINTR) continue;
+    if (fd < 0) cannot(EXIT_OUTPUT, name, "cannot be made");
+    return fd;
+}
+
+exit_code store_replace(const char *path, bool (*goes)(void *job, const char *line), void *job, const char *added,
+                        int *gone)
+{
+    tuned_lines lines;
+    const int fd = lock(path);
+    int kept = 0;
+    if (fd < 0) return EXIT_OUTPUT;
+    exit_code code = store_read(path, true, &lines);
+    if (code == EXIT_OK) {
+        const int count = lines.count;
+        for (int i = 0; i < count; i++)
+            if (goes(job, lines.lines[i]))
+                free(lines.lines[i]);
+            else
+                lines.lines[kept++] = lines.lines[i];
+        lines.count = kept;
+        if (gone != NULL) *gone = count - kept;
+        code = write_whole(path, &lines, added);
+    }
+    store_free(&lines);
+    close(fd); /* and the lock with it */
+    return code;
+}
+
+static bool none_goes(void *job, const char *line)
+{
+    (void)job, (void)line;
+    return false;
+}
+
+exit_code store_check(const char *path)
+{
+    struct stat info;
+    tame_name name;
+    if (stat(path, &info) == 0 && (info.st_mode & 0222) == 0)
+        return diag(EXIT_OUTPUT, "%s: the file is read-only: chmod u+w makes it writable", diag_name(path, name));
+    return store_replace(path, none_goes, NULL, "", NULL);
+}
+
+exit_code store_append(const char *path, const char *line)
+{
+    char text[4096];
+    const int length = snprintf(text, sizeof text, "%s\n", line),
+              fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (fd < 0) return cannot(EXIT_OUTPUT, path, "cannot be opened for writing");
+    const ssize_t done = write(fd, text, (size_t)length);
+    const int cause = done < 0 ? errno : ENOSPC;
+    close(fd);
+    errno = cause;
+    return done == length ? EXIT_OK : cannot(EXIT_OUTPUT, path, "cannot be written");
+}
+
+exit_code store_write(const char *path, const tuned_lines *lines) { return write_whole(path, lines, ""); }

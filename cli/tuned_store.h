@@ -1,0 +1,34 @@
+/* tuned_store.h - files of tuned rows as lines: read whole, written whole or not at all, by one program at a time. */
+#ifndef TILEWRIGHT_TUNED_STORE_H
+#define TILEWRIGHT_TUNED_STORE_H
+
+#include <stdbool.h>
+#include "exit.h"
+
+enum { TUNED_PATH = 4200 };
+
+typedef struct tuned_lines {
+    int count;
+    char **lines; /* without their ends */
+} tuned_lines;
+
+/* store_read - the lines of a file; none where there is no file and it may be missing. EXIT_INPUT, EXIT_MEMORY after a
+ * sentence. tuned_lines_free() takes a zeroed one. */
+exit_code store_read(const char *path, bool may_miss, tuned_lines *out);
+void store_free(tuned_lines *lines);
+
+/* store_check - can the file be written? Makes its folder where that is missing. Else EXIT_OUTPUT after a sentence. */
+exit_code store_check(const char *path);
+
+/* store_replace - the file without the lines that goes() names and with `added` (lines with their ends; "": none) behind
+ * the others. Another program that does the same waits. *gone (may be NULL): lines that went. */
+exit_code store_replace(const char *path, bool (*goes)(void *job, const char *line), void *job, const char *added,
+                        int *gone);
+
+/* store_append - one more line, in one write. */
+exit_code store_append(const char *path, const char *line);
+
+/* store_write - a file of these lines in the place of whatever has that name. */
+exit_code store_write(const char *path, const tuned_lines *lines);
+
+#endif

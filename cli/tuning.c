@@ -1,0 +1,273 @@
+/* tuning.c - see tuning.h. */
+#include "tuning.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "../lab/record.h"
+#include "hooks.h"
+#include "object.h"
+#include "diag.h"
+#include "term.h"
+
+/* ---- signatures, and what was tried ---- */
+
+static bool same_signature(const tw_lab_tuned *x, const tw_lab_tuned *y)
+{
+    return strcmp(x->device, y->device) == 0 && strcmp(x->driver, y->driver) == 0 &&
+           strcmp(x->kernels, y->kernels) == 0 && strcmp(x->version, y->version) == 0;
+}
+
+/* Of this device and engine, but signed otherwise: nothing that was tried then tells of today. */
+static bool is_outdated(void *job, const char *line)
+{
+    const tuning *t = job;
+    tw_lab_tuned x;
+    tw_lab_tuned_judge(NULL, line, &x);
+    return x.state == TW_LAB_TUNED_DAMAGED || (strcmp(x.engine, t->here.engine) == 0 &&
+                                               strcmp(x.device, t->here.device) == 0 && !same_signature(&x, &t->here));
+}
+
+static bool remember(tuning *t, const char *row)
+{
+    char **more = realloc(t->known.lines, (size_t)(t->known.count + 1) * sizeof *more), *copy = strdup(row);
+    if (more != NULL) t->known.lines = more;
+    if (more == NULL || copy == NULL) {
+        free(copy);
+        return false;
+    }
+    t->known.lines[t->known.count++] = copy;
+    return true;
+}
+
+static exit_code read_tried(tuning *t)
+{
+    tuned_lines lines;
+    exit_code code = store_replace(t->tried_path, is_outdated, t, "", NULL);
+    if (code != EXIT_OK) return code;
+    code = store_read(t->tried_path, true, &lines);
+    for (int i = 0; code == EXIT_OK && i < lines.count; i++) {
+        tw_lab_tuned x;
+        tw_lab_tuned_judge(NULL, lines.lines[i], &x);
+        if (x.state != TW_LAB_TUNED_DAMAGED && same_signature(&x, &t->here) && !remember(t, x.row))
+            code = diag_no_memory("the rows that were tried");
+    }
+    store_free(&lines);
+    return code;
+}
+
+static tw_lab_tuned row_of(const tuning *t, const char *row, const tune_result *r)
+{
+    tw_lab_tuned x = {.before_s = r->before_s,
+                      .after_s = r->after_s,
+                      .speed = r->speed,
+                      .low_speed = r->low_speed,
+                      .high_speed = r->high_speed};
+    record_time_text now;
+    snprintf(x.row, sizeof x.row, "%s", row);
+    snprintf(x.verdict, sizeof x.verdict, "%s", tune_verdict_name(r->verdict));
+    snprintf(x.shape, sizeof x.shape, "%s", t->shape);
+    snprintf(x.when, sizeof x.when, "%.23s", record_time(now));
+    snprintf(x.why, sizeof x.why, "%s", r->why);
+    return x;
+}
+
+static exit_code sign(tuning *t, const tw_lab_tuned *x, char line[TW_LAB_TUNED_LINE])
+{
+    char why[TUNE_WHY];
+    if (tune_worker_sign(&t->worker, x, line, why)) return EXIT_OK;
+    return diag(EXIT_RUN, "a tuned row could not be signed: %s", why);
+}
+
+/* ---- a run ---- */
+
+exit_code tuned_user_path(char path[TUNED_PATH])
+{
+    if (tw_lab_tuned_path(path, TUNED_PATH)) return EXIT_OK;
+    return diag(EXIT_OUTPUT, "there is no file for tuned rows: %s", path);
+}
+
+exit_code tuning_begin(tuning *t, session *s, const char *engine)
+{
+    const double patience_s = s->opt->deadline > 0 ? (double)s->opt->deadline : 60;
+    *t = (tuning){.s = s, .code = EXIT_OK};
+    t->start_s = measure_now_s();
+    t->until_s = t->start_s + (s->opt->budget > 0 ? (double)s->opt->budget : 120);
+    t->device = (tune_device){engine, (int)s->opt->device, (int)s->opt->threads, s->opt->seed};
+    t->worker = (tune_worker){
+        .hooks = &program_hooks, .body = tune_worker_run, .job = &t->device, .patience_s = patience_s};
+    exit_code code = tuned_user_path(t->path);
+    snprintf(t->tried_path, sizeof t->tried_path, "%s.tried", t->path);
+    if (code == EXIT_OK) code = store_check(t->path);
+    if (code == EXIT_OK) code = session_flush(s); /* before the fork */
+    return code;
+}
+
+/* What this device signs with, from a line that it signs. */
+static exit_code learn_signature(tuning *t)
+{
+    char row[TUNE_ROW], line[TW_LAB_TUNED_LINE];
+    const tune_result none = {.verdict = TUNE_SAME};
+    if (t->here.device[0] != '\0') return EXIT_OK;
+    tune_row(&t->space, t->space.dims[0].kernel, 0, row);
+    const tw_lab_tuned x = row_of(t, row, &none);
+    exit_code code = sign(t, &x, line);
+    if (code == EXIT_OK) tw_lab_tuned_judge(NULL, line, &t->here);
+    return code == EXIT_OK ? read_tried(t) : code;
+}
+
+exit_code tuning_problem(tuning *t, const tw_problem *p, char why[TUNE_WHY])
+{
+    static tune_answer begun;
+    const double left_s = t->until_s - measure_now_s();
+    why[0] = '\0';
+    if (left_s <= 0 || !tune_worker_begin(&t->worker, p, left_s, &begun)) {
+        snprintf(why, TUNE_WHY, "%s", left_s <= 0 ? "the budget has ended" : begun.result.why);
+        return begun.status == TW_NO_DEVICE ? EXIT_DEVICE : begun.status == TW_NO_MEMORY ? EXIT_MEMORY : EXIT_RUN;
+    }
+    tune_space_of(&begun, p, &t->space);
+    if (t->space.count == 0) {
+        snprintf(why, TUNE_WHY, "the planner of the %s engine reads no tuned rows", begun.engine);
+        return EXIT_USAGE;
+    }
+    snprintf(t->s->device.engine, sizeof t->s->device.engine, "%s", begun.engine);
+    snprintf(t->s->device.name, sizeof t->s->device.name, "%s", begun.device);
+    snprintf(t->shape, sizeof t->shape, "%lldx%lldx%lld", (long long)p->m, (long long)p->n, (long long)p->k);
+    snprintf(t->title, sizeof t->title, "%s %s %s", t->space.dtype, t->space.shape_class, t->space.ops);
+    t->before_s = 0;
+    return learn_signature(t);
+}
+
+/* Lines of this class and device, however they are signed. */
+static bool is_of_class(void *job, const char *line)
+{
+    const tuning *t = job;
+    tw_lab_tuned x;
+    tw_lab_tuned_judge(NULL, line, &x);
+    return x.state != TW_LAB_TUNED_DAMAGED && strcmp(x.device, t->here.device) == 0 &&
+           strcmp(x.engine, t->space.engine) == 0 && strcmp(x.dtype, t->space.dtype) == 0 &&
+           strcmp(x.shape_class, t->space.shape_class) == 0 && strcmp(x.ops, t->space.ops) == 0;
+}
+
+exit_code tuning_keep(tuning *t, const tune_result *result)
+{
+    static char added[TUNE_KERNELS * TW_LAB_TUNED_LINE];
+    char line[TW_LAB_TUNED_LINE], row[TUNE_ROW];
+    const tune_space *space = &t->space;
+    size_t used = 0;
+    added[0] = '\0';
+    for (int i = 0; i < space->count; i++) {
+        bool seen = false;
+        for (int j = 0; j < i; j++) seen |= strcmp(space->dims[j].kernel, space->dims[i].kernel) == 0;
+        if (seen || !tune_row(space, space->dims[i].kernel, -1, row)) continue;
+        const tw_lab_tuned x = row_of(t, row, result);
+        exit_code code = sign(t, &x, line);
+        if (code != EXIT_OK) return code;
+        if (used + strlen(line) + 2 < sizeof added)
+            used += (size_t)snprintf(added + used, sizeof added - used, "%s\n", line);
+    }
+    return store_replace(t->path, is_of_class, t, added, NULL);
+}
+
+void tuning_write(const tuning *t, const char *event, const char *row, const tune_result *r, const tune_tally *tally)
+{
+    object o = object_begin(t->s->json);
+    record_time_text now;
+    object_text(&o, "command", "tune");
+    object_text(&o, "event", event);
+    object_text(&o, "engine", t->s->device.engine);
+    object_text(&o, "device", t->s->device.name);
+    object_text(&o, "dtype", t->space.dtype);
+    object_text(&o, "shape_class", t->space.shape_class);
+    object_text(&o, "ops", t->space.ops);
+    object_text(&o, "shape", t->shape);
+    object_text(&o, "row", row);
+    object_text(&o, "verdict", tune_verdict_name(r->verdict));
+    object_number(&o, "before_s", r->before_s);
+    object_number(&o, "after_s", r->after_s);
+    object_number(&o, "speed", r->speed);
+    object_number(&o, "low_speed", r->low_speed);
+    object_number(&o, "high_speed", r->high_speed);
+    object_text(&o, "why", r->why);
+    if (tally != NULL) {
+        object_number(&o, "tried", tally->tried);
+        object_number(&o, "same_plan", tally->same);
+        object_number(&o, "better", tally->better);
+        object_number(&o, "wrong", tally->wrong);
+        object_number(&o, "hung", tally->hung);
+        object_number(&o, "failed", tally->failed);
+        object_flag(&o, "finished", tally->finished);
+    }
+    object_text(&o, "version", tw_version());
+    object_text(&o, "time", record_time(now));
+    object_end(&o);
+    t->s->json_lines = true;
+}
+
+/* ---- what the search works with ---- */
+
+static double now_s(void *job)
+{
+    (void)job;
+    return measure_now_s();
+}
+
+static bool known(void *job, const char *row)
+{
+    const tuning *t = job;
+    for (int i = 0; i < t->known.count; i++)
+        if (strcmp(t->known.lines[i], row) == 0) return true;
+    return false;
+}
+
+static void try_rows(void *job, const char *present, const char *candidate, double limit_s, tune_result *out)
+{
+    tuning *t = job;
+    tune_worker_try(&t->worker, present, candidate, limit_s, out);
+    if (t->before_s == 0) t->before_s = out->before_s;
+}
+
+static void tell(const tuning *t, const char *row, const tune_result *r)
+{
+    if (r->verdict != TUNE_WRONG && r->verdict != TUNE_HUNG && r->verdict != TUNE_FAILED) return;
+    term_progress_end();
+    diag(EXIT_OK, "%s: %s %s: %s", t->title, row, tune_verdict_name(r->verdict), r->why);
+}
+
+static tw_status tried(void *job, const char *row, const tune_result *r)
+{
+    tuning *t = job;
+    char line[TW_LAB_TUNED_LINE];
+    if (!remember(t, row)) return TW_NO_MEMORY;
+    tell(t, row, r);
+    tuning_write(t, "candidate", row, r, NULL);
+    const tw_lab_tuned x = row_of(t, row, r);
+    t->code = sign(t, &x, line);
+    if (t->code == EXIT_OK) t->code = store_append(t->tried_path, line);
+    if (t->code == EXIT_OK) t->code = session_flush(t->s);
+    return t->code == EXIT_OK ? TW_OK : TW_DEVICE_FAILED;
+}
+
+static tw_status keep(void *job, const tune_space *space, const tune_result *r)
+{
+    tuning *t = job;
+    (void)space; /* it is t's */
+    t->code = tuning_keep(t, r);
+    return t->code == EXIT_OK ? TW_OK : TW_DEVICE_FAILED;
+}
+
+static void progress(void *job, const tune_tally *tally, double left_s)
+{
+    const tuning *t = job;
+    char text[160];
+    snprintf(text, sizeof text, "%s: %d tried, gain %.2f, %.0f s left", t->title, tally->tried, tally->gain, left_s);
+    term_progress(text, (measure_now_s() - t->start_s) / (t->until_s - t->start_s));
+}
+
+const tune_bench tuning_bench = {NULL, now_s, known, try_rows, tried, keep, progress};
+
+void tuning_end(tuning *t)
+{
+    tune_worker_end(&t->worker);
+    store_free(&t->known);
+    term_progress_end();
+}

@@ -1,0 +1,51 @@
+/* tuning.h - one run of tune: the process that tries candidates, the files that keep what was found, and what was tried
+ * before. */
+#ifndef TILEWRIGHT_TUNING_H
+#define TILEWRIGHT_TUNING_H
+
+#include "../lab/bench/tune_worker.h"
+#include "session.h"
+#include "tuned_store.h"
+
+typedef struct tuning {
+    session *s;
+    tune_device device;
+    tune_worker worker;
+    double start_s, until_s; /* of the budget */
+    char path[TUNED_PATH], tried_path[TUNED_PATH + 8];
+    tw_lab_tuned here; /* signed with this device */
+    tuned_lines known; /* rows that were tried, here or in an earlier run */
+    /* the class in hand */
+    tune_space space;
+    char shape[48], title[80];
+    double before_s; /* the present rows' time of it when the class was begun */
+    exit_code code;  /* the first failure of a file */
+} tuning;
+
+/* tuning_begin - the paths, writable files and the process. EXIT_OK, or another after a sentence. */
+exit_code tuning_begin(tuning *t, session *s, const char *engine);
+
+/* tuning_problem - the next class. EXIT_OK; another, and why. */
+exit_code tuning_problem(tuning *t, const tw_problem *problem, char why[TUNE_WHY]);
+
+/* tuning_keep - the rows of the space in the place of those of its class in the user's file. */
+exit_code tuning_keep(tuning *t, const tune_result *result);
+
+/* tuning_write - one JSON object: a candidate (row), or a class with its tally. */
+void tuning_write(const tuning *t, const char *event, const char *row, const tune_result *result,
+                  const tune_tally *tally);
+
+extern const tune_bench tuning_bench; /* of a tuning as its job, which the caller fills in */
+
+void tuning_end(tuning *t);
+
+/* ---- tuned_rows.c: tune without a search ---- */
+
+exit_code tuned_show(session *s);
+exit_code tuned_export(session *s);
+exit_code tuned_forget(session *s);
+
+/* tuned_user_path - the user's file; EXIT_OUTPUT after a sentence where there is none. */
+exit_code tuned_user_path(char path[TUNED_PATH]);
+
+#endif

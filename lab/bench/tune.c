@@ -1,0 +1,141 @@
+/* tune.c - see tune.h. */
+#include "tune.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *tune_verdict_name(tune_verdict verdict)
+{
+    static const char *const names[] = {"same", "slower", "better", "wrong", "hung", "failed", "no time"};
+    return names[verdict];
+}
+
+bool tune_row(const tune_space *space, const char *kernel, int dim, char row[TUNE_ROW])
+{
+    int used = snprintf(row, TUNE_ROW, "%s * %s %s %s %s", space->engine, space->dtype, space->shape_class, space->ops,
+                        kernel);
+    bool any = false;
+    for (int i = 0; i < space->count && used < TUNE_ROW; i++) {
+        const tune_dim *d = &space->dims[i];
+        if (strcmp(d->kernel, kernel) != 0 || (d->at == d->committed && i != dim)) continue;
+        used += snprintf(row + used, (size_t)(TUNE_ROW - used), " %s=%.10g", d->about.name, d->at);
+        any = true;
+    }
+    return any;
+}
+
+void tune_rows(const tune_space *space, char text[TUNE_ROWS])
+{
+    char row[TUNE_ROW];
+    int used = 0;
+    text[0] = '\0';
+    for (int i = 0; i < space->count; i++) {
+        bool seen = false; /* kernels stand side by side or apart: each is written once */
+        for (int j = 0; j < i; j++) seen |= strcmp(space->dims[j].kernel, space->dims[i].kernel) == 0;
+        if (!seen && tune_row(space, space->dims[i].kernel, -1, row) && used + TUNE_ROW + 4 < TUNE_ROWS)
+            used += snprintf(text + used, (size_t)(TUNE_ROWS - used), "%s |\n", row);
+    }
+}
+
+/* A step up or down from a value, within its limits; the same value where there is none. */
+static double neighbour(const tw_lab_parameter *p, double value, int direction, double step)
+{
+    double next = direction > 0 ? value * step : value / step;
+    if (p->whole) {
+        next = direction > 0 ? ceil(next) : floor(next);
+        if (next == value) next += direction;
+    } else {
+        next = round(next * 1e4) / 1e4; /* as it is written */
+    }
+    return next < p->least ? p->least : next > p->most ? p->most : next;
+}
+
+typedef struct search {
+    tune_space *space;
+    const tune_bench *bench;
+    double until_s;
+    tune_tally *tally;
+    tw_status status;
+    bool over; /* the time is up, or something failed */
+} search;
+
+static void count(tune_tally *t, const tune_result *r)
+{
+    t->same += r->verdict == TUNE_SAME;
+    t->tried += r->verdict != TUNE_SAME && r->verdict != TUNE_NO_TIME;
+    t->better += r->verdict == TUNE_BETTER;
+    t->wrong += r->verdict == TUNE_WRONG;
+    t->hung += r->verdict == TUNE_HUNG;
+    t->failed += r->verdict == TUNE_FAILED;
+    if (r->verdict == TUNE_BETTER) t->gain *= r->speed, t->low_gain *= r->low_speed, t->high_gain *= r->high_speed;
+}
+
+/* Try one value of one parameter. Where that is better it is the present one from now on. */
+static tune_verdict try_value(search *s, int dim, double value)
+{
+    char present[TUNE_ROWS], candidate[TUNE_ROWS], row[TUNE_ROW];
+    tune_dim *d = &s->space->dims[dim];
+    const double before = d->at;
+    tune_result result = {.verdict = TUNE_NO_TIME};
+    tune_rows(s->space, present);
+    d->at = value;
+    tune_rows(s->space, candidate);
+    tune_row(s->space, d->kernel, dim, row);
+    d->at = before;
+    if (s->bench->known(s->bench->job, row)) {
+        s->tally->known++;
+        return TUNE_SLOWER;
+    }
+    const double left_s = s->until_s - s->bench->now_s(s->bench->job);
+    s->over = left_s <= 0;
+    if (s->over) return TUNE_NO_TIME;
+    s->bench->progress(s->bench->job, s->tally, left_s);
+    s->bench->try_rows(s->bench->job, present, candidate, left_s, &result);
+    count(s->tally, &result);
+    s->over = result.verdict == TUNE_NO_TIME;
+    if (s->over || result.verdict == TUNE_SAME) return result.verdict;
+    s->status = s->bench->tried(s->bench->job, row, &result);
+    if (s->status == TW_OK && result.verdict == TUNE_BETTER) {
+        d->at = value;
+        s->status = s->bench->keep(s->bench->job, s->space, &result);
+    }
+    s->over = s->status != TW_OK;
+    return result.verdict;
+}
+
+/* On in one direction while it is better, and over a few steps that change no plan; true: it was better. */
+static bool walk(search *s, int dim, int direction, double step)
+{
+    enum { MOST_SAME = 4 };
+    const tune_dim *d = &s->space->dims[dim];
+    double from = d->at;
+    bool better = false;
+    for (int same = 0; !s->over && same < MOST_SAME;) {
+        const double next = neighbour(&d->about, from, direction, step);
+        if (next == from) break;
+        const tune_verdict verdict = try_value(s, dim, next);
+        if (verdict != TUNE_BETTER && verdict != TUNE_SAME) break;
+        better |= verdict == TUNE_BETTER;
+        same = verdict == TUNE_SAME ? same + 1 : 0;
+        from = next;
+    }
+    return better;
+}
+
+tw_status tune_search(tune_space *space, const tune_bench *bench, double until_s, tune_tally *tally)
+{
+    enum { LEVELS = 2 };
+    search s = {.space = space, .bench = bench, .until_s = until_s, .tally = tally, .status = TW_OK};
+    *tally = (tune_tally){.gain = 1, .low_gain = 1, .high_gain = 1};
+    for (int level = 0; level < LEVELS && !s.over; level++)
+        for (bool better = true; better && !s.over;) {
+            better = false;
+            for (int i = 0; i < space->count && !s.over; i++) {
+                const double step = pow(space->dims[i].about.step, level == 0 ? 1 : 0.5);
+                if (walk(&s, i, 1, step) || walk(&s, i, -1, step)) better = true;
+            }
+        }
+    tally->finished = !s.over;
+    return s.status;
+}

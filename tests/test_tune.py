@@ -1,0 +1,279 @@
+#!/usr/bin/python3 -B
+"""test_tune.py - `tilewright tune` and its file, as users meet them: what is kept, refused, resumed, and never chosen.
+
+    test_tune.py [--list] [--full] [--only TEXT] [PROGRAM]
+
+PROGRAM is the path of the program ($TILEWRIGHT without it). Prints TAP. No case depends on what is faster here: rows are
+made here, with the signature that the program gave its own and a checksum of them, or tuned on a fake driver.
+"""
+import fcntl
+import hashlib
+import os
+import re
+import resource
+import shutil
+import signal
+import stat
+import subprocess
+import tempfile
+import time
+
+from support.program import BUILD, PROGRAM, bad, clean_environment, good, records, run, sanitized
+from support.tap import Skip, case, main
+
+FAKES = os.path.join(BUILD, "tests", "fakes")
+
+
+class Home:
+    """A folder of its own in which the user's file lies, for a case; the current folder meanwhile."""
+
+    def __enter__(self):
+        self.before, self.folder = os.getcwd(), tempfile.mkdtemp(prefix="tilewright-tune.")
+        os.chdir(self.folder)
+        self.file = os.path.join(self.folder, "config", "tilewright", "tuned")
+        self.env = {"XDG_CONFIG_HOME": os.path.join(self.folder, "config"), "TILEWRIGHT_TUNED": "", "TILEWRIGHT_THREADS": "1"}
+        return self
+
+    def __exit__(self, *failure):
+        os.chdir(self.before)
+        shutil.rmtree(self.folder)
+
+    def write(self, *lines):
+        os.makedirs(os.path.dirname(self.file), exist_ok=True)
+        with open(self.file, "w") as out:
+            out.writelines(line + "\n" for line in lines)
+
+    def lines(self, path=None):
+        path = path or self.file
+        return [line for line in open(path).read().splitlines() if not line.startswith("#")] if os.path.exists(path) else []
+
+
+def signed(text):
+    return f"{text} | check={hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+def is_whole(line):
+    return signed(line.rsplit(" | check=", 1)[0]) == line
+
+
+# Parameters far from any that a planner would take: every step from them is another plan.
+FAR = ["--start", "kc=16 unpacked=0.05 unpacked_tall=0.05 b_share=0.05"]
+_signature = {}
+
+
+def line_of(row, verdict="better", shape="2000x2000x2000", **fields):
+    """A line of the user's file, signed as the program signs on this device; fields are of the signature."""
+    if not _signature:
+        with Home() as home:
+            good("tune", "--size", "200", "--budget", "2", *FAR, env=home.env)
+            tried = home.lines(home.file + ".tried")
+            assert tried and all(map(is_whole, tried)), tried
+            _signature.update(dict(field.split("=", 1) for field in tried[0].split(" | ")[1:5]))
+    of = {**_signature, **fields}
+    return signed(f"{row} | device={of['device']} | driver={of['driver']} | kernels={of['kernels']} | version={of['version']} | "
+                  f"verdict={verdict} | shape={shape} | before_s=0.02 | after_s=0.018 | speed=1.11 | low=1.08 | high=1.13 | "
+                  f"when=2026-11-25T12:00:00Z | why=")
+
+
+ROW = "cpu * f32 large nn * kc=100"
+
+
+def plan(home, size=1100):
+    return good("bench", "--size", size, "--samples", "1", "--explain-plan", env=home.env).stdout
+
+
+@case
+def a_run_keeps_what_it_tried_and_says_so_in_records():
+    with Home() as home:
+        good("tune", "--size", "200", "--budget", "4", "--json", "tune.jsonl", *FAR, env=home.env)
+        found = records(open("tune.jsonl").read())
+        tried = home.lines(home.file + ".tried")
+        assert {r["command"] for r in found} == {"tune"} and found[-1]["event"] == "class", found
+        assert len([r for r in found if r["event"] == "candidate"]) == len(tried) == found[-1]["tried"], (found, tried)
+        assert all(map(is_whole, tried + home.lines())), tried
+        assert stat.S_IMODE(os.stat(os.path.dirname(home.file)).st_mode) == 0o700
+        again = good("tune", "--size", "200", "--budget", "4", *FAR, env=home.env).stdout
+        assert len(set(home.lines(home.file + ".tried"))) == len(home.lines(home.file + ".tried")), "a candidate was tried twice"
+        assert tried and "were known" in again, again
+
+
+@case
+def an_interrupted_run_keeps_its_candidates_and_the_next_goes_on():
+    with Home() as home:
+        words = [PROGRAM, "tune", "--size", "500", "--budget", "600", *FAR]
+        process = subprocess.Popen(words, env=clean_environment(**home.env), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        until = time.monotonic() + 120
+        while not home.lines(home.file + ".tried") and time.monotonic() < until and process.poll() is None:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+        assert process.returncode == 130 and "interrupted" in said, (process.returncode, said)
+        first = home.lines(home.file + ".tried")
+        assert first and all(map(is_whole, first + home.lines())), first
+        assert not [name for name in os.listdir(os.path.dirname(home.file)) if name not in ("tuned", "tuned.tried", "tuned.lock", "tuned.tried.lock")]
+        run(*words[1:4], "--budget", "3", *words[6:], env=home.env)
+        rows = [line.split(" | ")[0] for line in home.lines(home.file + ".tried")]
+        assert rows[:len(first)] == [line.split(" | ")[0] for line in first] and len(set(rows)) == len(rows), rows
+
+
+@case
+def a_row_is_used_at_once_and_shown():
+    with Home() as home:
+        home.write(line_of(ROW))
+        assert f"  tuned: {ROW}\n" in plan(home), plan(home)
+        shown = good("tune", "--show", env=home.env).stdout
+        assert re.search(rf"^used +{re.escape(ROW)} +2000x2000x2000 +20\.0 ms +18\.0 ms +1\.11 +1\.08-1\.13 +2026", shown, re.M), shown
+        assert re.search(r"^tuned cpu +1 row of ", good("doctor", env={**home.env, "OCL_ICD_VENDORS": "/nowhere"}).stdout, re.M)
+        off = {**home.env, "TILEWRIGHT_TUNED": "off"}
+        assert "none of your rows takes part (not tuned: TILEWRIGHT_TUNED is off)" in good("bench", "--size", "2000", "--samples", "1", "--explain-plan", env=off).stdout
+
+
+@case
+def a_stale_signature_is_refused_with_a_sentence():
+    with Home() as home:
+        for fields, says in (({"version": "9.9.9"}, "it was tuned with version 9.9.9, this is "), ({"kernels": "0123456789abcdef"}, "its kernels have digest 0123456789abcdef"),
+                             ({"driver": "avx1024, 1 thread"}, "it was tuned with avx1024, 1 thread, this is ")):
+            home.write(line_of(ROW, **fields))
+            shown, planned = good("tune", "--show", env=home.env).stdout, plan(home)
+            assert re.search(r"^stale ", shown, re.M) and says in shown, shown
+            assert "none of your rows takes part" in planned and says in planned, planned
+        home.write(line_of(ROW, device="Another"))
+        assert re.search(r"^not here ", good("tune", "--show", env=home.env).stdout, re.M)
+        assert "none of your rows takes part (not tuned: 0 rows of" in plan(home)
+
+
+@case
+def a_damaged_line_costs_that_line_only():
+    with Home() as home:
+        whole = line_of(ROW)
+        home.write(whole.replace("kc=100", "kc=101"), whole[:-3], "anything", whole)
+        shown = good("tune", "--show", env=home.env).stdout
+        assert len(re.findall(r"^damaged ", shown, re.M)) == 3 and len(re.findall(r"^used ", shown, re.M)) == 1, shown
+        assert f"  tuned: {ROW}\n" in plan(home)
+
+
+@case
+def rows_of_the_cpu_change_no_bit():
+    with Home() as home:
+        for name, seed in (("a", 1), ("b", 7)):
+            values = bytes((i * seed * 2654435761 >> 13 & 0xff) if i % 4 < 2 else (0x3f if i % 4 == 3 else 0x80) for i in range(4 * 301 * 301))
+            open(f"{name}.raw", "wb").write(values)
+        words = ["multiply", "a.raw", "b.raw", "--shape", "301x301x301", "--dtype", "f32", "-o"]
+        good(*words, "off.raw", env={**home.env, "TILEWRIGHT_TUNED": "off"})
+        home.write(line_of("cpu * f32 medium nn * kc=20 macro_block=64 task_tiles=1 b_share=0.05 unpacked=0.05 unpacked_tall=0.05 thread_work=4096"))
+        good(*words, "on.raw", env=home.env)
+        assert "kc=20" in plan(home, 301)
+        assert open("on.raw", "rb").read() == open("off.raw", "rb").read()
+
+
+@case
+def where_nothing_can_be_kept_nothing_is_tuned():
+    with Home() as home:
+        bad(7, "tune", "--size", "64", env={**home.env, "TILEWRIGHT_TUNED": "off"}, says="there is no file for tuned rows: TILEWRIGHT_TUNED is off")
+        bad(7, "tune", "--size", "64", env={**home.env, "XDG_CONFIG_HOME": "/dev/null"}, says="/dev/null/tilewright/tuned")
+        home.write(line_of(ROW))
+        os.chmod(home.file, 0o444)
+        bad(7, "tune", "--size", "64", env=home.env, says="the file is read-only")
+        os.chmod(home.file, 0o644)
+        before = open(home.file).read()
+        done = subprocess.run([PROGRAM, "tune", "--size", "64", "--budget", "5"], env=clean_environment(**home.env), capture_output=True, text=True,
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)))
+        assert done.returncode == 7 and "cannot be written: File too large" in done.stderr, (done.returncode, done.stderr)
+        assert open(home.file).read() == before and sorted(os.listdir(os.path.dirname(home.file))) == ["tuned", "tuned.lock"], os.listdir(os.path.dirname(home.file))
+
+
+@case
+def two_at_once_wait_for_each_other():
+    with Home() as home:
+        home.write(line_of(ROW))
+        with open(home.file + ".lock", "w") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            process = subprocess.Popen([PROGRAM, "tune", "--forget"], env=clean_environment(**home.env), stdout=subprocess.PIPE, text=True)
+            try:
+                process.communicate(timeout=0.5)
+                raise AssertionError("it did not wait for the lock")
+            except subprocess.TimeoutExpired:
+                assert home.lines() == [line_of(ROW)]
+        assert "1 row removed" in process.communicate(timeout=60)[0] and home.lines() == []
+        home.write(line_of(ROW))
+        pair = [subprocess.Popen([PROGRAM, "tune", "--size", size, "--budget", "4", *FAR], env=clean_environment(**home.env), stdout=subprocess.DEVNULL)
+                for size in ("200", "400")]
+        assert [process.wait(timeout=120) for process in pair] == [0, 0]
+        kept, tried = home.lines(), home.lines(home.file + ".tried")
+        assert all(map(is_whole, kept + tried)) and line_of(ROW) in kept, kept
+        assert len([line for line in tried if " small " in line]) > 0, tried
+
+
+@case
+def rows_go_to_a_colleague_and_are_verified_there():
+    with Home() as home:
+        home.write(line_of(ROW), line_of("cpu * f32 small nn * kc=16", shape="64x64x64"), "damaged")
+        good("tune", "--export", "mine.rows", env=home.env)
+        assert home.lines("mine.rows") == home.lines()[:2]
+        bad(2, "tune", "--export", "mine.rows", "--show", env=home.env, says="exclude each other")
+        open("notes.txt", "w").write("not ours\n")
+        bad(7, "tune", "--export", "notes.txt", env=home.env, says="--force replaces it")
+        with open("theirs.rows", "w") as theirs:
+            theirs.write(line_of("cpu * f32 small nn * kc=16", shape="64x64x64", device="Theirs") + "\n")
+            theirs.write(line_of("cpu * f32 medium nn * kc=16", shape="64x64x64", device="Theirs") + "\n")
+            theirs.write(line_of("cpu * f64 small nn gemm_simd kc=16", shape="64x64x64", device="Theirs") + "\n")
+            theirs.write(line_of("cpu * f32 large nn * kc=16", verdict="wrong", device="Theirs") + "\nnonsense\n")
+        home.write()
+        done = run("tune", "--import", "theirs.rows", "--budget", "20", env=home.env)
+        assert done.returncode == 0 and "1 line is damaged, and passed over" in done.stderr, done.stderr
+        assert re.search(r"^cpu f32 small nn: (taken|not taken: (the plan is the present one|it is right, and not faster here))$", done.stdout, re.M), done.stdout
+        assert "cpu f32 medium nn: not taken: its shape 64x64x64 is none of its class" in done.stdout
+        assert "cpu f64 small nn: not taken: it has a kernel or a parameter" in done.stdout and " large " not in done.stdout, done.stdout
+        assert all("device=Theirs" not in line and is_whole(line) for line in home.lines())
+        assert run("tune", "--import", "notes.txt", env=home.env).returncode == 6
+        bad(6, "tune", "--import", "nowhere.rows", env=home.env, says="cannot be opened")
+
+
+@case
+def rows_are_forgotten_by_engine():
+    with Home() as home:
+        home.write(line_of(ROW), "damaged")
+        assert "0 rows removed" in good("tune", "--forget", "--engine", "opencl", env=home.env).stdout and len(home.lines()) == 2
+        assert "2 rows removed" in good("tune", "--forget", env=home.env).stdout and home.lines() == []
+        assert good("tune", "--show", env=home.env).stdout.startswith("not tuned: ")
+
+
+def fake_opencl(home, *words, **more):
+    """tune on the fake driver, whose kernels compute nothing."""
+    if sanitized():
+        raise Skip("the fake driver's library is not built with sanitizers")
+    return run("tune", "--engine", "opencl", "--size", "64", *words,
+               env={**home.env, "LD_LIBRARY_PATH": os.path.join(FAKES, "opencl"), "TILEWRIGHT_CACHE": "off", **more})
+
+
+@case
+def a_candidate_that_computes_wrong_numbers_is_never_chosen():
+    with Home() as home:
+        done = fake_opencl(home, "--budget", "30")
+        tried = home.lines(home.file + ".tried")
+        assert done.returncode == 0 and home.lines() == [], (done.returncode, done.stderr, home.lines())
+        assert tried and all("verdict=wrong" in line for line in tried), tried
+        assert "wrong: 63x63x63: exact oracle: C[0, 0] is" in done.stderr and "nothing faster" in done.stdout, done.stderr
+        assert len(fake_opencl(home, "--budget", "30").stderr) == 0, "a wrong candidate is not tried again"
+
+
+@case
+def a_candidate_that_hangs_is_ended_and_the_run_goes_on():
+    with Home() as home:
+        done = fake_opencl(home, "--budget", "4", "--deadline", "1", FAKE_HANG="clEnqueueNDRangeKernel=1")
+        tried = home.lines(home.file + ".tried")
+        assert done.returncode == 0 and home.lines() == [], (done.returncode, done.stderr)
+        assert len(tried) >= 2 and all("verdict=hung" in line for line in tried), tried
+        assert "hung: did not answer within 1 s: its process was ended" in done.stderr and "the time ended first" in done.stdout, done.stderr
+
+
+@case
+def engines_and_options_that_do_not_go_are_refused():
+    with Home() as home:
+        bad(2, "tune", "--engine", "cuda", env=home.env, says="--engine: found 'cuda'")
+        bad(2, "tune", "--budget", "0", env=home.env, says="--budget: found '0'")
+        bad(2, "tune", "--size", "64", "--shape", "1x2x3", env=home.env, says="exclude each other")
+        assert run("tune", "--engine", "opencl", "--device", "99", "--size", "64", env=home.env).returncode == 3
+
+
+main()

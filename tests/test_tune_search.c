@@ -1,0 +1,286 @@
+/* test_tune_search.c - the search for tuned rows on a made-up device with a clock of its own, and the process that tries
+ * candidates with a body that hangs, crashes and lies. */
+#include "support/tap.h"
+
+#include <math.h>
+#include <unistd.h>
+
+#include "bench/tune_worker.h"
+#include "measure.h"
+
+/* ---- a made-up device ---- */
+
+enum { LOG = 4096 };
+
+typedef struct device {
+    double clock_s, each_s; /* a trial takes that long */
+    double best[TUNE_DIMS]; /* the time grows with the distance from these */
+    const tune_space *space;
+    char known[LOG][TUNE_ROW];
+    int known_count, trials, kept;
+    const char *wrong, *hangs; /* candidates that have this text */
+    bool told_known;
+} device;
+
+static double now_s(void *job) { return ((device *)job)->clock_s; }
+
+static bool known(void *job, const char *row)
+{
+    device *d = job;
+    for (int i = 0; i < d->known_count; i++)
+        if (strcmp(d->known[i], row) == 0) return d->told_known = true;
+    return false;
+}
+
+/* What a parameter is in these rows; the committed value where they do not name it. */
+static double value_in(const tune_space *space, int dim, const char *rows)
+{
+    const tune_dim *d = &space->dims[dim];
+    char name[64];
+    snprintf(name, sizeof name, " %s=", d->about.name);
+    for (const char *line = rows; *line != '\0'; line += strcspn(line, "\n"), line += *line == '\n') {
+        char text[TUNE_ROW + 4], kernel[52];
+        snprintf(text, sizeof text, "%.*s", (int)strcspn(line, "\n"), line);
+        snprintf(kernel, sizeof kernel, " %s ", d->kernel);
+        const char *at = strstr(text, name), *ops = strstr(text, " nn ");
+        if (at != NULL && ops != NULL && strncmp(ops + 3, kernel, strlen(kernel)) == 0)
+            return strtod(at + strlen(name), NULL);
+    }
+    return d->committed;
+}
+
+static double seconds_of(const device *d, const char *rows)
+{
+    double s = 1;
+    for (int i = 0; i < d->space->count; i++) {
+        const double far = log2(value_in(d->space, i, rows) / d->best[i]);
+        s *= 1 + 0.1 * far * far;
+    }
+    return s;
+}
+
+static void try_rows(void *job, const char *present, const char *candidate, double limit_s, tune_result *out)
+{
+    device *d = job;
+    d->trials++;
+    *out = (tune_result){.verdict = TUNE_NO_TIME};
+    if (d->each_s > limit_s) {
+        d->clock_s += limit_s;
+        return;
+    }
+    d->clock_s += d->each_s;
+    out->before_s = seconds_of(d, present), out->after_s = seconds_of(d, candidate);
+    out->speed = out->low_speed = out->high_speed = out->before_s / out->after_s;
+    out->verdict = d->wrong != NULL && strstr(candidate, d->wrong)   ? TUNE_WRONG
+                   : d->hangs != NULL && strstr(candidate, d->hangs) ? TUNE_HUNG
+                   : out->speed > 1.02                               ? TUNE_BETTER
+                                                                     : TUNE_SLOWER;
+}
+
+static tw_status tried(void *job, const char *row, const tune_result *r)
+{
+    device *d = job;
+    (void)r;
+    if (d->known_count < LOG) snprintf(d->known[d->known_count++], TUNE_ROW, "%s", row);
+    return TW_OK;
+}
+
+static tw_status keep(void *job, const tune_space *space, const tune_result *r)
+{
+    (void)space, (void)r;
+    ((device *)job)->kept++;
+    return TW_OK;
+}
+
+static void progress(void *job, const tune_tally *tally, double left_s) { (void)job, (void)tally, (void)left_s; }
+
+/* The cpu's parameters, or opencl's with two kernels; all at the committed values, which the build knows. */
+static tune_space space_of(const char *engine)
+{
+    static const double cpu[] = {512, 4096, 24, 12, 4, 0.5, 3, 6, 393216, 2097152};
+    tune_space s = {.engine = "", .dtype = "f32", .shape_class = "large", .ops = "nn"};
+    tw_lab_parameter about;
+    snprintf(s.engine, sizeof s.engine, "%s", engine);
+    for (int i = 0, own = 0; tw_lab_parameter_at(i, &about); i++) {
+        if (strcmp(about.engine, engine) != 0) continue;
+        for (int k = 0; k < (about.each_kernel ? 2 : 1); k++) {
+            tune_dim *d = &s.dims[s.count++];
+            *d = (tune_dim){.about = about, .committed = strcmp(engine, "cpu") == 0 ? cpu[own] : 0.4 * about.most};
+            if (about.whole) d->committed = ceil(d->committed);
+            snprintf(d->kernel, sizeof d->kernel, "%s",
+                     about.each_kernel ? k ? "gemm_simt_64x64" : "gemm_simt_32x32" : "*");
+            d->at = d->committed;
+        }
+        own++;
+    }
+    return s;
+}
+
+static tune_bench bench_of(device *d, const tune_space *space)
+{
+    *d = (device){.each_s = 1, .space = space};
+    for (int i = 0; i < space->count; i++) d->best[i] = space->dims[i].committed;
+    return (tune_bench){d, now_s, known, try_rows, tried, keep, progress};
+}
+
+/* From what another class of devices would have: everything four or eight times too large or too small. */
+static void leave(tune_space *space)
+{
+    for (int i = 0; i < space->count; i++) {
+        tune_dim *d = &space->dims[i];
+        const double far = i % 3 == 0 ? 8 : i % 3 == 1 ? 0.25 : 1;
+        d->at = fmin(fmax(d->about.whole ? ceil(d->committed * far) : d->committed * far, d->about.least),
+                     d->about.most);
+    }
+}
+
+static device made;
+
+static void recovers_case(const char *engine)
+{
+    if (!tap_case("%s: from another device's defaults the search comes back to the committed choice", engine)) return;
+    tune_space space = space_of(engine);
+    tune_bench bench = bench_of(&made, &space);
+    tune_tally tally;
+    char rows[TUNE_ROWS];
+    leave(&space);
+    tune_rows(&space, rows);
+    const double before = seconds_of(&made, rows);
+    const tw_status status = tune_search(&space, &bench, 1e9, &tally);
+    tune_rows(&space, rows);
+    const double after = seconds_of(&made, rows);
+    tap_result(status == TW_OK && tally.finished && after < 1.05 && before > 2 * after &&
+                   fabs(tally.gain - before / after) < 1e-6 * tally.gain && made.kept == tally.better,
+               "from %g to %g, %d tried, rows %s", before, after, tally.tried, rows);
+}
+
+static void rests_case(void)
+{
+    if (!tap_case("on the committed choice nothing is better, and nothing is kept")) return;
+    tune_space space = space_of("cpu");
+    tune_bench bench = bench_of(&made, &space);
+    tune_tally tally;
+    char rows[TUNE_ROWS];
+    const tw_status status = tune_search(&space, &bench, 1e9, &tally);
+    tune_rows(&space, rows);
+    tap_result(status == TW_OK && tally.finished && tally.better == 0 && made.kept == 0 && tally.gain == 1 &&
+                   rows[0] == '\0',
+               "%d better, %s", tally.better, rows);
+}
+
+static void budget_case(void)
+{
+    if (!tap_case("the search ends with its budget, and keeps what it has")) return;
+    tune_space space = space_of("cpu");
+    tune_bench bench = bench_of(&made, &space);
+    tune_tally tally;
+    leave(&space);
+    const tw_status status = tune_search(&space, &bench, 10.5, &tally);
+    tap_result(status == TW_OK && !tally.finished && tally.tried == 10 && made.clock_s == 10.5 &&
+                   made.kept == tally.better && tally.better > 0,
+               "%d tried in %g s, %d better, %d kept", tally.tried, made.clock_s, tally.better, made.kept);
+}
+
+static void resumed_case(void)
+{
+    if (!tap_case("a resumed run tries nothing twice, and ends where one that was not stopped does")) return;
+    tune_space whole = space_of("cpu"), parts = whole;
+    char one[TUNE_ROWS], other[TUNE_ROWS];
+    tune_tally tally;
+    leave(&whole);
+    parts = whole;
+    tune_bench bench = bench_of(&made, &whole);
+    tune_search(&whole, &bench, 1e9, &tally);
+    const int trials = made.trials;
+    tune_rows(&whole, one);
+    bench = bench_of(&made, &parts);
+    int runs = 0;
+    do tune_search(&parts, &bench, made.clock_s + 5.5, &tally);
+    while (!tally.finished && ++runs < 1000);
+    tune_rows(&parts, other);
+    bool twice = false;
+    for (int i = 0; i < made.known_count; i++)
+        for (int j = 0; j < i; j++) twice |= strcmp(made.known[i], made.known[j]) == 0;
+    /* the order of trials differs, since each run begins with the first parameter; what they find may in the last step */
+    tap_result(!twice && runs > 2 && tally.finished && seconds_of(&made, other) < 1.05 && made.told_known,
+               "%d runs, %d trials beside %d, twice %d, %s beside %s", runs, made.trials, trials, twice, other, one);
+}
+
+static void faults_case(void)
+{
+    if (!tap_case("a wrong or hanging candidate is never chosen, and not tried again")) return;
+    tune_space space = space_of("cpu");
+    tune_bench bench = bench_of(&made, &space);
+    tune_tally tally;
+    char rows[TUNE_ROWS];
+    space.dims[0].at = 64; /* kc: the way to 512 leads over these */
+    made.wrong = "kc=128", made.hangs = "kc=91";
+    const tw_status status = tune_search(&space, &bench, 1e9, &tally);
+    tune_rows(&space, rows);
+    int wrong = 0;
+    for (int i = 0; i < made.known_count; i++) wrong += strstr(made.known[i], " kc=128") != NULL;
+    tap_result(status == TW_OK && tally.wrong == wrong && tally.wrong >= 1 && tally.hung >= 1 && space.dims[0].at == 64,
+               "%d wrong, %d hung, %s", tally.wrong, tally.hung, rows);
+}
+
+/* ---- the process ---- */
+
+static void nothing(void) {}
+static void silent(const char *text) { (void)text; }
+static const bench_hooks hooks = {nothing, nothing, nothing, silent, silent, silent};
+
+/* Answers as tune_worker_run does; candidates make it hang, crash or answer at once. */
+static void body(void *job, int orders, int answers)
+{
+    static tune_order order;
+    static tune_answer answer;
+    int begun = 0;
+    (void)job;
+    while (worker_take(orders, &order, sizeof order)) {
+        answer = (tune_answer){.done = true};
+        begun += order.what == TUNE_BEGIN;
+        if (strstr(order.candidate, "hang")) pause();
+        if (strstr(order.candidate, "crash")) _exit(3);
+        answer.result.verdict = begun == 1 && order.problem.m == 7 ? TUNE_BETTER : TUNE_WRONG;
+        if (!worker_give(answers, &answer, sizeof answer)) return;
+    }
+}
+
+static void process_case(void)
+{
+    if (!tap_case("a candidate that hangs or crashes costs its process, and the run goes on")) return;
+    tune_worker w = {.hooks = &hooks, .body = body, .patience_s = 0.5};
+    static tune_answer answer;
+    const tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, 7, 7, 7);
+    tune_result r[6] = {{.verdict = TUNE_SAME}};
+    const bool begun = tune_worker_begin(&w, &p, 20, &answer);
+    const double start_s = measure_now_s();
+    tune_worker_try(&w, "", "hang", 20, &r[0]);
+    const double hung_s = measure_now_s() - start_s;
+    w.patience_s = 20;
+    tune_worker_try(&w, "", "good", 20, &r[1]); /* another process, begun with the same problem */
+    tune_worker_try(&w, "", "crash", 20, &r[2]);
+    tune_worker_try(&w, "", "good", 20, &r[3]);
+    tune_worker_try(&w, "", "hang", 0.2, &r[4]); /* the budget ends before the patience: nothing is known */
+    tune_worker_try(&w, "", "good", 20, &r[5]);
+    tune_worker_end(&w);
+    tap_result(begun && r[0].verdict == TUNE_HUNG && hung_s >= 0.5 && r[1].verdict == TUNE_BETTER &&
+                   r[2].verdict == TUNE_FAILED && strstr(r[2].why, "exit status 3") && r[3].verdict == TUNE_BETTER &&
+                   r[4].verdict == TUNE_NO_TIME && r[5].verdict == TUNE_BETTER,
+               "verdicts %s, %s, %s (%s), %s, %s, %s", tune_verdict_name(r[0].verdict), tune_verdict_name(r[1].verdict),
+               tune_verdict_name(r[2].verdict), r[2].why, tune_verdict_name(r[3].verdict),
+               tune_verdict_name(r[4].verdict), tune_verdict_name(r[5].verdict));
+}
+
+int main(int argc, char **argv)
+{
+    tap_start(argc, argv);
+    recovers_case("cpu");
+    recovers_case("opencl");
+    rests_case();
+    budget_case();
+    resumed_case();
+    faults_case();
+    process_case();
+    return tap_finish();
+}
