@@ -18,6 +18,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import zipfile
@@ -954,6 +955,29 @@ def records_of_the_program():
         LD_LIBRARY_PATH=os.path.join(FAKES, "broken"),
     )
     assert "NoDevice" in said, said
+
+
+@case
+def tuning_yields_records_and_ends_with_its_iterator():
+    with tempfile.TemporaryDirectory(prefix="tilewright-tune.") as folder:
+        before = os.environ.get("TILEWRIGHT_TUNED")
+        os.environ["TILEWRIGHT_TUNED"] = os.path.join(folder, "tuned")
+        try:
+            far = "kc=16 unpacked=0.05 unpacked_tall=0.05 b_share=0.05"
+            found = tw.tune(size=200, threads=1, budget=600, start=far)
+            first = next(found)
+            assert first["event"] == "candidate" and first["verdict"] in ("better", "slower"), first
+            found.close()
+            with open(os.environ["TILEWRIGHT_TUNED"] + ".tried") as tried:
+                assert first["row"] in tried.read()
+            classes = [record for record in tw.tune(size=64, threads=1, budget=5) if record["event"] == "class"]
+            assert [record["shape"] for record in classes] == ["64x64x64"], classes
+            assert all(record["event"] == "row" for record in tw.tune(show=True))
+            refuses(ValueError, lambda: list(tw.tune(sise=3)), "unknown option '--sise'")
+        finally:
+            os.environ.pop("TILEWRIGHT_TUNED")
+            if before is not None:
+                os.environ["TILEWRIGHT_TUNED"] = before
 
 
 @case

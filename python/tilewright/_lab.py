@@ -1,4 +1,4 @@
-"""devices, ladder, bench and explain: the records of the program `tilewright`, as dictionaries."""
+"""devices, ladder, bench, explain and tune: the records of the program `tilewright`, as dictionaries."""
 from __future__ import annotations
 
 import json
@@ -7,12 +7,12 @@ import re
 import shutil
 import subprocess
 import tempfile
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, Iterator, List, Optional
 
 from ._errors import BuildFailed, CheckFailed, DeviceFailed, Error, NoDevice, OutOfMemory
 from ._library import FILE, candidates
 
-__all__ = ["Records", "bench", "devices", "explain", "ladder"]
+__all__ = ["Records", "bench", "devices", "explain", "ladder", "tune"]
 
 # Exit statuses of the program.
 _failures = {1: CheckFailed, 3: NoDevice, 4: BuildFailed, 5: OutOfMemory, 8: DeviceFailed}
@@ -79,14 +79,17 @@ def run(command: str, arguments: List[str], options: Dict[str, Any]) -> Records:
                            stderr=subprocess.PIPE, text=True, errors="replace")
     if ended.returncode == 0:
         return Records(json.loads(line) for line in ended.stdout.splitlines())
-    said = re.findall(rf"^tilewright: (?:{command}: )?(.*)", ended.stderr, re.M)
-    reason = re.findall(r'"refused": *"([^"]*)"', ended.stdout)  # why a row could not be timed
-    sentence = said[-1] if said else ended.stderr.strip() or f"tilewright {command} ended with {ended.returncode}"
+    raise _failure(command, ended.returncode, ended.stdout, ended.stderr)
+
+
+def _failure(command: str, code: int, out: str, err: str) -> Exception:
+    """The exception of a command that failed, with its sentence."""
+    said = re.findall(rf"^tilewright: (?:{command}: )?(.*)", err, re.M)
+    reason = re.findall(r'"refused": *"([^"]*)"', out)  # why a row could not be timed
+    sentence = said[-1] if said else err.strip() or f"tilewright {command} ended with {code}"
     if reason:
         sentence += f": {reason[0]}"
-    if ended.returncode == 2:
-        raise ValueError(sentence)
-    raise _failures.get(ended.returncode, Error)(sentence)
+    return ValueError(sentence) if code == 2 else _failures.get(code, Error)(sentence)
 
 
 def devices() -> Records:
@@ -129,3 +132,36 @@ def explain(kernel: str, **options: Any) -> Records:
     4
     """
     return run("explain", [kernel], options)
+
+
+def tune(**options: Any) -> Iterator[Dict[str, Any]]:
+    """Searches faster parameters for this device: `tilewright tune`, whose options are keywords here, as ladder()'s
+    are. Yields a record for each candidate ("event" is "candidate") as it was tried, and one for each class of products
+    ("class"); with show=True one for each tuned row ("row"). What is found is kept, and used by contexts that are opened
+    later. An iterator that is closed or forgotten ends the search, which keeps what it has.
+
+        for record in tilewright.tune(shape="1000x1000x1000", budget=60):
+            print(record["verdict"], record["speed"], record["row"])
+    """
+    return _stream("tune", options)
+
+
+def _stream(command: str, options: Dict[str, Any]) -> Iterator[Dict[str, Any]]:
+    """The records of a command, each as soon as it is written."""
+    wanted = words(options)
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said:
+        process = subprocess.Popen([program(), command, *wanted, "--json", "-"], stdout=subprocess.PIPE, stderr=said,
+                                   text=True, errors="replace")
+        assert process.stdout is not None
+        try:
+            for line in process.stdout:
+                yield json.loads(line)
+            code = process.wait()
+        finally:
+            process.stdout.close()
+            if process.poll() is None:
+                process.terminate()
+                process.wait()
+        if code != 0:
+            said.seek(0)
+            raise _failure(command, code, "", said.read())
