@@ -138,11 +138,10 @@ k_split plan_split_opencl(const kernel_row *row, const tw_problem *p, const devi
 bool plan_opencl_alone(const plan *each, const device_facts *together)
 {
     device_facts alone = *together;
-    k_split split;
     alone.items = 0;
-    if (each->gpu.k_split.count == 0) return false;
-    return (double)together->items * gpu_cycles(each->row, &each->problem, &alone, &split) <
-           gpu_cycles(each->row, &each->problem, together, &split);
+    return each->gpu.k_split.count > 0 &&
+           (double)together->items * plan_cycles_opencl(each->row, &each->problem, &alone) <
+               plan_cycles_opencl(each->row, &each->problem, together);
 }
 
 static bool has_vectors(const kernel_row *row, const device_facts *device)
