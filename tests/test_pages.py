@@ -6,7 +6,7 @@
 PROGRAM is the path of the program ($TILEWRIGHT without it). Prints TAP. docs/COURSE.md's commands are test_course.py's, C examples test_install.sh's.
 
 A line that begins with build/tilewright runs at small sizes and ends with status 0, or N where its comment says `exit status N`. One that needs a
-GPU or other libraries, or a set of shapes, is read by the program to the end and not run: `--help` behind it. So does a line of /usr/bin/python3. Of other
+GPU or other libraries, a set of shapes, or the user's tuned rows, is read by the program to the end and not run: `--help` behind it. So does a line of /usr/bin/python3. Of other
 commands the tests hold the options of ./dev and each file of the tree that is named.
 """
 import os
@@ -18,7 +18,7 @@ from support.program import PROGRAM, ROOT, clean_environment, run
 from support.tap import CASES, Skip, main
 
 SMALL = 64
-UNRUN = re.compile(r"--(against|set|html|skinny|deep)\b|--engine \S*(cuda|opencl|all)|cublas")
+UNRUN = re.compile(r"--(against|set|html|skinny|deep)\b|--engine \S*(cuda|opencl|all)|cublas|tilewright tune\b")
 ANCHOR = re.compile(r'<a (?:id|name)="([^"]+)"')
 COMMENT = re.compile(r"(?:^|\s)#(?!>)\s.*$")
 
