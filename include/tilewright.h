@@ -171,7 +171,7 @@ TW_API tw_status tw_describe(tw_context *context, tw_device *device);
 typedef enum tw_dtype {
     TW_F64 = 1, /* IEEE double, accumulated in f64 */
     TW_F32 = 2, /* IEEE single, accumulated in f32 */
-    /* IEEE half, accumulated in f32, C in f32 or f16. OpenCL and CUDA */
+    /* IEEE half, accumulated in f32, C in f32 or f16. All engines */
     TW_F16 = 3,
     /* bfloat16, the upper half of an IEEE single, accumulated in f32. C in f32, on OpenCL and CUDA also in bf16 */
     TW_BF16 = 4,

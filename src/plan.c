@@ -163,9 +163,9 @@ const plan *plan_recall(const tw_problem *user, uint64_t context)
     bool ours = last.context == context && last.plan.at_once && user != NULL && problem_is_plain(user);
     bool alike = ours && user->m == q->m && user->n == q->n && user->k == q->k && user->lda == q->lda &&
                  user->ldb == q->ldb && user->ldc == q->ldc && user->dtype == q->dtype &&
-                 (user->dtype_c == 0 || user->dtype_c == q->dtype_c) && user->op_a == q->op_a &&
-                 user->op_b == q->op_b && user->place_a == q->place_a && user->place_b == q->place_b &&
-                 user->place_c == q->place_c;
+                 (user->dtype_c == q->dtype_c || (user->dtype_c == 0 && q->dtype_c != TW_F16)) &&
+                 user->op_a == q->op_a && user->op_b == q->op_b && user->place_a == q->place_a &&
+                 user->place_b == q->place_b && user->place_c == q->place_c;
     return alike && q->k > 0 && (!last.plan.cpu.unpacked_shape.transposed || user->beta == 0) ? &last.plan : NULL;
 }
 

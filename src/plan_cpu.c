@@ -130,11 +130,12 @@ static int64_t small_m_columns(const plan *plan)
                                         SMALL_M_WIDTH * plan->row->lab.tile_n);
 }
 
-/* Whether partial sums are kept beside C: its old elements are needed at the end, or tiles at its diagonal have
- * elements that are not to be written. */
+/* Whether partial sums are kept beside C: its old elements are needed at the end, or it is narrower than they are, or
+ * tiles at its diagonal have elements that are not to be written. */
 static bool keeps_sums(const plan *plan)
 {
-    return plan->problem.k > plan->cpu.k_step && (problem_reads_c(&plan->problem) || plan->problem.flags != 0);
+    const tw_problem *p = &plan->problem;
+    return p->k > plan->cpu.k_step && (problem_reads_c(p) || p->dtype_c == TW_F16 || p->flags != 0);
 }
 
 /* The workspace of the blocks. */
@@ -142,7 +143,7 @@ static void count_workspace(plan *plan)
 {
     cpu_plan *cpu = &plan->cpu;
     const tw_problem *p = &plan->problem;
-    const size_t bytes = (size_t)dtype_find(p->dtype_c)->lab.bytes;
+    const size_t bytes = (size_t)problem_sum_bytes(p);
     cpu->a_bytes = cpu->direct_a ? 0 : padded(cpu->macro_m * cpu_layout_a_steps(plan->row->layout, cpu->kc), bytes);
     cpu->b_bytes = cpu->direct_b ? 0 : padded(cpu->macro_n * cpu_layout_steps(plan->row->layout, cpu->kc), bytes);
     cpu->sum_bytes = keeps_sums(plan) ? padded(cpu->macro_m * cpu->macro_n, bytes) : 0;
@@ -228,7 +229,7 @@ void plan_loops(plan *plan, const device_facts *device, int wanted_threads)
 {
     cpu_plan *cpu = &plan->cpu;
     const tw_problem *p = &plan->problem;
-    int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n, bytes = dtype_find(p->dtype_c)->lab.bytes;
+    int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n, bytes = problem_sum_bytes(p);
     tuned_values tuned;
     tuned_find(device, p, plan->row, &tuned);
     /* operands can be read in place; else panels hold other words than the operands */
@@ -359,7 +360,7 @@ void plan_batch_cpu(const tw_batch *batch, const device_facts *device, bool toge
     if (!together) out->threads = threads;
     cpu->packs_ahead = false;
     count_workspace(out);
-    int64_t unit = rows_together(out, dtype_find(p.dtype_c)->lab.bytes), panels = ceil_div(p.k, max_i64(cpu->kc, 1));
+    int64_t unit = rows_together(out, problem_sum_bytes(&p)), panels = ceil_div(p.k, max_i64(cpu->kc, 1));
     cpu->part_m = cpu->macro_m;
     while (out->at_once && !cpu->gemv && cpu->part_m > unit &&
            batch->count * ceil_div(cpu->unpacked_shape.m, cpu->part_m) < (int64_t)tuned.thread_tasks * threads)

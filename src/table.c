@@ -34,6 +34,10 @@ const char *cpu_level_name(cpu_level level) { return level_names[level]; }
 #define CPU_COMPLEX(type, part, isa, ...)                                                                              \
     cpu_micro cpu_##type##_gemm_simd_##isa;                                                                            \
     cpu_unpacked_product cpu_##type##_gemm_simd_##isa##_unpacked;
+#define CPU_HALF(type, part, isa, ...)                                                                                 \
+    cpu_gemv_kernel cpu_##type##_gemv_simd_##isa;                                                                      \
+    cpu_widen cpu_##type##_convert_##isa##_widen;                                                                      \
+    cpu_narrow cpu_##type##_convert_##isa##_narrow;
 #define CPU_DOT(type, isa, ...)                                                                                        \
     cpu_micro cpu_##type##_gemm_simd_##isa;                                                                            \
     cpu_probe cpu_##type##_probe_##isa;
@@ -115,16 +119,22 @@ cpu_hook cpu_tiles_enter, cpu_tiles_leave;
     RUNG_ROW(f64, step, cpu_f64_##step, base, __VA_ARGS__)
 #define WIDE_ROW(type, isa, step, ...) RUNG_ROW(type, step, cpu_##type##_##step##_##isa, isa, __VA_ARGS__)
 #define CPU_WIDE(...)                  EACH_LEVEL(WIDE_ROW, f32, __VA_ARGS__) EACH_LEVEL(WIDE_ROW, f64, __VA_ARGS__)
-#define MICRO_ROW(type, step, isa, text, probed)                                                                       \
+/* micros: the type that the micro-kernel is compiled for */
+#define MICRO_ROW(type, micros, step, isa, text, probed)                                                               \
     LAB("cpu", type, "cpu_" #type "_" #step "_" #isa, #step, text),                                                    \
         .lab.needs = #isa, .lab.production = 1, .lab.transposes = 1, .level = CPU_##isa,                               \
-        .micro = cpu_##type##_##step##_##isa, .probe = cpu_##probed##_probe_##isa
-#define SIMD_ROW(type, isa, probed) MICRO_ROW(type, gemm_simd, isa, "cpu/gemm_simd.c", probed), .lab.family = 1
+        .micro = cpu_##micros##_##step##_##isa, .probe = cpu_##probed##_probe_##isa
+#define SIMD_ROW_OF(type, micros, isa, probed)                                                                         \
+    MICRO_ROW(type, micros, gemm_simd, isa, "cpu/gemm_simd.c", probed), .lab.family = 1
+#define SIMD_ROW(type, isa, probed) SIMD_ROW_OF(type, type, isa, probed)
 #define CPU_COMPLEX(type, part, isa, ...)                                                                              \
     {SIMD_ROW(type, isa, part), .unpacked = cpu_##type##_gemm_simd_##isa##_unpacked, __VA_ARGS__},
+#define CPU_HALF(type, part, isa, ...)                                                                                 \
+    {SIMD_ROW_OF(type, part, isa, part), .gemv = cpu_##type##_gemv_simd_##isa,                                         \
+     .widen = cpu_##type##_convert_##isa##_widen, .narrow = cpu_##type##_convert_##isa##_narrow, __VA_ARGS__},
 #define CPU_DOT(type, isa, ...) {SIMD_ROW(type, isa, type), FORMERLY(r14_peak), __VA_ARGS__},
 #define CPU_TILES(type, ...)                                                                                           \
-    {MICRO_ROW(type, r13_matrix, amx, "cpu/ladder/r13_matrix.c", type), .enter = cpu_tiles_enter,                      \
+    {MICRO_ROW(type, type, r13_matrix, amx, "cpu/ladder/r13_matrix.c", type), .enter = cpu_tiles_enter,                \
      .leave = cpu_tiles_leave, __VA_ARGS__},
 #define CPU_PEAK(type, isa, ...)                                                                                       \
     {SIMD_ROW(type, isa, type),                                                                                        \
@@ -169,6 +179,7 @@ static const kernel_row kernels[] = {
 #define CPU_WIDE(...)
 #define CPU_PEAK(...)
 #define CPU_COMPLEX(...)
+#define CPU_HALF(...)
 #define CPU_DOT(...)
 #define CPU_TILES(...)
 #define GPU_RUNG(...)
@@ -428,7 +439,8 @@ bool kernel_fits(const kernel_row *row, const tw_problem *problem, const device_
         snprintf(reason, reason_bytes, "it multiplies %s by the same, the problem's B is %s",
                  dtype_find(row->lab.dtype)->lab.name, dtype_find(problem->dtype_b)->lab.name);
     else if (!dtype_gives(problem->dtype, problem->dtype_c) ||
-             (problem->dtype_c != dtype_find(problem->dtype)->result && !(row->gpu.traits & GPU_OWN_C)))
+             (problem->dtype_c != dtype_find(problem->dtype)->result && !(row->gpu.traits & GPU_OWN_C) &&
+              row->narrow == NULL))
         snprintf(reason, reason_bytes, "it gives C in %s, the problem wants %s",
                  dtype_find(dtype_find(problem->dtype)->result)->lab.name, dtype_find(problem->dtype_c)->lab.name);
     else if (problem->flags != 0 && (row->micro == NULL || row->layout != CPU_PLAIN))

@@ -156,6 +156,8 @@ typedef struct kernel_row {
     cpu_hook *enter, *leave;        /* around calls of micro; NULL: nothing */
     cpu_unpacked_product *unpacked; /* a whole product of unpacked operands; NULL: it has none */
     cpu_gemv_kernel *gemv;          /* GEMV: C is one row or one column; NULL: it has none */
+    cpu_widen *widen;               /* CPU_HALVES: elements of A and B to what panels hold */
+    cpu_narrow *narrow;             /* and results to a C of the operands' type */
     /* diagonal blocks of trmm and trsm, and their packing; NULL: it has none */
     cpu_triangle_kernel *triangle, *triangle_pack;
     cpu_probe *probe;   /* a register-only loop of the same multiply-adds */

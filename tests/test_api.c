@@ -469,7 +469,7 @@ static void probe_cases(void)
         tap_result(planned && probed == out.row, "%s, planned %s", probed != NULL ? probed->lab.name : "none",
                    planned ? out.row->lab.name : tw_error_text());
     }
-    expect("no probe on the CPU for f16", kernel_probed(TW_F16, CPU_amx) == NULL);
+    expect("no probe on the CPU for e4m3", kernel_probed(TW_E4M3, CPU_amx) == NULL);
 }
 
 /* Only the cpu engine multiplies complex numbers: the others refuse, also by a kernel that is named. */

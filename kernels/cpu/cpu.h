@@ -92,6 +92,7 @@ typedef void cpu_unpacked_product(const cpu_unpacked *shape, double alpha, doubl
 typedef enum cpu_layout {
     CPU_PLAIN,   /* elements as they are */
     CPU_WIDENED, /* one bf16 as a float */
+    CPU_HALVES,  /* one f16 as a float */
     CPU_PAIRS,   /* two bf16 */
     CPU_I16,     /* two int8 as int16 */
     /* four int8, those of B plus 128; before A's first step stands one of -128 times the sum of each row */
@@ -141,9 +142,14 @@ typedef struct cpu_gemv {
     void *c;
     int64_t x_stride, x_k, y_stride, c_stride;
     double alpha, beta;
+    bool narrow_c; /* of f16: c is of f16 too, else of float */
 } cpu_gemv;
 
 typedef void cpu_gemv_kernel(const cpu_gemv *line);
+
+/* `count` halves to float, exactly; and back, rounded to nearest, ties to even. */
+typedef void cpu_widen(const uint16_t *from, float *to, int64_t count);
+typedef void cpu_narrow(const float *from, uint16_t *to, int64_t count);
 
 /* A diagonal block of a triangular matrix T:
  *

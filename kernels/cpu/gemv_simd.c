@@ -11,11 +11,16 @@
  *               ...   ROWS at a time,             | r o w |    ->    | t t t |   one column after the other
  *             sums stay in the L1                 '-------'          '-------'
  *
+ *           Of f16 (OF_F16) elements of X, y and C are widened in registers as they are read: half the bytes. Squares
+ *           are of pairs then, which are split and widened behind the transpose.
  * NUMBERS   2 flops for each element read: 8 bytes of memory a cycle and core allow 4 flops in f32, of some 64.
  * LIMITS    BLOCK_BYTES of sums on the stack.
  * SOURCE    Van Zee, van de Geijn 2015 (the fused axpyf and dotxf of BLIS); the transpose is Eklundh's, 1972. */
 #include "rung.h"
 #include "vec.h"
+#if OF_F16
+#include "f16.h"
+#endif
 
 #define ALWAYS static inline __attribute__((always_inline))
 
@@ -31,11 +36,42 @@ ALWAYS void store_at(real *at, bool masked, some last, vec x)
         vec_store(at, x);
 }
 
+/* Elements of X and y. */
+#if OF_F16
+typedef uint16_t stored;
+ALWAYS real value_of(stored x) { return f16_widen(x); }
+ALWAYS vec read_at(const stored *at, bool masked, some last) { return masked ? f16_load_some(at, last) : f16_load(at); }
+ALWAYS vec read_words(const stored *at) { return f16_load_pairs(at); }
+#else
+typedef real stored;
+ALWAYS real value_of(stored x) { return x; }
+ALWAYS vec read_at(const stored *at, bool masked, some last) { return load_at(at, masked, last); }
+ALWAYS vec read_words(const stored *at) { return vec_load(at); }
+#endif
+
+ALWAYS real read_c(const cpu_gemv *t, int64_t i)
+{
+#if OF_F16
+    if (t->narrow_c) return f16_widen(((const uint16_t *)t->c)[i * t->c_stride]);
+#endif
+    return ((const real *)t->c)[i * t->c_stride];
+}
+
+ALWAYS void write_c(const cpu_gemv *t, int64_t i, real value)
+{
+#if OF_F16
+    if (t->narrow_c) {
+        ((uint16_t *)t->c)[i * t->c_stride] = f16_narrow(value);
+        return;
+    }
+#endif
+    ((real *)t->c)[i * t->c_stride] = value;
+}
+
 /* c <- alpha * sum + beta * c for `count` outputs, in vectors whatever lies between them, so that all round alike. */
 static void blend_outputs(const cpu_gemv *t, int64_t from, const real *sums, int64_t count)
 {
     const vec alpha = vec_all((real)t->alpha), beta = vec_all((real)t->beta);
-    real *c = (real *)t->c + from * t->c_stride;
     for (int64_t j = 0; j < count; j += LANES) {
         const int64_t lanes = smaller(LANES, count - j);
         const some last = vec_first(lanes);
@@ -44,28 +80,29 @@ static void blend_outputs(const cpu_gemv *t, int64_t from, const real *sums, int
         if (t->beta == 0) {
             x = vec_mul(alpha, x);
         } else {
-            for (int64_t i = 0; i < lanes; i++) old[i] = c[(j + i) * t->c_stride];
+            for (int64_t i = 0; i < lanes; i++) old[i] = read_c(t, from + j + i);
             x = vec_fma(alpha, x, vec_mul(beta, vec_load_some(old, last)));
         }
         vec_store(made, x);
-        for (int64_t i = 0; i < lanes; i++) c[(j + i) * t->c_stride] = made[i];
+        for (int64_t i = 0; i < lanes; i++) write_c(t, from + j + i, made[i]);
     }
 }
 
 /* One vector of sums over `rows` steps of k, which lie ld apart. */
-ALWAYS void sweep_at(real *sums, const real *x, int64_t ld, const vec *y, const int rows, bool masked, some last)
+ALWAYS void sweep_at(real *sums, const stored *x, int64_t ld, const vec *y, const int rows, bool masked, some last)
 {
     vec sum = load_at(sums, masked, last);
     UNROLLED(8)
-    for (int r = 0; r < rows; r++) sum = vec_fma(y[r], load_at(x + r * ld, masked, last), sum);
+    for (int r = 0; r < rows; r++) sum = vec_fma(y[r], read_at(x + r * ld, masked, last), sum);
     store_at(sums, masked, last, sum);
 }
 
-ALWAYS void sweep(real *sums, int64_t count, const real *x, int64_t ld, const real *y, int64_t y_stride, const int rows)
+ALWAYS void sweep(real *sums, int64_t count, const stored *x, int64_t ld, const stored *y, int64_t y_stride,
+                  const int rows)
 {
     vec all[ROWS];
     UNROLLED(8)
-    for (int r = 0; r < rows; r++) all[r] = vec_all(y[r * y_stride]);
+    for (int r = 0; r < rows; r++) all[r] = vec_all(value_of(y[r * y_stride]));
     int64_t j = 0;
     for (; j + LANES <= count; j += LANES) sweep_at(sums + j, x + j, ld, all, rows, false, vec_first(0));
     if (j < count) sweep_at(sums + j, x + j, ld, all, rows, true, vec_first(count - j));
@@ -77,7 +114,7 @@ static void sum_mn_major(const cpu_gemv *t)
     real sums[BLOCK];
     for (int64_t from = 0; from < t->count; from += BLOCK) {
         const int64_t count = smaller(BLOCK, t->count - from);
-        const real *x = (const real *)t->x + from, *y = t->y;
+        const stored *x = (const stored *)t->x + from, *y = t->y;
         for (int64_t j = 0; j < count; j++) sums[j] = 0;
         int64_t p = 0;
         for (; p + ROWS <= t->k; p += ROWS)
@@ -87,28 +124,53 @@ static void sum_mn_major(const cpu_gemv *t)
     }
 }
 
+/* Steps of k in a square: a word of memory of each row and step, of f16 two steps. */
+enum { SQUARE = LANES * (int)sizeof(real) / (int)sizeof(stored) };
+
+/* sum += factor * column, of the steps of a transposed square, one after the other. */
+ALWAYS vec add_columns(vec sum, const vec *column, const stored *y, const int64_t y_stride)
+{
+#if OF_F16
+    real factors[SQUARE]; /* widened together: by itself each would take as long as its multiply-add */
+    vec even, odd;
+    for (int q = 0; q < SQUARE; q += y_stride == 1 ? LANES : 1)
+        if (y_stride == 1)
+            vec_store(factors + q, f16_load(y + q));
+        else
+            factors[q] = f16_widen(y[q * y_stride]);
+    UNROLLED(16)
+    for (int q = 0; q < LANES; q++) {
+        f16_split(column[q], &even, &odd);
+        sum = vec_fma(even, vec_all(factors[2 * q]), sum), sum = vec_fma(odd, vec_all(factors[2 * q + 1]), sum);
+    }
+#else
+    UNROLLED(16)
+    for (int q = 0; q < LANES; q++) sum = vec_fma(column[q], vec_all(y[q * y_stride]), sum);
+#endif
+    return sum;
+}
+
 /* LANES rows from x on, k side by side, their sums over all of k. */
-ALWAYS vec transposed_sums(const real *x, int64_t stride, const real *y, const int64_t y_stride, int64_t k)
+ALWAYS vec transposed_sums(const stored *x, int64_t stride, const stored *y, const int64_t y_stride, int64_t k)
 {
     vec sum = vec_all(0), square[LANES], column[LANES];
     int64_t p = 0;
-    for (; p + LANES <= k; p += LANES) {
-        const real *four = x + p;
+    for (; p + SQUARE <= k; p += SQUARE) {
+        const stored *four = x + p;
         UNROLLED(16)
         for (int i = 0; i < LANES; i++) {
-            const real *row = four + i % 4 * stride;
+            const stored *row = four + i % 4 * stride;
             if (i % 4 == 3) four += 4 * stride;
             __builtin_prefetch((const void *)((uintptr_t)row + AHEAD), 0, NEAR);
-            square[i] = vec_load(row);
+            square[i] = read_words(row);
         }
         vec_transpose(square, column);
-        UNROLLED(16)
-        for (int q = 0; q < LANES; q++) sum = vec_fma(column[q], vec_all(y[(p + q) * y_stride]), sum);
+        sum = add_columns(sum, column, y + p * y_stride, y_stride);
     }
     for (; p < k; p++) {
-        real step[LANES];
+        stored step[LANES];
         for (int i = 0; i < LANES; i++) step[i] = x[i * stride + p];
-        sum = vec_fma(vec_load(step), vec_all(y[p * y_stride]), sum);
+        sum = vec_fma(read_at(step, false, vec_first(0)), vec_all(value_of(y[p * y_stride])), sum);
     }
     return sum;
 }
@@ -116,12 +178,12 @@ ALWAYS vec transposed_sums(const real *x, int64_t stride, const real *y, const i
 /* Fewer rows than lanes, element by element. */
 static vec few_rows(const cpu_gemv *t)
 {
-    const real *x = t->x, *y = t->y;
+    const stored *x = t->x, *y = t->y;
     real step[LANES] = {0};
     vec sum = vec_all(0);
     for (int64_t p = 0; p < t->k; p++) {
-        for (int64_t i = 0; i < t->count; i++) step[i] = x[i * t->x_stride + p];
-        sum = vec_fma(vec_load(step), vec_all(y[p * t->y_stride]), sum);
+        for (int64_t i = 0; i < t->count; i++) step[i] = value_of(x[i * t->x_stride + p]);
+        sum = vec_fma(vec_load(step), vec_all(value_of(y[p * t->y_stride])), sum);
     }
     return sum;
 }
@@ -138,7 +200,7 @@ static void sum_k_major(const cpu_gemv *t)
     }
     for (int64_t from = 0; from < t->count; from += LANES) {
         const int64_t first = smaller(from, t->count - LANES);
-        const real *x = (const real *)t->x + first * t->x_stride, *y = t->y;
+        const stored *x = (const stored *)t->x + first * t->x_stride, *y = t->y;
         vec_store(sums, t->y_stride == 1 ? transposed_sums(x, t->x_stride, y, 1, t->k)
                                          : transposed_sums(x, t->x_stride, y, t->y_stride, t->k));
         blend_outputs(t, from, sums + (from - first), LANES - (from - first));

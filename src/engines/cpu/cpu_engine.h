@@ -85,6 +85,13 @@ void pack_panels(size_t element_bytes, void *packed, const void *source, int64_t
 void pack_steps(size_t element_bytes, void *packed, const void *source, int64_t k_stride, int64_t length, int64_t k,
                 int64_t width, int64_t first, int64_t last);
 
+/* pack_half_panels, pack_half_steps - the same of f16, widened to float: of a K-major operand (k_stride 1), and of an
+ * MN-major one. */
+void pack_half_panels(cpu_widen *widen, void *packed, const void *source, int64_t stride, int64_t length, int64_t k,
+                      int64_t width, int64_t first, int64_t last);
+void pack_half_steps(cpu_widen *widen, void *packed, const void *source, int64_t k_stride, int64_t length, int64_t k,
+                     int64_t width, int64_t first, int64_t last);
+
 /* ---- pack_words.c ---- */
 
 /* pack_words - the same into panels of words, for a row of that layout. bytes: of a source element; k: elements of a

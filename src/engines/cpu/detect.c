@@ -57,7 +57,8 @@ cpu_level detect_level(void)
 {
     enum { XMM_YMM = 0x6, OPMASK_ZMM = 0xe6 };
     uint32_t a, b, c, d, b7, c7, d7;
-    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE) || !(c & bit_AVX) || !(c & bit_FMA)) return CPU_base;
+    const uint32_t needed = bit_OSXSAVE | bit_AVX | bit_FMA | bit_F16C;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || (c & needed) != needed) return CPU_base;
     if (!__get_cpuid_count(7, 0, &a, &b7, &c7, &d7) || !(b7 & bit_AVX2)) return CPU_base;
     uint64_t state = saved_register_state();
     if ((state & XMM_YMM) != XMM_YMM) return CPU_base;

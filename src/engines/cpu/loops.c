@@ -11,8 +11,8 @@
  * If the operands are no larger than a few times the L2, there is one panel, and operands are read in place where that
  * is possible (direct_a, direct_b of the plan). Small-m products (small_m): a task computes its panel in steps of k,
  * each with loop 1 outside of loop 2. GEMV (run_gemv_task) and the unpacked path (run_unpacked_task) have no loops
- * here: only their outputs are divided. Panels of bf16 and int8 hold other words than their operands (cpu_layout): a k
- * that counts what panels hold counts steps.
+ * here: only their outputs are divided. Panels of f16, bf16 and int8 hold other words than their operands (cpu_layout): a
+ * k that counts what panels hold counts steps.
  *
  * An element of C is one sum over k in ascending order, kept unscaled until the last panel: its bits depend neither on
  * the blocks nor on the threads, in whatever floating-point environment the caller has.
@@ -29,7 +29,7 @@ typedef struct loops {
         *sums;           /* packed panels: the first buffer, and the one of this panel */
     char *all_a, *all_b; /* a whole operand packed before; NULL: the loops pack it as they need it */
     int64_t a_rs, a_cs, b_rs, b_cs;
-    int64_t mr, nr, bytes, source_bytes; /* of an element of C, of sums and of panels; of an element of A and B */
+    int64_t mr, nr, bytes, source_bytes, c_bytes; /* of a sum and of panels; of an element of A and B; of C */
     double alpha, beta;
     cpu_complex complex;
     /* position of the loops */
@@ -44,7 +44,10 @@ enum { PANELS_PER_TASK = 4, PACKS_PER_THREAD = 2, STEPS_PER_TASK = 8, LANES_PER_
 /* Steps of one task: enough of short rows to be worth a task. */
 static int64_t steps_of(int64_t length) { return max_i64(STEPS_PER_TASK, LANES_PER_TASK / length); }
 
-static bool by_steps(const loops *l, int64_t stride) { return stride == 1 && l->plan->row->layout == CPU_PLAIN; }
+static bool by_steps(const loops *l, int64_t stride)
+{
+    return stride == 1 && (l->plan->row->layout == CPU_PLAIN || l->plan->row->layout == CPU_HALVES);
+}
 
 /* Panels of one task: fewer where threads would have none. */
 static int64_t panels_of(const loops *l, int64_t length, int64_t width)
@@ -62,15 +65,21 @@ static void pack_some(const loops *l, bool of_b, void *packed, const void *sourc
                       int64_t length, int64_t width, int64_t task)
 {
     const size_t bytes = (size_t)l->bytes;
+    const kernel_row *row = l->plan->row;
     if (by_steps(l, stride)) {
-        int64_t steps = steps_of(length), first = task * steps;
-        pack_steps(bytes, packed, source, k_stride, length, l->depth, width, first, min_i64(first + steps, l->depth));
+        int64_t steps = steps_of(length), first = task * steps, last = min_i64(first + steps, l->depth);
+        if (row->layout == CPU_HALVES)
+            pack_half_steps(row->widen, packed, source, k_stride, length, l->depth, width, first, last);
+        else
+            pack_steps(bytes, packed, source, k_stride, length, l->depth, width, first, last);
         return;
     }
     int64_t panels = panels_of(l, length, width), first = task * panels,
             last = min_i64(first + panels, ceil_div(length, width));
-    if (l->plan->row->layout != CPU_PLAIN)
-        pack_words(l->plan->row->layout, of_b, packed, source, stride, k_stride, length, l->depth, width, first, last);
+    if (row->layout == CPU_HALVES)
+        pack_half_panels(row->widen, packed, source, stride, length, l->depth, width, first, last);
+    else if (row->layout != CPU_PLAIN)
+        pack_words(row->layout, of_b, packed, source, stride, k_stride, length, l->depth, width, first, last);
     else
         pack_panels(bytes, packed, source, stride, k_stride, length, l->depth, width, first, last);
 }
@@ -183,6 +192,23 @@ static void tile_across(const loops *l, const cpu_tile *tile, int64_t row, int64
     }
 }
 
+/* The last panel of a tile of a C of f16: computed beside it in f32, and rounded once. */
+static void tile_narrow(const loops *l, const cpu_tile *tile)
+{
+    float own[CPU_MOST_TILE_BYTES / sizeof(float)] __attribute__((aligned(64)));
+    const kernel_row *row = l->plan->row;
+    uint16_t *const c = tile->c;
+    cpu_tile beside = *tile;
+    beside.c = own, beside.ldc = l->nr, beside.c_next = (uintptr_t)own;
+    for (int64_t i = 0; i < tile->rows; i++)
+        if (problem_reads_c(&l->plan->problem))
+            row->widen(c + i * tile->ldc, own + i * l->nr, tile->cols);
+        else
+            __builtin_prefetch(c + i * tile->ldc, 1);
+    row->micro(&beside);
+    for (int64_t i = 0; i < tile->rows; i++) row->narrow(own + i * l->nr, c + i * tile->ldc, tile->cols);
+}
+
 /* The micro-kernel at row i, column j of the macro-block. */
 static void tile_at(const loops *l, block *t, int64_t i, int64_t j)
 {
@@ -199,7 +225,7 @@ static void tile_at(const loops *l, block *t, int64_t i, int64_t j)
                             : l->packed_a + i * l->a_steps * bytes;
     tile->b = cpu->direct_b ? l->b + (l->p0 * l->b_rs + (l->j0 + j) * l->b_cs) * bytes
                             : l->packed_b + j * l->steps * bytes;
-    tile->c = l->c + ((l->i0 + i) * tile->ldc + l->j0 + j) * bytes;
+    tile->c = l->c + ((l->i0 + i) * tile->ldc + l->j0 + j) * l->c_bytes;
     char *sum = cpu->sum_bytes > 0 ? l->sums + (i * cpu->macro_n + j) * bytes : tile->c, *out = ends ? tile->c : sum;
     tile->sum_in = l->p0 > 0 ? sum : NULL, tile->sum_out = ends ? NULL : sum;
     /* Prefetches nothing beyond the task, which another thread may write. */
@@ -213,6 +239,8 @@ static void tile_at(const loops *l, block *t, int64_t i, int64_t j)
         tile->c_next += (uintptr_t)(cpu->small_m ? down : right ? l->nr * bytes : down - (j - t->j_first) * bytes);
     if (where == ACROSS && ends)
         tile_across(l, tile, l->i0 + i, l->j0 + j);
+    else if (ends && l->c_bytes < bytes)
+        tile_narrow(l, tile);
     else
         plan->row->micro(tile);
 }
@@ -257,15 +285,16 @@ static void gemv_task(void *context, int64_t task)
     int64_t x_stride = row ? l->b_cs : l->a_rs;
     cpu_gemv gemv = {.count = min_i64(each, count - first),
                      .k = p->k,
-                     .x = (row ? l->b : l->a) + first * x_stride * l->bytes,
+                     .x = (row ? l->b : l->a) + first * x_stride * l->source_bytes,
                      .y = row ? l->a : l->b,
-                     .c = l->c + first * c_stride * l->bytes,
+                     .c = l->c + first * c_stride * l->c_bytes,
                      .x_stride = x_stride,
                      .x_k = row ? l->b_rs : l->a_cs,
                      .y_stride = row ? l->a_cs : l->b_rs,
                      .c_stride = c_stride,
                      .alpha = l->alpha,
-                     .beta = l->beta};
+                     .beta = l->beta,
+                     .narrow_c = l->c_bytes < l->bytes};
     l->plan->row->gemv(&gemv);
 }
 
@@ -395,12 +424,6 @@ static void walk(void *context, team *team)
     team_tasks(team, run_task, &w);
 }
 
-/* Bytes of a sum, which are those of an element of C. */
-static int64_t sum_bytes(const tw_problem *p)
-{
-    return p->dtype == TW_CF64 ? 16 : p->dtype == TW_F64 || p->dtype == TW_CF32 ? 8 : 4;
-}
-
 static cpu_complex complex_of(const tw_problem *p)
 {
     return (cpu_complex){p->alpha_imaginary, p->beta_imaginary, op_conjugates(p->op_a), op_conjugates(p->op_b)};
@@ -423,8 +446,9 @@ static loops loops_of(const plan *plan, double alpha, double beta, const void *a
                    .b_cs = b_transposed ? p->ldb : 1,
                    .mr = plan->row->lab.tile_m,
                    .nr = plan->cpu.by_columns ? 1 : plan->row->lab.tile_n,
-                   .bytes = sum_bytes(p),
-                   .source_bytes = dtype_find(p->dtype)->lab.bytes};
+                   .bytes = problem_sum_bytes(p),
+                   .source_bytes = dtype_find(p->dtype)->lab.bytes,
+                   .c_bytes = p->dtype_c == TW_F16 ? 2 : problem_sum_bytes(p)};
 }
 
 /* Rows i .. last - 1 of task_n columns from j on, of an unpacked plan; where C is computed transposed, B has the
@@ -433,7 +457,7 @@ static void unpacked_part(const plan *plan, double alpha, double beta, const voi
                           int64_t last, int64_t j)
 {
     const cpu_plan *cpu = &plan->cpu;
-    const int64_t bytes = sum_bytes(&plan->problem);
+    const int64_t bytes = problem_sum_bytes(&plan->problem);
     cpu_unpacked part = cpu->unpacked_shape;
     part.complex = complex_of(&plan->problem);
     part.m = last - i, part.n = min_i64(cpu->task_n, cpu->unpacked_shape.n - j);

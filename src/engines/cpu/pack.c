@@ -153,3 +153,42 @@ void pack_steps(size_t element_bytes, void *packed, const void *source, int64_t 
         }
     }
 }
+
+enum { HALF_DEPTH = 64, MOST_HALF_WIDTH = 64 };
+
+/* HALF_DEPTH steps at a time, the rows are widened, then packed as f32's are. */
+void pack_half_panels(cpu_widen *widen, void *packed, const void *source, int64_t stride, int64_t length, int64_t k,
+                      int64_t width, int64_t first, int64_t last)
+{
+    float rows[MOST_HALF_WIDTH * HALF_DEPTH];
+    for (int64_t panel = first; panel < last; panel++) {
+        const int64_t from = panel * width, lanes = min_i64(length - from, width);
+        for (int64_t p = 0; p < k; p += HALF_DEPTH) {
+            const int64_t depth = min_i64(HALF_DEPTH, k - p);
+            for (int64_t i = 0; i < lanes; i++)
+                widen((const uint16_t *)source + (from + i) * stride + p, rows + i * HALF_DEPTH, depth);
+            pack_panel_4((float *)packed + from * k + p * width, rows, HALF_DEPTH, 1, lanes, depth, width);
+        }
+    }
+}
+
+void pack_half_steps(cpu_widen *widen, void *packed, const void *source, int64_t k_stride, int64_t length, int64_t k,
+                     int64_t width, int64_t first, int64_t last)
+{
+    const int64_t most = PANELS_AT_ONCE * width;
+    const uintptr_t to_next = (uintptr_t)k_stride * sizeof(uint16_t);
+    for (int64_t part = 0; part < length; part += most) {
+        const int64_t end = min_i64(part + most, length);
+        for (int64_t p = first; p < last; p++) {
+            const uint16_t *from = (const uint16_t *)((uintptr_t)source + (uintptr_t)p * to_next);
+            for (int64_t at = part; at < end; at += width) {
+                const int64_t lanes = min_i64(width, end - at);
+                float *to = (float *)packed + at * k + p * width;
+                for (int64_t line = at; line < at + lanes; line += CPU_LINE_BYTES / 2)
+                    __builtin_prefetch((const void *)((uintptr_t)(from + line) + to_next), 0, 2);
+                widen(from + at, to, lanes);
+                if (lanes < width) memset(to + lanes, 0, (size_t)(width - lanes) * sizeof *to);
+            }
+        }
+    }
+}
