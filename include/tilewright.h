@@ -189,7 +189,7 @@ typedef enum tw_dtype {
      * accumulated in f32. C in f32, bf16 or f16; A and B in either */
     TW_E4M3 = 10,
     TW_E5M2 = 11,
-    TW_U8 = 12 /* unsigned 8-bit integers, C in TW_I32; A and B in TW_U8 or TW_I8. OpenCL and CUDA */
+    TW_U8 = 12 /* unsigned 8-bit integers, C in TW_I32; A and B in TW_U8 or TW_I8. All engines */
 } tw_dtype;
 
 typedef enum tw_op {

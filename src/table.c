@@ -41,6 +41,8 @@ const char *cpu_level_name(cpu_level level) { return level_names[level]; }
 #define CPU_DOT(type, isa, ...)                                                                                        \
     cpu_micro cpu_##type##_gemm_simd_##isa;                                                                            \
     cpu_probe cpu_##type##_probe_##isa;
+#define CPU_DOT_OF(...)
+#define CPU_TILES_OF(...)
 #define CPU_TILES(type, ...)                                                                                           \
     cpu_micro cpu_##type##_r13_matrix_amx;                                                                             \
     cpu_probe cpu_##type##_probe_amx;
@@ -132,10 +134,12 @@ cpu_hook cpu_tiles_enter, cpu_tiles_leave;
 #define CPU_HALF(type, part, isa, ...)                                                                                 \
     {SIMD_ROW_OF(type, part, isa, part), .gemv = cpu_##type##_gemv_simd_##isa,                                         \
      .widen = cpu_##type##_convert_##isa##_widen, .narrow = cpu_##type##_convert_##isa##_narrow, __VA_ARGS__},
-#define CPU_DOT(type, isa, ...) {SIMD_ROW(type, isa, type), FORMERLY(r14_peak), __VA_ARGS__},
-#define CPU_TILES(type, ...)                                                                                           \
-    {MICRO_ROW(type, type, r13_matrix, amx, "cpu/ladder/r13_matrix.c", type), .enter = cpu_tiles_enter,                \
+#define CPU_DOT(type, isa, ...)            {SIMD_ROW(type, isa, type), FORMERLY(r14_peak), __VA_ARGS__},
+#define CPU_DOT_OF(type, micros, isa, ...) {SIMD_ROW_OF(type, micros, isa, micros), __VA_ARGS__},
+#define CPU_TILES_OF(type, micros, ...)                                                                                \
+    {MICRO_ROW(type, micros, r13_matrix, amx, "cpu/ladder/r13_matrix.c", micros), .enter = cpu_tiles_enter,            \
      .leave = cpu_tiles_leave, __VA_ARGS__},
+#define CPU_TILES(type, ...) CPU_TILES_OF(type, type, __VA_ARGS__)
 #define CPU_PEAK(type, isa, ...)                                                                                       \
     {SIMD_ROW(type, isa, type),                                                                                        \
      FORMERLY(r14_peak),                                                                                               \
@@ -181,7 +185,9 @@ static const kernel_row kernels[] = {
 #define CPU_COMPLEX(...)
 #define CPU_HALF(...)
 #define CPU_DOT(...)
+#define CPU_DOT_OF(...)
 #define CPU_TILES(...)
+#define CPU_TILES_OF(...)
 #define GPU_RUNG(...)
 #define CUDA_RUNG(...)
 #define CUDA_HALF_RUNG(...)
@@ -435,7 +441,8 @@ bool kernel_fits(const kernel_row *row, const tw_problem *problem, const device_
     else if (row->lab.dtype != problem->dtype)
         snprintf(reason, reason_bytes, "it multiplies %s, the problem is %s", dtype_find(row->lab.dtype)->lab.name,
                  dtype_find(problem->dtype)->lab.name);
-    else if (problem->dtype_b != 0 && problem->dtype_b != problem->dtype && row->gpu.entry == NULL)
+    else if (problem->dtype_b != 0 && problem->dtype_b != problem->dtype && row->gpu.entry == NULL &&
+             !cpu_layout_bytes(row->layout))
         snprintf(reason, reason_bytes, "it multiplies %s by the same, the problem's B is %s",
                  dtype_find(row->lab.dtype)->lab.name, dtype_find(problem->dtype_b)->lab.name);
     else if (!dtype_gives(problem->dtype, problem->dtype_c) ||

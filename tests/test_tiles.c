@@ -23,7 +23,7 @@ static bool multiply(const oracle *o, void *c, pool *pool)
         return false;
     kernel_row row = *made.row;
     if (row.level != CPU_amx) return false;
-    row.micro = p.dtype == TW_I8 ? tiles_i8 : tiles_bf16, row.enter = row.leave = NULL;
+    row.micro = p.dtype != TW_BF16 ? tiles_i8 : tiles_bf16, row.enter = row.leave = NULL;
     made.row = &row;
     void *workspace = aligned_alloc(64, made.workspace_bytes + 64);
     loops_run(&made, o->a, o->b, c, workspace, pool);
@@ -42,10 +42,13 @@ int main(int argc, char **argv)
     guard arena = guard_make(1 << 20);
     if (pool_open(&pool) != TW_OK) return 1;
     for (int x = 0; x < 2 * 8 * 8 * 14; x++) {
-        tw_dtype dtype = x % 2 ? TW_I8 : TW_BF16;
+        /* bytes of both signs in turn */
+        const tw_dtype bytes[2] = {x / 8 % 2 ? TW_U8 : TW_I8, x / 4 % 2 ? TW_U8 : TW_I8};
+        tw_dtype dtype = x % 2 ? bytes[0] : TW_BF16;
         int64_t m = ms[x / 2 % 8], n = ns[x / 16 % 8], k = ks[x / 128];
         int variant = x / 2 + x / 16 + x / 128; /* of transposes, paddings and scalars, which go round */
-        if (!tap_case("%s %c%c %dx%dx%d", x % 2 ? "i8" : "bf16", "nt"[variant / 2 % 2], "nt"[variant % 2], (int)m,
+        if (!tap_case("%s by %s %c%c %dx%dx%d", tw_lab_dtype_of(dtype)->name,
+                      tw_lab_dtype_of(x % 2 ? bytes[1] : dtype)->name, "nt"[variant / 2 % 2], "nt"[variant % 2], (int)m,
                       (int)n, (int)k))
             continue;
         if (kernel_named("cpu_i8_r13_matrix_amx") == NULL) {
@@ -53,9 +56,10 @@ int main(int argc, char **argv)
             continue;
         }
         tw_problem p = tw_problem_make(dtype, (tw_op)(variant / 2 % 2), (tw_op)(variant % 2), m, n, k);
+        if (x % 2) p.dtype_b = bytes[1];
         p.lda += variant % 3, p.ldb += variant % 5, p.ldc += variant % 2 * 7;
         p.alpha = scalars[variant % 4][0], p.beta = scalars[variant % 4][1];
-        if (dtype == TW_I8 && k <= 65 && variant % 4 == 2) p.alpha = wide[0], p.beta = wide[1];
+        if (x % 2 && k <= 65 && variant % 4 == 2) p.alpha = wide[0], p.beta = wide[1];
         bool passed = true;
         oracle_verdict verdict = {.passed = true};
         for (int kind = ORACLE_EXACT; passed && kind <= ORACLE_BOUND; kind++) {

@@ -69,7 +69,8 @@ typedef struct cpu_tile {
     int64_t a_next_step, a_next_back, b_next;
     int64_t sum_in_ld, sum_out_ld, ldc;
     double alpha, beta;
-    cpu_complex complex; /* complex types */
+    cpu_complex complex;         /* complex types */
+    bool a_unsigned, b_unsigned; /* CPU_TILE_QUADS: the operands' bytes are */
 } cpu_tile;
 
 typedef void cpu_micro(const cpu_tile *tile);
@@ -94,20 +95,29 @@ typedef enum cpu_layout {
     CPU_WIDENED, /* one bf16 as a float */
     CPU_HALVES,  /* one f16 as a float */
     CPU_PAIRS,   /* two bf16 */
-    CPU_I16,     /* two int8 as int16 */
-    /* four int8, those of B plus 128; before A's first step stands one of -128 times the sum of each row */
+    CPU_I16,     /* two bytes as int16 */
+    /* four bytes: of a signed A as they are, of B as unsigned ones, those of a signed B plus 128; before A's first step
+     * stands one of what this adds to each row's sums, taken off: -128 times the sum of the row, or 0 */
     CPU_U8,
+    CPU_S8, /* the same of an unsigned A and a B of signed bytes, those of an unsigned B less 128 */
     /* two bf16, steps in whole blocks of 16; in the blocks of A 16 words of a row lie side by side, then those of the
      * next */
     CPU_TILE_PAIRS,
-    CPU_TILE_QUADS, /* the same of four int8 */
+    CPU_TILE_QUADS, /* the same of four bytes */
 } cpu_layout;
 
 static inline bool cpu_layout_tiles(cpu_layout layout) { return layout == CPU_TILE_PAIRS || layout == CPU_TILE_QUADS; }
+/* Panels of A begin with a step of sums. */
+static inline bool cpu_layout_sums(cpu_layout layout) { return layout == CPU_U8 || layout == CPU_S8; }
+/* Of bytes, signed ones or not, in either operand. */
+static inline bool cpu_layout_bytes(cpu_layout layout)
+{
+    return layout == CPU_I16 || cpu_layout_sums(layout) || layout == CPU_TILE_QUADS;
+}
 
 static inline int64_t cpu_layout_group(cpu_layout layout)
 {
-    return layout == CPU_U8 || layout == CPU_TILE_QUADS                           ? 4
+    return cpu_layout_sums(layout) || layout == CPU_TILE_QUADS                    ? 4
            : layout == CPU_PAIRS || layout == CPU_I16 || layout == CPU_TILE_PAIRS ? 2
                                                                                   : 1;
 }
@@ -120,7 +130,7 @@ static inline int64_t cpu_layout_steps(cpu_layout layout, int64_t k)
 }
 static inline int64_t cpu_layout_a_steps(cpu_layout layout, int64_t k)
 {
-    return cpu_layout_steps(layout, k) + (layout == CPU_U8);
+    return cpu_layout_steps(layout, k) + cpu_layout_sums(layout);
 }
 
 /* Every panel but the last is a multiple of this many elements deep: the words and blocks of every layout divide it, so

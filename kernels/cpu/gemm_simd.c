@@ -235,12 +235,12 @@ ALWAYS void tile_of(const cpu_tile *t, const int rows, const int units, const bo
 #if PARTS == 2
             if (sum_in && i % 2 == 0 && t->complex.conjugates_b) sum[i][v] = vec_mul(sum[i][v], alternating(1, -1));
 #endif
-            /* a panel's first step: -128 times each row's sum */
-            if (DOT == DOT_U8) sum[i][v] = vec_add(sum[i][v], vec_all(a[i]));
+            /* a panel's first step: what shifting B by 128 adds to each row, taken off */
+            if (DOT_GROUP == 4) sum[i][v] = vec_add(sum[i][v], vec_all(a[i]));
         }
         if (halved) rest[i] = sum_in ? half_load_some(sum_in + i * t->sum_in_ld + vectors * LANES, last) : half_all(0);
     }
-    if (DOT == DOT_U8) a += MR;
+    if (DOT_GROUP == 4) a += MR;
     const int64_t a_next_step = t->a_next_step, c_step = (t->sum_out != NULL ? t->sum_out_ld : t->ldc) * SIZE;
     uintptr_t at_a = t->a_next, at_c = t->c_next;
     int64_t c_lines = (units * UNIT * (int64_t)sizeof(real) + CPU_LINE_BYTES - 1) / CPU_LINE_BYTES;

@@ -24,8 +24,8 @@ double KERNEL(int64_t rounds, double *sink)
     for (int64_t r = 0; r < rounds; r++) {
         UNROLLED(24)
         for (int i = 0; i < CHAINS; i++) /* where one instruction adds as it multiplies, its sum is the chain */
-            chain[i] = DOT == DOT_BF16 || DOT == DOT_U8 ? vec_step(factor, addend, chain[i])
-                                                        : vec_step(chain[i], factor, addend);
+            chain[i] = DOT == DOT_BF16 || DOT_GROUP == 4 ? vec_step(factor, addend, chain[i])
+                                                         : vec_step(chain[i], factor, addend);
     }
     real lane[LANES];
     double sum = 0;

@@ -15,10 +15,10 @@ double KERNEL(int64_t rounds, double *sink)
     tile_zero(6);
     tile_zero(7);
     for (int64_t r = 0; r < rounds; r++) {
-        tile_step(0, 4, 6);
-        tile_step(1, 4, 7);
-        tile_step(2, 5, 6);
-        tile_step(3, 5, 7);
+        tile_step(0, 0, 4, 6);
+        tile_step(0, 1, 4, 7);
+        tile_step(0, 2, 5, 6);
+        tile_step(0, 3, 5, 7);
     }
     tile_store(0, sums, sizeof sums[0]);
     tiles_release();

@@ -12,15 +12,33 @@
 #define tile_load(t, at, stride)  _tile_loadd(t, at, stride)
 #define tile_store(t, at, stride) _tile_stored(t, at, stride)
 #define tile_bf16(sum, a, b)      _tile_dpbf16ps(sum, a, b)
-#define tile_i8(sum, a, b)        _tile_dpbssd(sum, a, b)
+#define tile_ss(sum, a, b)        _tile_dpbssd(sum, a, b)
+#define tile_su(sum, a, b)        _tile_dpbsud(sum, a, b)
+#define tile_us(sum, a, b)        _tile_dpbusd(sum, a, b)
+#define tile_uu(sum, a, b)        _tile_dpbuud(sum, a, b)
 /* gcc's tile loads do not say that they read memory */
 #define tiles_ordered() __asm__ volatile("" ::: "memory")
 #endif
 
+/* kind, a constant: of bytes 2 for an unsigned A and 1 for an unsigned B, together. */
 #if IS_INT8
-#define tile_step tile_i8
+#define tile_step(kind, sum, a, b)                                                                                     \
+    do {                                                                                                               \
+        if ((kind) == 0)                                                                                               \
+            tile_ss(sum, a, b);                                                                                        \
+        else if ((kind) == 1)                                                                                          \
+            tile_su(sum, a, b);                                                                                        \
+        else if ((kind) == 2)                                                                                          \
+            tile_us(sum, a, b);                                                                                        \
+        else                                                                                                           \
+            tile_uu(sum, a, b);                                                                                        \
+    } while (0)
 #else
-#define tile_step tile_bf16
+#define tile_step(kind, sum, a, b)                                                                                     \
+    do {                                                                                                               \
+        (void)(kind);                                                                                                  \
+        tile_bf16(sum, a, b);                                                                                          \
+    } while (0)
 #endif
 
 enum { TILE_EDGE = 16, TILE_BYTES = 64 };

@@ -7,7 +7,8 @@
  *   DOT_BF16   two bf16: vdpbf16ps, sum <- a0 b0 + (a1 b1 + sum), each + rounded to nearest, what is subnormal on the
  *              way in or out taken as 0
  *   DOT_I16    two int16: vpmaddwd, or shifts and multiplications
- *   DOT_U8     four bytes, those of B unsigned and those of A signed: vpdpbusd */
+ *   DOT_U8     four bytes, those of B unsigned and those of A signed: vpdpbusd, whose sums wrap around
+ *   DOT_S8     the same, those of A unsigned and those of B signed */
 #ifndef TILEWRIGHT_VEC_H
 #define TILEWRIGHT_VEC_H
 
@@ -20,10 +21,11 @@
 #define DOT_BF16 1
 #define DOT_I16  2
 #define DOT_U8   3
+#define DOT_S8   4
 #ifndef DOT
 #define DOT 0
 #endif
-enum { DOT_GROUP = DOT == 0 ? 1 : DOT == DOT_U8 ? 4 : 2 };
+enum { DOT_GROUP = DOT == 0 ? 1 : DOT >= DOT_U8 ? 4 : 2 };
 #define REAL_IS_INT (DOT >= DOT_I16)
 
 #if defined(__AVX512F__)
@@ -39,6 +41,8 @@ typedef __mmask16 some;
 #define vec_all(x)              (vec) _mm512_set1_epi32((int)(x))
 #if DOT == DOT_U8
 #define vec_step(a, b, c) (vec) _mm512_dpbusd_epi32((__m512i)(c), (__m512i)(b), (__m512i)(a))
+#elif DOT == DOT_S8
+#define vec_step(a, b, c) (vec) _mm512_dpbusd_epi32((__m512i)(c), (__m512i)(a), (__m512i)(b))
 #else
 #define vec_step(a, b, c) ((vec)_mm512_madd_epi16((__m512i)(a), (__m512i)(b)) + (c))
 #endif

@@ -5,6 +5,7 @@
 #define NR 32
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -25,7 +26,9 @@ static void tile_store(int t, void *at, int64_t stride)
 }
 
 #if IS_INT8
-static void tile_i8(int sum, int a, int b)
+static int byte_at(const unsigned char *at, bool is_unsigned) { return is_unsigned ? *at : (int8_t)*at; }
+
+static void tile_bytes(int sum, int a, int b, bool a_unsigned, bool b_unsigned)
 {
     for (int i = 0; i < ROWS; i++)
         for (int j = 0; j < BYTES / 4; j++) {
@@ -33,10 +36,15 @@ static void tile_i8(int sum, int a, int b)
             memcpy(&s, &tiles[sum][i][4 * j], sizeof s);
             for (int p = 0; p < BYTES / 4; p++)
                 for (int q = 0; q < 4; q++)
-                    s += (uint32_t)((int8_t)tiles[a][i][4 * p + q] * (int8_t)tiles[b][p][4 * j + q]);
+                    s += (uint32_t)(byte_at(&tiles[a][i][4 * p + q], a_unsigned) *
+                                    byte_at(&tiles[b][p][4 * j + q], b_unsigned));
             memcpy(&tiles[sum][i][4 * j], &s, sizeof s);
         }
 }
+#define tile_ss(sum, a, b) tile_bytes(sum, a, b, false, false)
+#define tile_su(sum, a, b) tile_bytes(sum, a, b, false, true)
+#define tile_us(sum, a, b) tile_bytes(sum, a, b, true, false)
+#define tile_uu(sum, a, b) tile_bytes(sum, a, b, true, true)
 #else
 static float flushed(float x) { return fabsf(x) < 0x1p-126f ? copysignf(0, x) : x; }
 

@@ -83,28 +83,42 @@ static void end_sums(const cpu_tile *t, bool whole, real part[MR][NR])
     }
 }
 
+/* The sums, of each 16 words of k; which bytes are unsigned is a constant. */
+static inline __attribute__((always_inline)) void add_products(const cpu_tile *t, const int kind)
+{
+    const bool low = t->rows > TILE_EDGE, right = t->cols > TILE_EDGE;
+    const char *a = t->a, *b = t->b;
+    for (int64_t p = 0; p < t->k; p += WORDS, a += MR * TILE_BYTES, b += WORDS * PART_BYTES) {
+        tile_load(4, a, TILE_BYTES);
+        tile_load(6, b, PART_BYTES);
+        tile_step(kind, 0, 4, 6);
+        if (right) {
+            tile_load(7, b + TILE_BYTES, PART_BYTES);
+            tile_step(kind, 1, 4, 7);
+        }
+        if (!low) continue;
+        tile_load(5, a + TILE_EDGE * TILE_BYTES, TILE_BYTES);
+        tile_step(kind, 2, 5, 6);
+        if (right) tile_step(kind, 3, 5, 7);
+    }
+}
+
 void KERNEL(const cpu_tile *t)
 {
     _Alignas(64) real part[MR][NR];
-    const bool whole = t->rows == MR && t->cols == NR, low = t->rows > TILE_EDGE, right = t->cols > TILE_EDGE;
-    const char *a = t->a, *b = t->b;
+    const bool whole = t->rows == MR && t->cols == NR;
     begin_sums(t, whole, part);
     const int64_t out_bytes = (t->sum_out != NULL ? t->sum_out_ld : t->ldc) * (int64_t)sizeof(real);
     for (int64_t i = 0; i < MR; i++) /* at once: a panel is longer than the memory's answer */
         for (int64_t line = 0; line < PART_BYTES; line += CPU_LINE_BYTES)
             __builtin_prefetch((const void *)(t->c_next + (uintptr_t)(i * out_bytes + line)));
-    for (int64_t p = 0; p < t->k; p += WORDS, a += MR * TILE_BYTES, b += WORDS * PART_BYTES) {
-        tile_load(4, a, TILE_BYTES);
-        tile_load(6, b, PART_BYTES);
-        tile_step(0, 4, 6);
-        if (right) {
-            tile_load(7, b + TILE_BYTES, PART_BYTES);
-            tile_step(1, 4, 7);
-        }
-        if (!low) continue;
-        tile_load(5, a + TILE_EDGE * TILE_BYTES, TILE_BYTES);
-        tile_step(2, 5, 6);
-        if (right) tile_step(3, 5, 7);
-    }
+    if (!IS_INT8 || (!t->a_unsigned && !t->b_unsigned))
+        add_products(t, 0);
+    else if (!t->a_unsigned)
+        add_products(t, 1);
+    else if (!t->b_unsigned)
+        add_products(t, 2);
+    else
+        add_products(t, 3);
     end_sums(t, whole, part);
 }

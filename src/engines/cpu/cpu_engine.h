@@ -94,10 +94,11 @@ void pack_half_steps(cpu_widen *widen, void *packed, const void *source, int64_t
 
 /* ---- pack_words.c ---- */
 
-/* pack_words - the same into panels of words, for a row of that layout. bytes: of a source element; k: elements of a
- * panel; of_b: panels of B. */
-void pack_words(cpu_layout layout, bool of_b, void *packed, const void *source, int64_t stride, int64_t k_stride,
-                int64_t length, int64_t k, int64_t width, int64_t first, int64_t last);
+/* pack_words - the same into panels of words, for a row of that layout. k: elements of a panel; of_b: panels of B;
+ * a_unsigned, b_unsigned: of bytes. */
+void pack_words(cpu_layout layout, bool of_b, bool a_unsigned, bool b_unsigned, void *packed, const void *source,
+                int64_t stride, int64_t k_stride, int64_t length, int64_t k, int64_t width, int64_t first,
+                int64_t last);
 
 /* ---- loops.c ---- */
 

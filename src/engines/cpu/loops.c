@@ -66,6 +66,7 @@ static void pack_some(const loops *l, bool of_b, void *packed, const void *sourc
 {
     const size_t bytes = (size_t)l->bytes;
     const kernel_row *row = l->plan->row;
+    const tw_problem *p = &l->plan->problem;
     if (by_steps(l, stride)) {
         int64_t steps = steps_of(length), first = task * steps, last = min_i64(first + steps, l->depth);
         if (row->layout == CPU_HALVES)
@@ -79,7 +80,8 @@ static void pack_some(const loops *l, bool of_b, void *packed, const void *sourc
     if (row->layout == CPU_HALVES)
         pack_half_panels(row->widen, packed, source, stride, length, l->depth, width, first, last);
     else if (row->layout != CPU_PLAIN)
-        pack_words(row->layout, of_b, packed, source, stride, k_stride, length, l->depth, width, first, last);
+        pack_words(row->layout, of_b, p->dtype == TW_U8, p->dtype_b == TW_U8, packed, source, stride, k_stride, length,
+                   l->depth, width, first, last);
     else
         pack_panels(bytes, packed, source, stride, k_stride, length, l->depth, width, first, last);
 }
@@ -150,7 +152,9 @@ static block block_of(const loops *l, int64_t task)
                         .ldc = ldc,
                         .alpha = l->alpha,
                         .beta = l->beta,
-                        .complex = l->complex};
+                        .complex = l->complex,
+                        .a_unsigned = plan->problem.dtype == TW_U8,
+                        .b_unsigned = plan->problem.dtype_b == TW_U8};
     /* Not where all of A stays in the cache, where its rows would evict each other, or where A is not K-major. */
     if (cpu->small_m || (a_lies && (!a_rows || l->a_rs * l->bytes % 4096 == 0))) return t;
     const int64_t across = ceil_div(t.j_last - t.j_first, l->nr), steps = ceil_div(l->steps, l->mr);

@@ -21,40 +21,47 @@ typedef struct source_panel {
     int64_t stride, k_stride, lanes, k;
     int64_t bytes, group, width;
     cpu_layout layout;
-    bool of_b;
+    bool of_b, is_unsigned, shifts_b; /* shifts_b: bytes of B change their sign by 128 */
 } source_panel;
 
-static inline uint32_t word_of(cpu_layout layout, const uint32_t element[4])
+static inline uint32_t word_of(cpu_layout layout, bool is_unsigned, const uint32_t element[4])
 {
     switch (layout) {
     case CPU_WIDENED: return element[0] << 16;
     case CPU_PAIRS:
     case CPU_TILE_PAIRS: return element[0] | element[1] << 16;
-    case CPU_I16: return (uint16_t)(int16_t)(int8_t)element[0] | (uint32_t)(int8_t)element[1] << 16;
+    case CPU_I16:
+        return is_unsigned ? element[0] | element[1] << 16
+                           : (uint16_t)(int16_t)(int8_t)element[0] | (uint32_t)(int8_t)element[1] << 16;
     default: return element[0] | element[1] << 8 | element[2] << 16 | element[3] << 24;
     }
 }
 
 /* `group` rows of elements of type T, of which those beyond k are zeros, woven into a row of words. */
-#define WEAVE(T, layout)                                                                                               \
+#define WEAVE(T, layout, is_unsigned)                                                                                  \
     do {                                                                                                               \
         static const T zeros[MOST_WIDTH];                                                                              \
         const T *row[4] = {zeros, zeros, zeros, zeros};                                                                \
         for (int64_t q = 0; q < s->group && p + q < s->k; q++)                                                         \
             row[q] = (const T *)(const void *)(s->source + (p + q) * s->k_stride);                                     \
         for (int64_t i = 0; i < s->lanes; i++)                                                                         \
-            to[i] = word_of(layout, (const uint32_t[4]){row[0][i], row[1][i], row[2][i], row[3][i]});                  \
+            to[i] = word_of(layout, is_unsigned, (const uint32_t[4]){row[0][i], row[1][i], row[2][i], row[3][i]});     \
     } while (0)
 
 static void weave(const source_panel *s, int64_t step, uint32_t *restrict to)
 {
     const int64_t p = step * s->group;
     switch (s->layout) {
-    case CPU_WIDENED: WEAVE(uint16_t, CPU_WIDENED); break;
+    case CPU_WIDENED: WEAVE(uint16_t, CPU_WIDENED, true); break;
     case CPU_PAIRS:
-    case CPU_TILE_PAIRS: WEAVE(uint16_t, CPU_PAIRS); break;
-    case CPU_I16: WEAVE(uint8_t, CPU_I16); break;
-    default: WEAVE(uint8_t, CPU_U8);
+    case CPU_TILE_PAIRS: WEAVE(uint16_t, CPU_PAIRS, true); break;
+    case CPU_I16:
+        if (s->is_unsigned)
+            WEAVE(uint8_t, CPU_I16, true);
+        else
+            WEAVE(uint8_t, CPU_I16, false);
+        break;
+    default: WEAVE(uint8_t, CPU_U8, true);
     }
 }
 
@@ -66,7 +73,7 @@ static uint32_t word_at(const source_panel *s, int64_t lane, int64_t step)
         const char *at = s->source + lane * s->stride + p * s->k_stride;
         element[q] = s->bytes == 2 ? *(const uint16_t *)(const void *)at : *(const uint8_t *)at;
     }
-    return word_of(s->layout, element);
+    return word_of(s->layout, s->is_unsigned, element);
 }
 
 /* Four words of each of four lanes, transposed. */
@@ -97,13 +104,20 @@ static void transpose_block(const source_panel *s, int64_t first, int64_t count,
         for (int64_t i = q < whole ? lanes : 0; i < s->lanes; i++) to[q * s->width + i] = word_at(s, i, first + q);
 }
 
-/* CPU_U8 adds 128 to B's elements. To make up for it, subtract 128 times each row's elements of A from its sum. */
+/* CPU_U8 adds 128 to the elements of a signed B, CPU_S8 takes 128 off those of an unsigned one. To make up for it, 128
+ * times each row's elements of A are taken off its sum, or added. */
 static void subtract_bytes(uint32_t *sums, const uint32_t *words, int64_t count)
 {
     for (int64_t i = 0; i < count; i++)
         sums[i] -= ((uint32_t)(int8_t)words[i] + (uint32_t)(int8_t)(words[i] >> 8) +
                     (uint32_t)(int8_t)(words[i] >> 16) + (uint32_t)(int8_t)(words[i] >> 24))
                    << 7;
+}
+
+static void add_bytes(uint32_t *sums, const uint32_t *words, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        sums[i] += ((words[i] & 0xff) + (words[i] >> 8 & 0xff) + (words[i] >> 16 & 0xff) + (words[i] >> 24)) << 7;
 }
 
 /* Steps first .. first + count - 1 as rows of words, lanes beyond the last of them 0. */
@@ -139,7 +153,7 @@ static void pack_tiles(const source_panel *s, int64_t first, int64_t count, uint
 /* Steps first .. first + count - 1 of a panel, whose own steps begin at `panel`, after its sums if it has any. */
 static void pack_block(const source_panel *s, int64_t first, int64_t count, uint32_t *panel)
 {
-    bool sums = s->layout == CPU_U8 && !s->of_b;
+    bool sums = cpu_layout_sums(s->layout) && !s->of_b;
     uint32_t *block = panel + (first + sums) * s->width;
     if (cpu_layout_tiles(s->layout) && !s->of_b) {
         pack_tiles(s, first, count, panel);
@@ -147,14 +161,19 @@ static void pack_block(const source_panel *s, int64_t first, int64_t count, uint
     }
     make_rows(s, first, count, block);
     if (sums && first == 0) memset(panel, 0, (size_t)s->width * sizeof *panel);
-    for (int64_t q = 0; sums && q < count; q++) subtract_bytes(panel, block + q * s->width, s->width);
-    if (s->layout == CPU_U8 && s->of_b)
+    if (!s->shifts_b) return;
+    for (int64_t q = 0; sums && q < count; q++)
+        if (s->layout == CPU_U8)
+            subtract_bytes(panel, block + q * s->width, s->width);
+        else
+            add_bytes(panel, block + q * s->width, s->width);
+    if (s->of_b)
         for (int64_t i = 0; i < count * s->width; i++) block[i] ^= UINT32_C(0x80808080);
 }
 
 /* Block by block, and in each block panel by panel: rows of the source are read along. */
-void pack_words(cpu_layout layout, bool of_b, void *packed, const void *source, int64_t stride, int64_t k_stride,
-                int64_t length, int64_t k, int64_t width, int64_t first, int64_t last)
+void pack_words(cpu_layout layout, bool of_b, bool a_unsigned, bool b_unsigned, void *packed, const void *source,
+                int64_t stride, int64_t k_stride, int64_t length, int64_t k, int64_t width, int64_t first, int64_t last)
 {
     int64_t bytes = layout == CPU_WIDENED || layout == CPU_PAIRS || layout == CPU_TILE_PAIRS ? 2 : 1,
             steps = cpu_layout_steps(layout, k);
@@ -166,6 +185,8 @@ void pack_words(cpu_layout layout, bool of_b, void *packed, const void *source, 
                       .width = width,
                       .layout = layout,
                       .of_b = of_b,
+                      .is_unsigned = of_b ? b_unsigned : a_unsigned,
+                      .shifts_b = (layout == CPU_U8 && !b_unsigned) || (layout == CPU_S8 && b_unsigned),
                       .bytes = bytes};
     for (int64_t step = 0; step < steps; step += BLOCK)
         for (int64_t panel = first; panel < last; panel++) {
