@@ -10,7 +10,9 @@
  *     gemm_batch_strided, gemm_batch
  *             many gemms, in MKL's and OpenBLAS's form: item i at stride * i elements; or groups, each with its own
  *             settings, sizes and scalars and group_size[i] addresses of matrices, all in one array
- *     sbgemm  A and B in bf16, as uint16_t, C and scalars in f32, in OpenBLAS's form
+ *     sbgemm, shgemm  A and B in bf16 or f16, as uint16_t, C and scalars in f32, in OpenBLAS's form
+ *     gemm_s8u8s32    C <- alpha * (op(A) + ao) * (op(B) + bo) + beta * C + co, in MKL's form: C in int32; by columns A in
+ *             int8 and B in uint8, by rows A in uint8 and B in int8; co one number (fix), m (column) or n (row)
  *     trmm    B  <-  alpha * op(A) * B, or B * op(A)           A triangular, with a diagonal of ones if it is unit
  *     trsm    B  <-  alpha * op(A)^-1 * B, or B * op(A)^-1     the same; a zero on the diagonal is divided by
  *
@@ -46,11 +48,14 @@
  *            exchanged (gemm, gemmtr). The line on stderr has the caller's own numbers. csyrk and csyr2k refuse the
  *            conjugate transpose, cherk and cher2k the transpose. References until July 2026 differ in row-major calls:
  *            2 for a wrong op of gemm's B, 3 for a wrong uplo of syrk, syr2k and herk, and they take those transposes.
- *            gemm_batch, gemm_batch_strided and sbgemm, which the reference lacks: calls from C go to cblas_xerbla
- *            alone, with the caller's own numbers.
+ *            gemm_batch, gemm_batch_strided, sbgemm, shgemm and gemm_s8u8s32, which the reference lacks: calls from C
+ *            go to cblas_xerbla alone, with the caller's own numbers.
  * Error      u, g() and S as in tilewright.h, where no sum is subnormal or overflows, even before alpha; q: the order
  *            of A; d: 1 where q <= 32, and 1 more for each doubling of 32 until it reaches q. Why: docs/ACCURACY.md.
  *              sbgemm               as bf16 in tilewright.h
+ *              shgemm               as f16 there, u = 2^-24
+ *              gemm_s8u8s32         none modulo 2^32 where alpha is 1 and beta 0 or 1. Else the product modulo 2^32 is
+ *                                   scaled in f64 and the result rounded to nearest, or to the end of int32
  *              gemm, gemmtr, syrk   |alpha| g(k+2) S + g(2) |beta c0|
  *              syr2k                |alpha| g(k+3) S + g(3) |beta c0|, S of both products
  *              symm                 |alpha| g(q+2+d) S + g(1+d) |beta c0|
@@ -198,7 +203,14 @@ void cblas_zgemm_batch(CBLAS_LAYOUT layout, const CBLAS_TRANSPOSE *op_a, const C
                        const int *group_size);
 void cblas_sbgemm(CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, int m, int n, int k, float alpha,
                   const uint16_t *a, int lda, const uint16_t *b, int ldb, float beta, float *c, int ldc);
+void cblas_shgemm(CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, int m, int n, int k, float alpha,
+                  const uint16_t *a, int lda, const uint16_t *b, int ldb, float beta, float *c, int ldc);
 #endif
+/* MKL's, which no cblas.h declares. */
+typedef enum CBLAS_OFFSET { CblasRowOffset = 171, CblasColOffset = 172, CblasFixOffset = 173 } CBLAS_OFFSET;
+void cblas_gemm_s8u8s32(CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, CBLAS_OFFSET offset_c, int m,
+                        int n, int k, float alpha, const void *a, int lda, int8_t ao, const void *b, int ldb, int8_t bo,
+                        float beta, int32_t *c, int ldc, const int32_t *co);
 /* For Fortran, column-major: op is one of N n T t C c. Complex numbers are pairs, real part first, here and above.
  * Compilers append the lengths of character arguments; they are not read. The handler's name has no NUL at its end, so
  * its length is passed. */
@@ -305,6 +317,12 @@ void zgemm_batch_(const char *op_a, const char *op_b, const int *m, const int *n
 void sbgemm_(const char *op_a, const char *op_b, const int *m, const int *n, const int *k, const float *alpha,
              const uint16_t *a, const int *lda, const uint16_t *b, const int *ldb, const float *beta, float *c,
              const int *ldc);
+void shgemm_(const char *op_a, const char *op_b, const int *m, const int *n, const int *k, const float *alpha,
+             const uint16_t *a, const int *lda, const uint16_t *b, const int *ldb, const float *beta, float *c,
+             const int *ldc);
+void gemm_s8u8s32_(const char *op_a, const char *op_b, const char *offset_c, const int *m, const int *n, const int *k,
+                   const float *alpha, const int8_t *a, const int *lda, const int8_t *ao, const uint8_t *b,
+                   const int *ldb, const int8_t *bo, const float *beta, int32_t *c, const int *ldc, const int32_t *co);
 extern void xerbla_(const char *routine, const int *number, size_t routine_length); /* the program's, if it has one */
 
 #ifdef __cplusplus

@@ -128,6 +128,13 @@ void cblas_zgemm_batch64_(CBLAS_LAYOUT layout, const CBLAS_TRANSPOSE *op_a, cons
 void cblas_sbgemm64_(CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, int64_t m, int64_t n, int64_t k,
                      float alpha, const uint16_t *a, int64_t lda, const uint16_t *b, int64_t ldb, float beta, float *c,
                      int64_t ldc);
+void cblas_shgemm64_(CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, int64_t m, int64_t n, int64_t k,
+                     float alpha, const uint16_t *a, int64_t lda, const uint16_t *b, int64_t ldb, float beta, float *c,
+                     int64_t ldc);
+void cblas_gemm_s8u8s3264_(CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, CBLAS_OFFSET offset_c,
+                           int64_t m, int64_t n, int64_t k, float alpha, const void *a, int64_t lda, int8_t ao,
+                           const void *b, int64_t ldb, int8_t bo, float beta, int32_t *c, int64_t ldc,
+                           const int32_t *co);
 void sgemm_64_(const char *op_a, const char *op_b, const int64_t *m, const int64_t *n, const int64_t *k,
                const float *alpha, const float *a, const int64_t *lda, const float *b, const int64_t *ldb,
                const float *beta, float *c, const int64_t *ldc);
@@ -245,6 +252,13 @@ void zgemm_batch_64_(const char *op_a, const char *op_b, const int64_t *m, const
 void sbgemm_64_(const char *op_a, const char *op_b, const int64_t *m, const int64_t *n, const int64_t *k,
                 const float *alpha, const uint16_t *a, const int64_t *lda, const uint16_t *b, const int64_t *ldb,
                 const float *beta, float *c, const int64_t *ldc);
+void shgemm_64_(const char *op_a, const char *op_b, const int64_t *m, const int64_t *n, const int64_t *k,
+                const float *alpha, const uint16_t *a, const int64_t *lda, const uint16_t *b, const int64_t *ldb,
+                const float *beta, float *c, const int64_t *ldc);
+void gemm_s8u8s32_64_(const char *op_a, const char *op_b, const char *offset_c, const int64_t *m, const int64_t *n,
+                      const int64_t *k, const float *alpha, const int8_t *a, const int64_t *lda, const int8_t *ao,
+                      const uint8_t *b, const int64_t *ldb, const int8_t *bo, const float *beta, int32_t *c,
+                      const int64_t *ldc, const int32_t *co);
 
 #ifdef __cplusplus
 }

@@ -6,6 +6,7 @@
 
 #include <tilewright_blas64.h>
 
+#include <math.h>
 #include <stdlib.h>
 
 typedef enum way { FORTRAN, C_COLUMNS, C_ROWS, WAYS } way;
@@ -454,7 +455,7 @@ static void beyond_memory(void)
     tap_result(status == 0 && strcmp(said, expected) == 0, "status %d, said: %s", status, said);
 }
 
-/* ---- sbgemm ---- */
+/* ---- sbgemm and shgemm ---- */
 
 static uint16_t bf16_of(float x)
 {
@@ -463,9 +464,17 @@ static uint16_t bf16_of(float x)
     return (uint16_t)(bits >> 16);
 }
 
+/* Of small whole numbers. */
+static uint16_t f16_of(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return x == 0 ? 0 : (uint16_t)(((bits >> 16) & 0x8000) | (((bits >> 23 & 255) - 112) << 10) | (bits >> 13 & 1023));
+}
+
 static int small(int i, int seed) { return (i * 7 * seed) % 11 - 5; }
 
-static bool sbgemm_is_right(way way, bool wide, int ops, const int n_of[3], float beta, size_t off)
+static bool half_is_right(bool f16, way way, bool wide, int ops, const int n_of[3], float beta, size_t off)
 {
     enum { MOST = 60 * 60 };
     static uint16_t room_a[MOST + 1], room_b[MOST + 1];
@@ -478,20 +487,23 @@ static bool sbgemm_is_right(way way, bool wide, int ops, const int n_of[3], floa
     const CBLAS_TRANSPOSE op_a = OP(111 + ops % 3), op_b = OP(111 + ops / 3);
     const float alpha = 2;
     for (int i = 0; i < MOST; i++) {
-        const uint16_t x = bf16_of((float)small(i, 1)), y = bf16_of((float)small(i, 2));
+        const uint16_t x = f16 ? f16_of((float)small(i, 1)) : bf16_of((float)small(i, 1)),
+                       y = f16 ? f16_of((float)small(i, 2)) : bf16_of((float)small(i, 2));
         const float z = (float)small(i, 3);
         memcpy((char *)a + 2 * i, &x, 2), memcpy((char *)b + 2 * i, &y, 2), memcpy(c + 4 * i, &z, 4);
     }
     const int64_t m_64 = m, n_64 = n, k_64 = k, ld_64 = ld;
     if (way == FORTRAN && wide)
-        sbgemm_64_(LETTER((int)op_a), LETTER((int)op_b), &m_64, &n_64, &k_64, &alpha, a, &ld_64, b, &ld_64, &beta,
-                   (void *)c, &ld_64);
+        (f16 ? shgemm_64_ : sbgemm_64_)(LETTER((int)op_a), LETTER((int)op_b), &m_64, &n_64, &k_64, &alpha, a, &ld_64, b,
+                                        &ld_64, &beta, (void *)c, &ld_64);
     else if (way == FORTRAN)
-        sbgemm_(LETTER((int)op_a), LETTER((int)op_b), &m, &n, &k, &alpha, a, &ld, b, &ld, &beta, (void *)c, &ld);
+        (f16 ? shgemm_ : sbgemm_)(LETTER((int)op_a), LETTER((int)op_b), &m, &n, &k, &alpha, a, &ld, b, &ld, &beta,
+                                  (void *)c, &ld);
     else if (wide)
-        cblas_sbgemm64_(layout, op_a, op_b, m, n, k, alpha, a, ld, b, ld, beta, (void *)c, ld);
+        (f16 ? cblas_shgemm64_ : cblas_sbgemm64_)(layout, op_a, op_b, m, n, k, alpha, a, ld, b, ld, beta, (void *)c,
+                                                  ld);
     else
-        cblas_sbgemm(layout, op_a, op_b, m, n, k, alpha, a, ld, b, ld, beta, (void *)c, ld);
+        (f16 ? cblas_shgemm : cblas_sbgemm)(layout, op_a, op_b, m, n, k, alpha, a, ld, b, ld, beta, (void *)c, ld);
     for (int at = 0; at < MOST; at++) {
         const int i = rows ? at / ld : at % ld, j = rows ? at % ld : at / ld;
         float expected = (float)small(at, 3), made;
@@ -508,19 +520,20 @@ static bool sbgemm_is_right(way way, bool wide, int ops, const int n_of[3], floa
     return true;
 }
 
-static void sbgemm(void)
+static void halves(void)
 {
     static const int sizes[][3] = {{1, 1, 1}, {5, 7, 3}, {40, 33, 51}, {4, 3, 0}};
-    for (way way = FORTRAN; way < WAYS; way++)
-        for (int wide = 0; wide < 2; wide++) {
-            int wrong = 0;
-            if (!tap_case("sbgemm_%s_%d_bits", way_names[way], wide ? 64 : 32)) continue;
-            for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
-                for (int ops = 0; ops < 9; ops++)
-                    wrong += !sbgemm_is_right(way, wide, ops, sizes[s], 0, 0) +
-                             !sbgemm_is_right(way, wide, ops, sizes[s], -1, (size_t)ops % 2);
-            tap_result(wrong == 0, "%d products are wrong", wrong);
-        }
+    for (int x = 0; x < 4 * WAYS; x++) {
+        const bool f16 = x / 2 / WAYS, wide = x % 2;
+        const way way = (enum way)(x / 2 % WAYS);
+        int wrong = 0;
+        if (!tap_case("s%cgemm_%s_%d_bits", f16 ? 'h' : 'b', way_names[way], wide ? 64 : 32)) continue;
+        for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+            for (int ops = 0; ops < 9; ops++)
+                wrong += !half_is_right(f16, way, wide, ops, sizes[s], 0, 0) +
+                         !half_is_right(f16, way, wide, ops, sizes[s], -1, (size_t)ops % 2);
+        tap_result(wrong == 0, "%d products are wrong", wrong);
+    }
     if (tap_case("sbgemm_does_nothing_where_nothing_changes")) {
         char odd[5] = {0};
         memset(&heard, 0, sizeof heard);
@@ -538,6 +551,17 @@ static void sbgemm(void)
         cblas_sbgemm(CblasColMajor, CblasTrans, CblasNoTrans, 1, 1, K, 1, (void *)(a + 1), K, (void *)(b + 1), K, 0, &c,
                      1);
         tap_result(c == 3 * K, "%g", (double)c);
+    }
+    if (tap_case("shgemm_at_odd_addresses_of_subnormal_and_large_numbers")) {
+        const uint16_t all[5] = {0x0001, 0x83ff, 0x0400, 0x7bff, 0xfc00}, one = 0x3c00;
+        const float values[5] = {0x1p-24F, -1023 * 0x1p-24F, 0x1p-14F, 65504, -INFINITY};
+        char a[11], b[3];
+        float c[5] = {0};
+        memcpy(a + 1, all, 10), memcpy(b + 1, &one, 2);
+        cblas_shgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, 5, 1, 1, 1, (void *)(a + 1), 5, (void *)(b + 1), 1, 0,
+                     c, 5);
+        tap_result(memcmp(c, values, sizeof c) == 0, "%g %g %g %g %g", (double)c[0], (double)c[1], (double)c[2],
+                   (double)c[3], (double)c[4]);
     }
     if (tap_case("sbgemm_tells_what_is_wrong")) {
         uint16_t x[4] = {0};
@@ -558,6 +582,134 @@ static void sbgemm(void)
     }
 }
 
+/* ---- gemm_s8u8s32 ---- */
+
+typedef struct whole {
+    way way;
+    bool wide;
+    int ops, offset; /* offset: F, C, R */
+    int m, n, k, ao, bo;
+    float alpha, beta;
+} whole;
+
+enum { EDGE = 40 };
+static uint8_t whole_a[EDGE * EDGE], whole_b[EDGE * EDGE];
+static int32_t whole_c[EDGE * EDGE], whole_co[EDGE];
+
+static void call_whole(const whole *x)
+{
+    const CBLAS_TRANSPOSE op_a = OP(111 + x->ops % 3), op_b = OP(111 + x->ops / 3);
+    const CBLAS_OFFSET offsets[] = {CblasFixOffset, CblasColOffset, CblasRowOffset};
+    const CBLAS_LAYOUT layout = x->way == C_ROWS ? CblasRowMajor : CblasColMajor;
+    const int ld = EDGE;
+    const int64_t m = x->m, n = x->n, k = x->k, ld_64 = EDGE;
+    const int8_t ao = (int8_t)x->ao, bo = (int8_t)x->bo;
+    const char *letter = &"FCR"[x->offset];
+    if (x->way == FORTRAN && x->wide)
+        gemm_s8u8s32_64_(LETTER((int)op_a), LETTER((int)op_b), letter, &m, &n, &k, &x->alpha, (int8_t *)whole_a, &ld_64,
+                         &ao, whole_b, &ld_64, &bo, &x->beta, whole_c, &ld_64, whole_co);
+    else if (x->way == FORTRAN)
+        gemm_s8u8s32_(LETTER((int)op_a), LETTER((int)op_b), letter, &x->m, &x->n, &x->k, &x->alpha, (int8_t *)whole_a,
+                      &ld, &ao, whole_b, &ld, &bo, &x->beta, whole_c, &ld, whole_co);
+    else if (x->wide)
+        cblas_gemm_s8u8s3264_(layout, op_a, op_b, offsets[x->offset], m, n, k, x->alpha, whole_a, ld_64, ao, whole_b,
+                              ld_64, bo, x->beta, whole_c, ld_64, whole_co);
+    else
+        cblas_gemm_s8u8s32(layout, op_a, op_b, offsets[x->offset], x->m, x->n, x->k, x->alpha, whole_a, ld, ao, whole_b,
+                           ld, bo, x->beta, whole_c, ld, whole_co);
+}
+
+static bool whole_is_right(const whole *x)
+{
+    const bool rows = x->way == C_ROWS, flips_a = x->ops % 3 > 0, flips_b = x->ops / 3 > 0;
+    static int32_t before[EDGE * EDGE];
+    for (int i = 0; i < EDGE * EDGE; i++) {
+        whole_a[i] = (uint8_t)(i * 37 + 11), whole_b[i] = (uint8_t)(i * 91 + 3);
+        whole_c[i] = before[i] = i * 1000003 - 700000;
+    }
+    for (int i = 0; i < EDGE; i++) whole_co[i] = i * 999 - 5000;
+    call_whole(x);
+    for (int at = 0; at < EDGE * EDGE; at++) {
+        const int i = rows ? at / EDGE : at % EDGE, j = rows ? at % EDGE : at / EDGE;
+        double expected = before[at];
+        if (i < x->m && j < x->n) {
+            double sum = 0;
+            for (int p = 0; p < x->k; p++) {
+                const uint8_t of_a = whole_a[flips_a == rows ? p * EDGE + i : i * EDGE + p],
+                              of_b = whole_b[flips_b == rows ? j * EDGE + p : p * EDGE + j];
+                sum += ((rows ? of_a : (int8_t)of_a) + x->ao) * ((rows ? (int8_t)of_b : of_b) + x->bo);
+            }
+            expected = nearbyint((double)x->alpha * sum + (x->beta != 0 ? (double)x->beta * before[at] : 0) +
+                                 whole_co[x->offset == 0   ? 0
+                                          : x->offset == 1 ? i
+                                                           : j]);
+            expected = fmax(fmin(expected, INT32_MAX), INT32_MIN);
+        }
+        if (whole_c[at] != (int32_t)expected) return false;
+    }
+    return true;
+}
+
+static void wholes(void)
+{
+    static const int sizes[][3] = {{1, 1, 1}, {5, 7, 3}, {33, 18, 40}, {4, 3, 0}};
+    static const float scalars[][2] = {{1, 0}, {1, 1}, {0.5F, 0}, {-3, 0.25F}, {0, 1}, {2e6F, 1}};
+    for (int x = 0; x < 2 * WAYS; x++) {
+        int wrong = 0, number = 0;
+        if (!tap_case("gemm_s8u8s32_%s_%d_bits", way_names[x / 2], x % 2 ? 64 : 32)) continue;
+        for (int ops = 0; ops < 9; ops++)
+            for (int offset = 0; offset < 3; offset++)
+                for (int q = 0; q < 4 * 6; q++, number++) {
+                    const int *s = sizes[q % 4];
+                    const float *ab = scalars[q / 4];
+                    const whole w = {(enum way)(x / 2),
+                                     x % 2,
+                                     ops,
+                                     offset,
+                                     s[0],
+                                     s[1],
+                                     s[2],
+                                     number % 3 ? number % 251 - 125 : 0,
+                                     number % 5 ? 127 - number % 256 : 0,
+                                     ab[0],
+                                     ab[1]};
+                    wrong += !whole_is_right(&w);
+                }
+        tap_result(wrong == 0, "%d of %d products are wrong", wrong, number);
+    }
+    if (tap_case("gemm_s8u8s32_wraps_around")) { /* 255 by -128, and the offsets at their ends */
+        enum { K = 70000 };
+        static uint8_t a[K];
+        static int8_t b[K];
+        int32_t c = 7, co = -3;
+        memset(a, 255, K), memset(b, -128, K);
+        cblas_gemm_s8u8s32(CblasRowMajor, CblasNoTrans, CblasNoTrans, CblasFixOffset, 1, 1, K, 1, a, K, 127, b, 1, -128,
+                           1, &c, 1, &co);
+        tap_result((uint32_t)c == (uint32_t)(INT64_C(382) * -256 * K + 7 - 3), "%d", c);
+    }
+    if (tap_case("gemm_s8u8s32_tells_what_is_wrong")) {
+        int numbers[4];
+        int32_t c = 5;
+        memset(&heard, 0, sizeof heard);
+        cblas_gemm_s8u8s32(CblasRowMajor, CblasNoTrans, CblasNoTrans, (CBLAS_OFFSET)9, 1, 1, 1, 1, whole_a, 1, 0,
+                           whole_b, 1, 0, 0, &c, 1, whole_co),
+            numbers[0] = heard.number;
+        cblas_gemm_s8u8s32(CblasRowMajor, CblasNoTrans, CblasNoTrans, CblasFixOffset, 1, 1, 2, 1, whole_a, 1, 0,
+                           whole_b, 1, 0, 0, &c, 1, whole_co),
+            numbers[1] = heard.number;
+        cblas_gemm_s8u8s32(CblasColMajor, CblasNoTrans, CblasNoTrans, CblasFixOffset, 1, 1, 2, 1, whole_a, 1, 0,
+                           whole_b, 1, 0, 0, &c, 1, whole_co),
+            numbers[2] = heard.number;
+        cblas_gemm_s8u8s32(CblasColMajor, CblasNoTrans, CblasNoTrans, CblasFixOffset, 1, 1, 1, 1, whole_a, 1, 0,
+                           whole_b, 1, 0, 0, &c, 1, NULL),
+            numbers[3] = heard.number;
+        tap_result(heard.calls == 4 && numbers[0] == 4 && numbers[1] == 10 && numbers[2] == 13 && numbers[3] == 0 &&
+                       c == 5 && strcmp(heard.text, "cblas_gemm_s8u8s32 did nothing: co is NULL\n") == 0,
+                   "%d calls, numbers %d %d %d %d: %s", heard.calls, numbers[0], numbers[1], numbers[2], numbers[3],
+                   heard.text);
+    }
+}
+
 int main(int argc, char **argv)
 {
     tap_start(argc, argv);
@@ -567,6 +719,7 @@ int main(int argc, char **argv)
     long_sums();
     missing_addresses();
     arrays_that_are_not_read();
-    sbgemm();
+    halves();
+    wholes();
     return tap_finish();
 }

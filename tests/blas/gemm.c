@@ -430,6 +430,32 @@ static void misaligned_operands(void)
             }
 }
 
+/* The same integers by a loop. */
+static void integers_without_memory(void)
+{
+    enum { M = 5, N = 7, K = 33 };
+    static int8_t a[K * K], b[K * K];
+    static const int32_t co[M] = {1, -2, 3, -4, 5};
+    int32_t c[2][M * N];
+    if (!tap_case("gemm_s8u8s32_without_memory")) return;
+    for (int i = 0; i < K * K; i++) a[i] = (int8_t)(i * 37);
+    for (int i = 0; i < K * K; i++) b[i] = (int8_t)(i * 91);
+    bool right = true;
+    for (int x = 0; x < 8; x++) {
+        for (int without = 0; without < 2; without++) {
+            for (int i = 0; i < M * N; i++) c[without][i] = i - 9;
+            refused = 0, no_memory = without;
+            cblas_gemm_s8u8s32(x & 1 ? CblasRowMajor : CblasColMajor, x & 2 ? CblasTrans : CblasNoTrans, CblasNoTrans,
+                               CblasFixOffset, M, N, K, x & 4 ? 0.5F : 1, a, K, 3, b, K, -7, x & 4 ? 2 : 1, c[without],
+                               x & 1 ? N : M, co);
+            right = right && (refused > 0) == without;
+            no_memory = false;
+        }
+        right = right && memcmp(c[0], c[1], sizeof c[0]) == 0 && c[0][0] != -9;
+    }
+    tap_result(right, "the results differ, or no memory was refused");
+}
+
 static int products_without_memory(void)
 {
     no_memory = true;
@@ -498,5 +524,6 @@ int main(int argc, char **argv)
     misaligned_operands();
     missing_operand();
     refusal_of_memory();
+    integers_without_memory();
     return tap_finish();
 }
