@@ -14,9 +14,16 @@ typedef struct product_row {
 #define IN_F32 "convert the files to f32, which holds the same numbers, and leave --dtype out"
 
 static const product_row rows[] = {
-    {"f64", IO_F64, IO_F64, NULL},     {"f32", IO_F32, IO_F32, NULL},     {"cf64", IO_CF64, IO_CF64, NULL},
-    {"cf32", IO_CF32, IO_CF32, NULL},  {"bf16", IO_BF16, IO_F32, NULL},   {"tf32", IO_F32, IO_F32, "give --dtype f32"},
-    {"e4m3", IO_E4M3, IO_F32, IN_F32}, {"e5m2", IO_E5M2, IO_F32, IN_F32}, {"i8", IO_I8, IO_I32, IN_F32},
+    {"f64", IO_F64, IO_F64, NULL},
+    {"f32", IO_F32, IO_F32, NULL},
+    {"cf64", IO_CF64, IO_CF64, NULL},
+    {"cf32", IO_CF32, IO_CF32, NULL},
+    {"bf16", IO_BF16, IO_F32, NULL},
+    {"f16", IO_F16, IO_F32, NULL},
+    {"tf32", IO_F32, IO_F32, "give --dtype f32"},
+    {"e4m3", IO_E4M3, IO_F32, IN_F32},
+    {"e5m2", IO_E5M2, IO_F32, IN_F32},
+    {"i8", IO_I8, IO_I32, IN_F32},
     {"u8", IO_U8, IO_I32, IN_F32},
 };
 
@@ -41,7 +48,7 @@ static bool mix(const product_row *a, const product_row *b)
 
 static bool gives(const product_row *row, io_type c)
 {
-    return c == row->c || (row->stored == IO_BF16 && c == IO_BF16) ||
+    return c == row->c || ((row->stored == IO_BF16 || row->stored == IO_F16) && c == row->stored) ||
            (is_fp8(row->stored) && (c == IO_BF16 || c == IO_F16));
 }
 
@@ -76,16 +83,17 @@ exit_code multiplied_check(const options *opt)
                     opt->dtypes.items[0], word_of_b(opt));
     if (opt->dtypes_c.count == 0) return EXIT_OK;
     if (a == NULL && opt->dtypes.count > 0)
-        return diag(EXIT_USAGE, "--dtype-c %s: nothing is multiplied as %s; give --dtype bf16, e4m3 or e5m2",
+        return diag(EXIT_USAGE, "--dtype-c %s: nothing is multiplied as %s; give --dtype bf16, f16, e4m3 or e5m2",
                     opt->dtypes_c.items[0], opt->dtypes.items[0]);
     if (a == NULL)
         return diag(EXIT_USAGE, "--dtype-c %s: needs --dtype T, the type that is multiplied", opt->dtypes_c.items[0]);
     if (!io_type_parse(opt->dtypes_c.items[0], &c) || !gives(a, c))
         return diag(EXIT_USAGE, "--dtype-c %s: products of %s are %s%s", opt->dtypes_c.items[0], a->name,
                     io_type_name(a->c),
-                    a->stored == IO_BF16 ? " or bf16"
-                    : is_fp8(a->stored)  ? ", bf16 or f16"
-                                         : "");
+                    a->stored == IO_BF16  ? " or bf16"
+                    : a->stored == IO_F16 ? " or f16"
+                    : is_fp8(a->stored)   ? ", bf16 or f16"
+                                          : "");
     return EXIT_OK;
 }
 

@@ -211,8 +211,8 @@ static exit_code choose_type(const options *opt, operands *o)
     if (multiplied_asked(opt, &o->as)) return check_whole(o);
     if (opt->dtypes.count > 0 && opt->shapes.count == 0)
         return diag(EXIT_USAGE,
-                    "--dtype %s: expected f32, f64, cf32, cf64, bf16, tf32, e4m3, e5m2, i8 or u8; other types can only "
-                    "name the elements of raw files",
+                    "--dtype %s: expected f32, f64, cf32, cf64, bf16, f16, tf32, e4m3, e5m2, i8 or u8; other types can "
+                    "only name the elements of raw files",
                     opt->dtypes.items[0]);
     const io_type type = c->path != NULL ? c->matrix.type : common_type(opt, o);
     if (computable(type)) {

@@ -42,13 +42,15 @@ const option_row option_rows[] = {
     {"device", 0, OPT_WHOLE, AT(device), DEVICE | CMD_TUNE, "I", NULL,
      "use device I of the engine, as `tilewright devices` numbers them", 0, 4095},
     {"dtype", 0, OPT_CHOICES, AT(dtypes), FILES, "T[,T]", FILE_TYPES,
-     "compute in f32, f64, cf32, cf64 (complex64, complex128), bf16 (C is f32), i8 (C is i32); on opencl and cuda "
-     "also u8 (C is i32); on cuda also e4m3, e5m2 or tf32 (C is f32); two for A and B: both of i8 and u8, or both of "
+     "compute in f32, f64, cf32, cf64 (complex64, complex128), bf16 or f16 (C is f32), i8 or u8 (C is i32); on "
+     "cuda also e4m3, e5m2 or tf32 (C is f32); two for A and B: both of i8 and u8, or both of "
      "e4m3 and e5m2. Default: f32 or f64, whichever holds both operands exactly, or cf32 or cf64 where one is complex. "
      "For raw files, and for .npy files of raw bytes, also the type of their elements",
      .list = 2},
     {"dtype-c", 0, OPT_CHOICES, AT(dtypes_c), FILES, "T", "f32 bf16 f16",
-     "type of C, rounded once: bf16 of bf16 operands (on opencl and cuda), bf16 or f16 of e4m3 and e5m2 (on cuda)",
+     "type of C, rounded once: f16 of f16 operands, bf16 of bf16 operands (on opencl and cuda), bf16 or f16 of e4m3 "
+     "and "
+     "e5m2 (on cuda)",
      .list = 1},
     {"dtype", 0, OPT_CHOICES, AT(dtypes), CMD_BENCH, "T,...", BENCH_TYPES,
      "element types to time (default: f32; for --set gpu-half or gpu-few: bf16,f16; for gpu-types: i8,tf32,e4m3)",

@@ -7,7 +7,7 @@
 #include <string.h>
 #include "../lab/far.h"
 
-static const tw_dtype dtypes[] = {TW_F32, TW_F64, TW_BF16, TW_I8, TW_CF32, TW_CF64};
+static const tw_dtype dtypes[] = {TW_F32, TW_F64, TW_F16, TW_BF16, TW_I8, TW_U8, TW_CF32, TW_CF64};
 enum { DTYPES = sizeof dtypes / sizeof *dtypes };
 
 static bool is_complex(tw_dtype dtype) { return tw_lab_dtype_of(dtype)->parts == 2; }
@@ -29,6 +29,7 @@ static tw_problem problem_of(tw_dtype dtype, int op, int64_t m, int64_t n, int64
     const bool complex = is_complex(dtype); /* all four ops */
     const tw_op op_a = (tw_op)(complex ? op % 4 : op / 2 % 2), op_b = (tw_op)(complex ? (op + turn) % 4 : op % 2);
     tw_problem p = tw_problem_make(dtype, op_a, op_b, m, n, k);
+    if (dtype == TW_U8 && turn % 3 != 0) p.dtype_b = TW_I8;
     p.lda += turn % 3, p.ldb += turn / 2 % 3, p.ldc += turn / 3 % 3;
     take_scalars(&p, turn);
     return p;

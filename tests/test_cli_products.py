@@ -243,9 +243,10 @@ def u8_pairs_give_i32():
             wrong[6][8] ^= 1
             npy("wrong.npy", wrong, "i4")
             assert run("verify", "A.npy", "B.npy", "wrong.npy", "--dtype", both).returncode == 1
+            os.remove("C.npy")
+            good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--dtype", both, "--verify")
+            assert read_npy("C.npy")[::2] == ("<i4", product(a[first], b[second]))
             if "u8" in both:
-                refused_product(both.replace(",", " by "), "--dtype", both, says="Or convert the files to f32", engines="opencl or cuda")
-                os.remove("C.npy")
                 good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--verify")  # in f32
                 assert read_npy("C.npy")[::2] == ("<f4", product(a[first], b[second]))
     npy("A.npy", [[256.0] * 40])
@@ -258,6 +259,28 @@ def u8_pairs_give_i32():
     npy("A.npy", [[1.0] * 40])
     npy("B.npy", [[1] * 9] * 40)
     bad(2, "verify", "A.npy", "B.npy", "C.npy", "--dtype", "u8", "--alpha", "0.5", says="a whole number from -2^31 to 2^31 - 1 with --dtype u8")
+
+
+@case
+def f16_is_multiplied_and_judged():
+    a, b = integers(7, 40, 1, -8, 8), integers(40, 9, 2, -8, 8)
+    exact = product(a, b)
+    npy("A.npy", a, "f2")
+    npy("B.npy", b, "f2", fortran=True)
+    for words, descr in ((["--dtype", "f16"], "<f4"), (["--dtype", "f16", "--dtype-c", "f16"], "<f2"), ([], "<f4")):
+        good("multiply", "A.npy", "B.npy", "-o", "C.npy", *words, "--verify", "--json", "r.json")
+        assert read_npy("C.npy")[::2] == (descr, exact), words
+        record = records(open("r.json").read())[0]
+        assert (record["dtype"], record["dtype_c"]) == ("f16" if words else "f32", {"<f4": "f32", "<f2": "f16"}[descr]), record
+        good("verify", "A.npy", "B.npy", "C.npy", *words)
+    exact[3][4] += 1
+    npy("wrong.npy", exact, "f2")
+    done = run("verify", "A.npy", "B.npy", "wrong.npy", "--dtype", "f16", "--dtype-c", "f16")
+    assert done.returncode == 1 and "C[3, 4] is" in done.stderr, done.stderr
+    npy("A.npy", [[65519.0, 2.0 ** -24, 1 + 2.0 ** -11, 1 + 3 * 2.0 ** -11]], "f8")  # rounded as they are read
+    npy("B.npy", [[float(i == j) for j in range(4)] for i in range(4)], "f2")
+    good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--dtype", "f16", "--dtype-c", "f16", "--verify")
+    assert read_npy("C.npy")[2] == [[65504, 2.0 ** -24, 1, 1 + 2.0 ** -9]], read_npy("C.npy")
 
 
 @case
@@ -288,8 +311,8 @@ def types_of_c_and_pairs_that_there_are_not():
                         (["--dtype", "tf32", "--dtype-c", "bf16"], "--dtype-c bf16: products of tf32 are f32"),
                         (["--dtype", "bf16", "--dtype-c", "f16"], "--dtype-c f16: products of bf16 are f32 or bf16"),
                         (["--dtype", "u8", "--dtype-c", "f32"], "--dtype-c f32: products of u8 are i32"),
-                        (["--dtype", "f16", "--dtype-c", "f16"], "--dtype-c f16: nothing is multiplied as f16; give --dtype bf16, e4m3 or e5m2"),
-                        (["--dtype", "i16", "--dtype-c", "bf16"], "--dtype-c bf16: nothing is multiplied as i16; give --dtype bf16, e4m3 or e5m2"),
+                        (["--dtype", "f16", "--dtype-c", "bf16"], "--dtype-c bf16: products of f16 are f32 or f16"),
+                        (["--dtype", "i16", "--dtype-c", "bf16"], "--dtype-c bf16: nothing is multiplied as i16; give --dtype bf16, f16, e4m3 or e5m2"),
                         (["--dtype-c", "bf16"], "--dtype-c bf16: needs --dtype T")):
         bad(2, "multiply", "A.npy", "B.npy", "-o", "C.npy", *words, says=says)
         bad(2, "verify", "A.npy", "B.npy", "B.npy", *words, says=says)

@@ -104,10 +104,10 @@ def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Option
 
     a, b      NumPy arrays, or what makes one; PyTorch tensors, CuPy arrays and others that speak
               __cuda_array_interface__ or DLPack, on the CPU or on CUDA. Vectors, matrices, and stacks of matrices that
-              broadcast. float64, float32, bfloat16, int8; complex128 and complex64 (CPU only); float16 and uint8
-              (OpenCL and CUDA only); ml_dtypes' float8_e4m3fn and float8_e5m2 (CUDA only). Two float types become the
-              wider one; with a complex type the complex one whose parts hold both. uint8 with int8, and the two
-              float8, are multiplied as they are.
+              broadcast. float64, float32, float16, bfloat16, int8, uint8; complex128 and complex64 (CPU only);
+              ml_dtypes' float8_e4m3fn and float8_e5m2 (CUDA only). Two float types become the wider one; with a
+              complex type the complex one whose parts hold both. uint8 with int8, and the two float8, are multiplied
+              as they are.
     c         added to the product, broadcast to its shape. It is converted to the result's type first and does not
               widen it: float64 is rounded to float32, int64 wraps around to int32. Not changed, unless it is `out` too.
     alpha     scales the product; beta scales c: 1 if c is given. With beta 0, c is not read. One with an imaginary
@@ -307,8 +307,7 @@ def check_out(shape: Tuple[int, ...], found: Tuple[int, ...], dtype: str, found_
 def check_engine(operands: Operands, engine: str, a: Any, b: Any) -> None:
     if engine not in ("cpu", "opencl", "cuda"):
         _library.context(engine, 0)  # raises NoDevice: there is no such engine
-    lacks = {"cpu": ("float16", "uint8") + FP8, "opencl": FP8}.get(engine, ())
-    only = next((x for x in operands[:2] if x in lacks), None)
+    only = next((x for x in operands[:2] if x in FP8 and engine != "cuda"), None)
     if operands.tf32 and engine != "cuda":
         only = "tf32"
     if only is None:
@@ -316,10 +315,8 @@ def check_engine(operands: Operands, engine: str, a: Any, b: Any) -> None:
     given = only in (a.dtype.name, b.dtype.name)
     advice = ("leave multiply_as out" if operands.tf32 else
               "ask for dtype='float32' and convert the result with astype()" if not given else
-              "convert a and b to float64 with astype(), which is exact" if only == "uint8" else
               "convert a and b to float32 with astype(), which is exact")
-    engines = "OpenCL and CUDA" if only in ("float16", "uint8") else "CUDA"
-    raise TypeError(f"{only} is multiplied on {engines} only, and the engine is {engine}: {advice}")
+    raise TypeError(f"{only} is multiplied on CUDA only, and the engine is {engine}: {advice}")
 
 
 def element_strides(x: "np.ndarray[Any, Any]") -> Optional[Tuple[int, ...]]:
