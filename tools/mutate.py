@@ -121,7 +121,7 @@ SAME_AT_EQUALITY = r"(\w+) < (\w+) \? \1 : \2\b|\bfor \([^;]*;[^;]* < [^;]*;[^;)
 # run, the fault is not judged. {stem}: the file's name without its ending.
 API = ["test_api", "test_sizes", "test_recalled", "test_bits", "test_plans_cpu", "test_plans_gpu"]
 LOOPS = ["test_strides --only cpu", *API, "test_triangle", "test_batch --only cpu", "test_kernels --only every",
-         *(f"test_kernels --only cpu_{row}" for row in ("f32_gemm", "f64_gemm", "i8", "bf16"))]
+         *(f"test_kernels --only cpu_{row}" for row in ("f32_gemm", "f64_gemm", "i8", "u8", "f16", "bf16"))]
 PANELS = ["test_strides --only opencl",
           *(f"test_kernels --only opencl_f32_{rung}" for rung in ("r04_", "sgemm", "r10", "s3", "d1"))]
 MEMORY = ["test_faults_memory", "test_faults --only memory", "test_faults_calls --only memory"]
@@ -129,6 +129,7 @@ COVERING = [
     (r"^src/toy", ["toy"]), # tests/test_mutate.py
     (r"kernels/cpu/(ladder/r13|tiles)", ["test_tiles", "test_kernels --only r13", *API]),
     (r"kernels/cpu/triangle", ["test_level3"]),
+    (r"kernels/cpu/(f16|convert_f16)", ["test_f16", "test_kernels --only cpu_f16"]),
     (r"kernels/cpu/(gem|vec|cpu\.h)", [*LOOPS, "test_complex", "test_level3"]),
     (r"kernels/cpu/rung\.h", ["test_kernels --only cpu_f32_r0", "test_kernels --only cpu_f64_r0"]),
     (r"kernels/cpu/", ["test_kernels --only cpu_f32_{stem}", "test_kernels --only cpu_f64_{stem}"]),
