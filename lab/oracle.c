@@ -220,7 +220,21 @@ static double largest_result(const product *x, oracle_kind kind, int64_t limit)
            (x->reads_c0 ? x->beta_size * size : 0);
 }
 
+/* The product as it is to be judged. */
+static tw_status product_of(const oracle *o, const void *a, const void *b, const void *c0, product *out)
+{
+    const tw_status status = product_make(&o->problem, a, b, c0, out);
+    if (status == TW_OK && o->chunk > 0) product_in_chunks(out, o->chunk);
+    return status;
+}
+
 tw_status oracle_make(const tw_problem *problem, oracle_kind kind, uint64_t seed, double max_work, oracle *out)
+{
+    return oracle_make_in_chunks(problem, kind, seed, max_work, 0, out);
+}
+
+tw_status oracle_make_in_chunks(const tw_problem *problem, oracle_kind kind, uint64_t seed, double max_work,
+                                int64_t chunk, oracle *out)
 {
     memset(out, 0, sizeof *out);
     product x;
@@ -229,7 +243,7 @@ tw_status oracle_make(const tw_problem *problem, oracle_kind kind, uint64_t seed
         return refuse(out, TW_BAD_ARGUMENT, "the problem is not valid");
     const tw_problem *p = problem;
     out->problem = *problem;
-    out->kind = kind;
+    out->kind = kind, out->chunk = chunk;
     int exact_bits = tw_lab_dtype_of(p->dtype)->exact_bits;
     int64_t limit = kind == ORACLE_EXACT ? exact_integer_limit(&x, exact_bits) : 0;
     out->limit = largest_result(&x, kind, limit);
@@ -257,7 +271,7 @@ tw_status oracle_make(const tw_problem *problem, oracle_kind kind, uint64_t seed
         fill(type, out->a, a_rows, a_cols, p->lda, p->op_a, OWNER_A, seed, limit, x.reads_ab) != TW_OK ||
         fill(type_b, out->b, b_rows, b_cols, p->ldb, p->op_b, OWNER_B, seed, limit, x.reads_ab) != TW_OK ||
         fill(type_c, out->c0, p->m, p->n, p->ldc, TW_N, OWNER_C, seed, limit, x.reads_c0) != TW_OK ||
-        product_make(problem, out->a, out->b, out->c0, &x) != TW_OK ||
+        product_of(out, out->a, out->b, out->c0, &x) != TW_OK ||
         (p->m > 0 && p->n > 0 && make_reference(&x, out, seed, max_work) != TW_OK))
         return refuse(out, TW_NO_MEMORY, "no memory for the operands and their reference");
     return TW_OK;
@@ -405,7 +419,7 @@ oracle_verdict oracle_judge(const oracle *o, const void *c)
     judging j = {.o = o, .x = &x, .c = c, .c0 = o->c0};
     j.verdict = (oracle_verdict){.passed = true, .sampled = o->rows != NULL, .row = -1, .col = -1};
     if (o->problem.m == 0 || o->problem.n == 0) return j.verdict;
-    bool one_by_one = o->reference == NULL, made = product_make(&o->problem, o->a, o->b, o->c0, &x) == TW_OK;
+    bool one_by_one = o->reference == NULL, made = product_of(o, o->a, o->b, o->c0, &x) == TW_OK;
     const tw_problem *p = &x.problem;
     double *found = allocate(p->n, sizeof *found), *a = allocate(one_by_one ? p->k : 1, sizeof *a);
     double *b = allocate(one_by_one ? p->k : 1, sizeof *b);

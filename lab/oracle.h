@@ -35,7 +35,8 @@ typedef struct oracle {
     double *bound; /* as many; NULL for EXACT */
     int64_t *rows; /* rows that have a reference, ascending; NULL: all (see oracle_make) */
     int64_t row_count;
-    double limit; /* no element of the product is larger */
+    double limit;  /* no element of the product is larger */
+    int64_t chunk; /* 0: none */
 } oracle;
 
 typedef struct oracle_verdict {
@@ -59,6 +60,11 @@ typedef struct oracle_verdict {
  * Returns   TW_OK; TW_NO_MEMORY; TW_BAD_ARGUMENT where the problem is not valid or EXACT cannot hold (k too large for
  *           the dtype, alpha or beta with too many bits). out is zeroed then, but for its text. */
 tw_status oracle_make(const tw_problem *problem, oracle_kind kind, uint64_t seed, double max_work, oracle *out);
+
+/* oracle_make_in_chunks - the same, with the bound of a kernel that sums chunks of so many steps of k: smaller where k
+ * is longer (docs/ACCURACY.md, Chunks). */
+tw_status oracle_make_in_chunks(const tw_problem *problem, oracle_kind kind, uint64_t seed, double max_work,
+                                int64_t chunk, oracle *out);
 void oracle_free(oracle *o);
 
 /* of a: from its first element to its last, padding between rows included */

@@ -116,6 +116,9 @@ static void set_views(product *x, const element *type, const void *a, const void
         .type = x->type_c, .base = c0, .row = p->ldc, .col = type->parts, .col_parts = complex, .turned = complex};
 }
 
+/* Roundings at the end that a term meets beside those of its sum. */
+static int ends_of(const product *x) { return x->alpha_imaginary != 0 || x->beta_imaginary != 0 ? 4 : 2; }
+
 tw_status product_make(const tw_problem *problem, const void *a, const void *b, const void *c0, product *out)
 {
     memset(out, 0, sizeof *out);
@@ -162,7 +165,7 @@ tw_status product_make(const tw_problem *problem, const void *a, const void *b, 
 
     double u = numbers->unit_roundoff, k = x.reads_ab ? (double)x.problem.k : 0;
     /* of an element's terms, each of a scalar's parts one: its own product, and the others' additions */
-    const int ends = x.alpha_imaginary != 0 || x.beta_imaginary != 0 ? 4 : 2;
+    const int ends = ends_of(&x);
     x.unit_roundoff = u;
     x.g_sum = x.reads_ab ? gamma_of(k + ends, u) : 0;
     /* of a part each product, and each sum of 32 but the last, is cut off once */
@@ -175,6 +178,13 @@ tw_status product_make(const tw_problem *problem, const void *a, const void *b, 
     x.slack = 1 + (8 * (k + (double)x.problem.n) + 64) * 0x1p-53;
     *out = x;
     return TW_OK;
+}
+
+void product_in_chunks(product *x, int64_t chunk)
+{
+    const int64_t steps = x->problem.k / x->parts, chunks = (steps + chunk - 1) / chunk;
+    if (!x->reads_ab || chunks < 2 || x->type->part_k > 0) return;
+    x->g_sum = gamma_of((double)(chunk * x->parts + chunks - 1 + ends_of(x)), x->unit_roundoff);
 }
 
 /* Of a flushing type: the largest finite size in op(A) or op(B), and whether there are subnormals. */

@@ -50,6 +50,10 @@ typedef struct product {
 /* product_make - TW_BAD_ARGUMENT where the problem or a pointer that is needed is not valid. */
 tw_status product_make(const tw_problem *problem, const void *a, const void *b, const void *c0, product *out);
 
+/* product_in_chunks - narrow the bound to that of a kernel that sums chunks of so many steps of k each by itself and
+ * then adds the chunks one after the other. */
+void product_in_chunks(product *x, int64_t chunk);
+
 /* product_allow_flushing - widen the bound by what is lost where subnormals of A and B count as 0, if the type's may
  * and there are some. */
 void product_allow_flushing(product *x);
