@@ -38,9 +38,18 @@ typedef struct cpu_plan {
     bool gemv;
     /* several threads pack the next panel while this one is computed, into a second buffer */
     bool packs_ahead;
-    bool unpacked;                      /* one panel, and each task is a product for the row's unpacked() */
-    cpu_unpacked unpacked_shape;        /* if unpacked: of the whole product */
-    size_t a_bytes, b_bytes, sum_bytes; /* of the workspace, each rounded up to 64 bytes */
+    bool unpacked;               /* one panel, and each task is a product for the row's unpacked() */
+    cpu_unpacked unpacked_shape; /* if unpacked: of the whole product */
+    /* of the workspace, each rounded up to 64 bytes; total_bytes: of the sums of the chunks before */
+    size_t a_bytes, b_bytes, sum_bytes, total_bytes;
+    int64_t chunk; /* k is cut at its multiples, then every kc: a chunk's sum begins at 0 (CPU_CHUNK_BYTES) */
+    /* Tasks are share_m x share_n elements of a chunk's sums, each a product of its own on one thread, of which all
+     * above tells; the chunks, chunk_bytes each in the workspace, are added afterwards. block_sets: threads that may
+     * compute shares at the same time. */
+    bool divided;
+    int64_t share_m, share_n;
+    int block_sets;
+    size_t chunk_bytes;
     /* A batch: all threads compute one item after the other (together), or each takes tasks: items, or part_m rows of
      * items that are computed at once. An operand that all items share is packed once, as a whole, before the
      * workspaces of the threads. */
@@ -48,6 +57,16 @@ typedef struct cpu_plan {
     int64_t part_m;
     size_t all_a_bytes, all_b_bytes, each_bytes;
 } cpu_plan;
+
+/* Steps of the panel of k that begins at p0, k of them in all, and how many panels there are before it. */
+static inline int64_t cpu_panel_depth(const cpu_plan *cpu, int64_t k, int64_t p0)
+{
+    return min_i64(cpu->kc, min_i64(k, (p0 / cpu->chunk + 1) * cpu->chunk) - p0);
+}
+static inline int64_t cpu_panels_before(const cpu_plan *cpu, int64_t p0)
+{
+    return p0 / cpu->chunk * ceil_div(cpu->chunk, cpu->kc) + p0 % cpu->chunk / cpu->kc;
+}
 
 /* A GPU launch: a grid of blocks of threads, each computing block_m x block_n, and the compiler's -D options. */
 typedef struct gpu_plan {

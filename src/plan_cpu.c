@@ -8,6 +8,8 @@
 static const double LITTLE_PER_THREAD = 1048576.0; /* of those, in two tasks: more tasks would be too short */
 
 enum { LEAST_GEMV = 64, SUM_MACRO = 1024, WORKSPACE_ALIGN = 64 };
+/* docs/perf/cpu-threads.md#divided-k */
+enum { FEW_TILES = 64, SHARES_PER_THREAD = 2 };
 
 /* Split `length` evenly into blocks of at most `most`, each a multiple of `unit`: 1000 in blocks of at most 384 is
  * 3 x 336. */
@@ -130,12 +132,26 @@ static int64_t small_m_columns(const plan *plan)
                                         SMALL_M_WIDTH * plan->row->lab.tile_n);
 }
 
-/* Whether partial sums are kept beside C: its old elements are needed at the end, or it is narrower than they are, or
- * tiles at its diagonal have elements that are not to be written. */
-static bool keeps_sums(const plan *plan)
+/* Whether C cannot hold sums until the end: its old elements are needed then, or it is narrower than sums are, or tiles
+ * at its diagonal have elements that are not to be written. */
+static bool keeps_c(const plan *plan)
 {
     const tw_problem *p = &plan->problem;
-    return p->k > plan->cpu.k_step && (problem_reads_c(p) || p->dtype_c == TW_F16 || p->flags != 0);
+    return problem_reads_c(p) || p->dtype_c == TW_F16 || p->flags != 0;
+}
+
+/* Whether the partial sums of a chunk are kept beside C. */
+static bool keeps_sums(const plan *plan)
+{
+    const cpu_plan *cpu = &plan->cpu;
+    return !cpu->divided && keeps_c(plan) && min_i64(plan->problem.k, cpu->chunk) > cpu->k_step;
+}
+
+/* Whether the sum of the chunks before is: C may hold it where it holds no partial sums. */
+static bool keeps_total(const plan *plan)
+{
+    const cpu_plan *cpu = &plan->cpu;
+    return !cpu->divided && plan->problem.k > cpu->chunk && (keeps_c(plan) || cpu->chunk > cpu->k_step);
 }
 
 /* The workspace of the blocks. */
@@ -147,7 +163,12 @@ static void count_workspace(plan *plan)
     cpu->a_bytes = cpu->direct_a ? 0 : padded(cpu->macro_m * cpu_layout_a_steps(plan->row->layout, cpu->kc), bytes);
     cpu->b_bytes = cpu->direct_b ? 0 : padded(cpu->macro_n * cpu_layout_steps(plan->row->layout, cpu->kc), bytes);
     cpu->sum_bytes = keeps_sums(plan) ? padded(cpu->macro_m * cpu->macro_n, bytes) : 0;
-    plan->workspace_bytes = (cpu->packs_ahead ? 2 : 1) * (cpu->a_bytes + cpu->b_bytes) + cpu->sum_bytes;
+    cpu->total_bytes = keeps_total(plan) ? padded(cpu->macro_m * cpu->macro_n, bytes) : 0;
+    plan->workspace_bytes = (cpu->packs_ahead ? 2 : 1) * (cpu->a_bytes + cpu->b_bytes) + cpu->sum_bytes +
+                            cpu->total_bytes;
+    if (cpu->divided)
+        plan->workspace_bytes = (size_t)ceil_div(p->k, cpu->chunk) * cpu->chunk_bytes +
+                                (size_t)cpu->block_sets * plan->workspace_bytes;
 }
 
 /* A problem whose operands are both transposed, as the transposed C = B A of the operands in place. */
@@ -222,6 +243,58 @@ static double waited_work(const tw_problem *p, const kernel_row *row, const devi
     return tuned.waited_work;
 }
 
+/* Elements of k in a chunk; sums of integers are exact in any order, and chunks only what threads share. */
+static int64_t chunk_of(const tw_problem *p)
+{
+    return CPU_CHUNK_BYTES / (p->dtype == TW_F64 || p->dtype == TW_CF64 ? 8 : 4);
+}
+
+/* The same where threads share none. */
+static int64_t chunk_in_loops(const tw_problem *p)
+{
+    return dtype_find(p->dtype)->result == TW_I32 ? max_i64(p->k, 1) : chunk_of(p);
+}
+
+/* Divides C among the shares of a chunk: enough of them for all threads, by rows or, where there are fewer tiles, by
+ * columns. */
+static void plan_shares(plan *plan, int64_t chunks, bool line)
+{
+    cpu_plan *cpu = &plan->cpu;
+    const tw_problem *p = &plan->problem;
+    const int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n, least = line ? LEAST_GEMV : 1,
+                  shares = plan->threads > 1 ? ceil_div(SHARES_PER_THREAD * (int64_t)plan->threads, chunks) : 1;
+    cpu->share_m = p->m, cpu->share_n = p->n;
+    if (ceil_div(p->m, mr) >= ceil_div(p->n, nr))
+        cpu->share_m = min_i64(even_block(p->m, max_i64(ceil_div(p->m, shares), least), mr), p->m);
+    else
+        cpu->share_n = min_i64(even_block(p->n, max_i64(ceil_div(p->n, shares), least), nr), p->n);
+}
+
+/* A k of several chunks and a C of few tiles, or of one row or column: threads share chunks, not C alone. False: not
+ * so, or C is narrower than the sums, which are added into it. */
+static bool plan_divided(plan *plan, const device_facts *device, const tuned_values *tuned)
+{
+    const tw_problem *p = &plan->problem;
+    const int64_t chunk = chunk_of(p), chunks = ceil_div(p->k, chunk), tiles_m = ceil_div(p->m, plan->row->lab.tile_m),
+                  tiles_n = ceil_div(p->n, plan->row->lab.tile_n);
+    const bool line = (p->m == 1 || p->n == 1) && plan->row->gemv != NULL,
+               few = (double)tiles_m * (double)tiles_n <=
+                     (double)max_i64(FEW_TILES, (int64_t)tuned->thread_tasks * plan->threads);
+    if (chunks < 2 || p->dtype_c == TW_F16 || !(line || (few && p->flags == 0))) return false;
+    plan_shares(plan, chunks, line);
+    struct plan share = {.problem = *p, .row = plan->row};
+    share.problem.m = plan->cpu.share_m, share.problem.n = plan->cpu.share_n, share.problem.k = chunk;
+    share.problem.ldc = p->n, share.problem.flags = 0;
+    share.problem.alpha = 1, share.problem.beta = share.problem.alpha_imaginary = share.problem.beta_imaginary = 0;
+    plan_loops(&share, device, 1);
+    share.cpu.share_m = plan->cpu.share_m, share.cpu.share_n = plan->cpu.share_n;
+    plan->cpu = share.cpu;
+    plan->cpu.divided = true, plan->cpu.chunk = chunk, plan->cpu.block_sets = plan->threads;
+    plan->cpu.chunk_bytes = padded(p->m * p->n, (size_t)problem_sum_bytes(p));
+    count_workspace(plan);
+    return true;
+}
+
 /* Blocks of the five loops, after Goto and van de Geijn: the packed block of B that one task uses (kc x task_n) takes
  * `b_share` of the L2, a sliver of A (mr x kc) lies in the L1. Partial sums over k live in C itself; where they cannot
  * (keeps_sums), they get a part of the workspace and macro-blocks are smaller. */
@@ -242,17 +315,20 @@ void plan_loops(plan *plan, const device_facts *device, int wanted_threads)
     plan->threads = threads_for(p, device, wanted_threads,
                                 lies ? tuned.thread_work * 4 / (double)(complex ? 2 * bytes : bytes)
                                      : tuned.waited_work);
-    if ((p->m == 1 || p->n == 1) && plan->row->gemv != NULL) {
+    if (plan_divided(plan, device, &tuned)) return;
+    cpu->chunk = chunk_in_loops(p);
+    const bool in_chunks = p->k > cpu->chunk;
+    if ((p->m == 1 || p->n == 1) && plan->row->gemv != NULL && !in_chunks) {
         plan_gemv(plan, &tuned);
         return;
     }
     const tw_problem transposed = transposed_problem(p);
-    if (in_place && transposes_cheaply(p, bytes) &&
+    if (in_place && !in_chunks && transposes_cheaply(p, bytes) &&
         fits_unpacked(&transposed, device, &tuned, plan->threads, mr, nr, bytes)) {
         plan_unpacked(plan, &transposed, true, device, &tuned, bytes);
         return;
     }
-    const bool unpacked = in_place && fits_unpacked(p, device, &tuned, plan->threads, mr, nr, bytes) &&
+    const bool unpacked = in_place && !in_chunks && fits_unpacked(p, device, &tuned, plan->threads, mr, nr, bytes) &&
                           !(complex && p->k > plan->row->lab.tile_k);
     /* A small C and a long k: both operands are used so seldom that neither is worth a copy. Panels of both take three
      * quarters of the L2. */
@@ -270,7 +346,7 @@ void plan_loops(plan *plan, const device_facts *device, int wanted_threads)
     cpu->direct_b = deep || cpu->small_m || (unpacked && !rows_conflict(p->ldb, bytes) && !b_transposed);
     /* of complex types the same for each problem of this k: their sums depend on where k is divided */
     cpu->kc = unpacked ? max_i64(p->k, 1)
-                       : even_block(p->k,
+                       : even_block(min_i64(p->k, cpu->chunk),
                                     deep                      ? device->l2_bytes * 3 / 4 / ((p->m + p->n) * bytes)
                                     : cpu->small_m || small_n ? SMALL_M_KC
                                                               : panel_depth(plan, &tuned),
@@ -281,8 +357,8 @@ void plan_loops(plan *plan, const device_facts *device, int wanted_threads)
         plan_unpacked(plan, p, false, device, &tuned, bytes);
         return;
     }
-    cpu->macro_m = even_block(p->m, keeps_sums(plan) ? SUM_MACRO : (int64_t)tuned.macro_block, mr);
-    cpu->macro_n = even_block(p->n, keeps_sums(plan) ? SUM_MACRO : (int64_t)tuned.macro_block, nr);
+    const int64_t most = keeps_sums(plan) ? SUM_MACRO : (int64_t)tuned.macro_block;
+    cpu->macro_m = even_block(p->m, most, mr), cpu->macro_n = even_block(p->n, most, nr);
     cpu->task_n = even_block(cpu->macro_n,
                              cpu->small_m ? small_m_columns(plan) : b_bytes(device, &tuned) / (steps * bytes), nr);
     /* Tall tasks read their block of B seldom; with several threads the last tasks are waited for
@@ -297,6 +373,22 @@ void plan_loops(plan *plan, const device_facts *device, int wanted_threads)
     count_workspace(plan);
 }
 
+/* A divided product as one of the five loops with the smallest blocks that are worth a copy: the same sums. */
+static void undivide(plan *plan)
+{
+    enum { EDGE_TILES = 4 };
+    cpu_plan *cpu = &plan->cpu;
+    const tw_problem *p = &plan->problem;
+    const int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n;
+    const int64_t chunk = chunk_in_loops(p);
+    *cpu = (cpu_plan){.chunk = chunk};
+    cpu->kc = cpu->k_step = even_block(min_i64(p->k, chunk), plan->row->lab.tile_k,
+                                       plan->row->layout == CPU_PLAIN ? 4 : CPU_K_UNIT);
+    cpu->macro_m = cpu->task_m = even_block(p->m, EDGE_TILES * mr, mr);
+    cpu->macro_n = cpu->task_n = even_block(p->n, EDGE_TILES * nr, nr);
+    count_workspace(plan);
+}
+
 bool plan_shrink(plan *plan)
 {
     cpu_plan *cpu = &plan->cpu;
@@ -306,15 +398,20 @@ bool plan_shrink(plan *plan)
     const bool complex = problem_is_complex(&plan->problem), b_transposed = op_transposes(plan->problem.op_b),
                packs = !(cpu->direct_a && cpu->direct_b);
     if (plan->row->micro == NULL || plan->workspace_bytes == 0) return false;
+    if (cpu->divided) {
+        undivide(plan);
+        return true;
+    }
     if (cpu->packs_ahead)
         cpu->packs_ahead = false;
     else if (complex && packs && plan->workspace_bytes <= LEAST_BLOCKS) /* k is divided as before */
         cpu->direct_a = cpu->direct_b = true, cpu->by_columns = b_transposed;
-    else if (plan->row->layout == CPU_PLAIN && !complex && !b_transposed && plan->workspace_bytes <= LEAST_BLOCKS)
-        cpu->direct_a = cpu->direct_b = true, cpu->kc = cpu->k_step = max_i64(plan->problem.k, 1);
+    else if (plan->row->layout == CPU_PLAIN && !complex && !b_transposed &&
+             (packs || cpu->k_step < min_i64(plan->problem.k, cpu->chunk)) && plan->workspace_bytes <= LEAST_BLOCKS)
+        cpu->direct_a = cpu->direct_b = true, cpu->kc = cpu->k_step = min_i64(max_i64(plan->problem.k, 1), cpu->chunk);
     else if (cpu->macro_m > mr || cpu->macro_n > nr)
         cpu->macro_m = round_up(cpu->macro_m / 2, mr), cpu->macro_n = round_up(cpu->macro_n / 2, nr);
-    else if (!complex && cpu->kc > CPU_K_UNIT)
+    else if (!complex && packs && cpu->kc > CPU_K_UNIT)
         cpu->kc = CPU_K_UNIT, cpu->k_step = min_i64(cpu->k_step, cpu->kc);
     else
         return false;
@@ -360,12 +457,12 @@ void plan_batch_cpu(const tw_batch *batch, const device_facts *device, bool toge
     if (!together) out->threads = threads;
     cpu->packs_ahead = false;
     count_workspace(out);
-    int64_t unit = rows_together(out, problem_sum_bytes(&p)), panels = ceil_div(p.k, max_i64(cpu->kc, 1));
+    int64_t unit = rows_together(out, problem_sum_bytes(&p)), panels = cpu_panels_before(cpu, max_i64(p.k, 1) - 1) + 1;
     cpu->part_m = cpu->macro_m;
     while (out->at_once && !cpu->gemv && cpu->part_m > unit &&
            batch->count * ceil_div(cpu->unpacked_shape.m, cpu->part_m) < (int64_t)tuned.thread_tasks * threads)
         cpu->part_m = round_up(cpu->part_m / 2, unit);
-    bool several = batch->count > 1 && !batch->pointers && p.k > 0;
+    bool several = batch->count > 1 && !batch->pointers && p.k > 0 && !cpu->divided;
     if (several && batch->stride_a == 0)
         cpu->all_a_bytes = (size_t)(ceil_div(p.m, cpu->macro_m) * panels) * cpu->a_bytes;
     if (several && batch->stride_b == 0)

@@ -194,6 +194,11 @@ static void plan_as_line(const plan *x, char text[LINE])
             x->cpu.unpacked_shape.a_cs, x->cpu.unpacked_shape.b_rs, x->cpu.unpacked_shape.ldc,
             x->cpu.unpacked_shape.transposed, x->cpu.a_bytes, x->cpu.b_bytes, x->cpu.sum_bytes, x->cpu.together,
             x->cpu.part_m, x->cpu.all_a_bytes, x->cpu.all_b_bytes, x->cpu.each_bytes);
+        used += (int)strlen(at), at = text + used, room = (size_t)(LINE - used);
+        if (x->cpu.divided || x->cpu.total_bytes > 0)
+            snprintf(at, room, " chunk %" PRId64 " shares %d %" PRId64 "x%" PRId64 " sets %d bytes %zu %zu",
+                     x->cpu.chunk, x->cpu.divided, x->cpu.share_m, x->cpu.share_n, x->cpu.block_sets,
+                     x->cpu.chunk_bytes, x->cpu.total_bytes);
         return;
     }
     used = snprintf(at, room,

@@ -197,6 +197,45 @@ static void unpacked_cases(void)
     expect("plans: small products of several threads are computed in place, part by part", right);
 }
 
+/* A k of several chunks: of a C of few tiles, or of one row or column, threads share chunks, and of each as much of C as
+ * gives two tasks a thread; of a C of many tiles they share its tiles. Without memory the sum of the chunks before
+ * lies in C, where that holds nothing else. */
+static void divided_cases(void)
+{
+    static const struct {
+        int64_t m, n, k;
+        int threads;
+        uint32_t flags;
+        int64_t share_m, share_n; /* 0: not divided */
+    } cases[] = {
+        {128, 128, 65536, 2, 0, 128, 128}, {128, 128, 65536, 16, 0, 32, 128}, {64, 64, 8192, 2, 0, 0, 0},
+        {64, 64, 8193, 2, 0, 32, 64},      {64, 64, 8193, 1, 0, 64, 64},      {1, 1, 1000000, 2, 0, 1, 1},
+        {1, 5000, 20000, 4, 0, 1, 1680},   {5000, 1, 20000, 4, 0, 1672, 1},   {1, 5000, 8192, 4, 0, 0, 0},
+        {256, 256, 65536, 4, 0, 0, 0},     {256, 256, 65536, 48, 0, 24, 256}, {128, 128, 65536, 2, TW_UPPER, 0, 0},
+        {8, 3000, 16384, 16, 0, 8, 192},   {9000, 9000, 20000, 16, 0, 0, 0},
+    };
+    bool right = true;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const device_facts facts = {
+            .engine = "cpu", .level = CPU_avx512, .threads = cases[i].threads, .l1_bytes = 32768, .l2_bytes = 1048576};
+        tw_problem p, made = tw_problem_make(TW_F32, TW_N, TW_T, cases[i].m, cases[i].n, cases[i].k);
+        plan one;
+        made.flags = cases[i].flags;
+        bool planned = problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &one) == TW_OK &&
+                       one.threads == cases[i].threads && one.cpu.divided == (cases[i].share_m > 0) &&
+                       one.cpu.share_m == cases[i].share_m && one.cpu.share_n == cases[i].share_n;
+        plan less = one;
+        while (planned && plan_shrink(&less))
+            planned = !less.cpu.divided && less.cpu.kc <= 8192 &&
+                      (less.cpu.total_bytes > 0) == (p.k > 8192 && (p.flags != 0 || less.cpu.k_step < 8192));
+        if (planned) continue;
+        printf("# case %zu: divided %d, threads %d, shares of %" PRId64 " x %" PRId64 "\n", i, one.cpu.divided,
+               one.threads, one.cpu.share_m, one.cpu.share_n);
+        right = false;
+    }
+    expect("plans: threads share the chunks of a long k where C has few tiles", right);
+}
+
 /* Plans over many shapes and made-up devices: blocks are multiples of the micro-tile, cover C, and fit the workspace
  * stated. */
 static void plan_cases(void)
@@ -228,18 +267,30 @@ static void plan_cases(void)
             int64_t mr = one.row->lab.tile_m, nr = one.row->lab.tile_n;
             multiples = multiples && one.cpu.macro_m % mr == 0 && one.cpu.task_m % mr == 0 &&
                         one.cpu.macro_n % nr == 0 && one.cpu.task_n % nr == 0;
-            bool gemv = p.m == 1 || p.n == 1; /* nothing is packed and k is not divided */
-            covers = covers && one.cpu.gemv == gemv &&
-                     (!gemv || (one.cpu.direct_a && one.cpu.direct_b && one.workspace_bytes == 0 && one.cpu.kc == p.k &&
-                                one.cpu.macro_m >= p.m && one.cpu.macro_n >= p.n));
+            const bool gemv = p.m == 1 || p.n == 1, divided = one.cpu.divided; /* of a line nothing is packed */
+            const int64_t chunk = p.dtype == TW_F64 ? 4096 : 8192;
+            const size_t blocks = (one.cpu.packs_ahead ? 2 : 1) * (one.cpu.a_bytes + one.cpu.b_bytes) +
+                                  one.cpu.sum_bytes + one.cpu.total_bytes;
+            covers = covers && one.cpu.gemv == gemv && one.cpu.kc <= chunk && one.cpu.chunk == chunk &&
+                     (!gemv ||
+                      (one.cpu.direct_a && one.cpu.direct_b && blocks == 0 && one.cpu.kc == min_i64(p.k, chunk)));
+            covers = covers && divided == (p.k > chunk && (gemv || divided)) &&
+                     one.cpu.macro_m >= (divided ? one.cpu.share_m
+                                         : gemv  ? p.m
+                                                 : 1) &&
+                     one.cpu.macro_n >= (divided ? one.cpu.share_n
+                                         : gemv  ? p.n
+                                                 : 1);
             covers = covers && one.cpu.task_m <= one.cpu.macro_m && one.cpu.task_n <= one.cpu.macro_n &&
                      one.cpu.kc >= 1 &&
                      one.workspace_bytes ==
-                         (one.cpu.packs_ahead ? 2 : 1) * (one.cpu.a_bytes + one.cpu.b_bytes) + one.cpu.sum_bytes &&
+                         (divided ? (size_t)ceil_div(p.k, chunk) * one.cpu.chunk_bytes + (size_t)one.threads * blocks
+                                  : blocks) &&
                      (one.cpu.direct_a || one.cpu.a_bytes >= (size_t)(one.cpu.macro_m * one.cpu.kc) *
                                                                  (size_t)tw_lab_dtype_of(p.dtype)->bytes) &&
                      one.cpu.direct_a == (one.cpu.a_bytes == 0) && one.cpu.direct_b == gemv &&
-                     (one.cpu.b_bytes > 0) == !gemv && (p.beta == 0 || p.k <= one.cpu.kc || one.cpu.sum_bytes > 0);
+                     (one.cpu.b_bytes > 0) == !gemv &&
+                     (divided || p.beta == 0 || p.k <= one.cpu.kc || one.cpu.sum_bytes > 0);
             threads = threads && one.threads >= 1 && one.threads <= devices[d].threads;
             same = same && one.cpu.macro_m == two.cpu.macro_m && one.cpu.kc == two.cpu.kc &&
                    one.threads == two.threads && one.row == two.row;
@@ -257,6 +308,7 @@ static void plan_cases(void)
     copied_operands();
     triangles();
     unpacked_cases();
+    divided_cases();
     plan shared, alone;
     tw_problem p, square = tw_problem_make(TW_F32, TW_N, TW_N, 1000, 1000, 1000);
     bool planned = problem_load(&square, a, a, a, &p) == TW_OK &&

@@ -12,8 +12,9 @@
 
 cpu_micro tiles_bf16, tiles_i8;
 
-/* The product by the plan that a processor with a matrix unit would have, its kernel replaced. */
-static bool multiply(const oracle *o, void *c, pool *pool)
+/* The product by the plan that a processor with a matrix unit would have, its kernel replaced; or by that plan made
+ * smaller once. */
+static bool multiply(const oracle *o, void *c, bool smaller, pool *pool)
 {
     const device_facts facts = {
         .engine = "cpu", .level = CPU_amx, .threads = 1, .l1_bytes = 49152, .l2_bytes = 1 << 18};
@@ -21,6 +22,7 @@ static bool multiply(const oracle *o, void *c, pool *pool)
     plan made;
     if (problem_load(&o->problem, o->a, o->b, c, &p) != TW_OK || plan_find(&p, &facts, NULL, &made) != TW_OK)
         return false;
+    if (smaller && !plan_shrink(&made)) return false;
     kernel_row row = *made.row;
     if (row.level != CPU_amx) return false;
     row.micro = p.dtype != TW_BF16 ? tiles_i8 : tiles_bf16, row.enter = row.leave = NULL;
@@ -29,6 +31,31 @@ static bool multiply(const oracle *o, void *c, pool *pool)
     loops_run(&made, o->a, o->b, c, workspace, pool);
     free(workspace);
     return true;
+}
+
+/* A k of several chunks, whose sums are added by tasks of their own, or, in a smaller plan, panel by panel. */
+static void chunk_case(pool *pool, tw_dtype dtype, int64_t k, bool smaller)
+{
+    tw_problem p = tw_problem_make(dtype, TW_N, TW_T, 33, 20, k);
+    float c[33 * 20];
+    p.alpha = -2, p.beta = 3;
+    if (!tap_case("%s 33x20x%d, in chunks%s", dtype == TW_I8 ? "i8" : "bf16", (int)k, smaller ? " of panels" : ""))
+        return;
+    if (kernel_named("cpu_i8_r13_matrix_amx") == NULL) {
+        tap_skip("the table has no row of the matrix unit for this architecture");
+        return;
+    }
+    oracle_verdict verdict = {.passed = true};
+    for (int kind = ORACLE_EXACT; verdict.passed && kind <= ORACLE_BOUND; kind++) {
+        oracle o;
+        verdict.passed = oracle_make_in_chunks(&p, (oracle_kind)kind, 7, 0, 8192, &o) == TW_OK;
+        if (!verdict.passed) break;
+        oracle_poison(&o, c);
+        verdict.passed = multiply(&o, c, smaller, pool);
+        if (verdict.passed) verdict = oracle_judge(&o, c);
+        oracle_free(&o);
+    }
+    tap_result(verdict.passed, "%s", verdict.text);
 }
 
 int main(int argc, char **argv)
@@ -68,13 +95,14 @@ int main(int argc, char **argv)
             if (!passed) break;
             void *c = guard_place(&arena, oracle_c_bytes(&o), x % 4 < 2);
             oracle_poison(&o, c);
-            passed = multiply(&o, c, pool);
+            passed = multiply(&o, c, false, pool);
             if (passed) verdict = oracle_judge(&o, c);
             passed = passed && verdict.passed;
             oracle_free(&o);
         }
         tap_result(passed, "%s", verdict.text);
     }
+    for (int x = 0; x < 2 * 2 * 2; x++) chunk_case(pool, x % 2 ? TW_I8 : TW_BF16, x / 2 % 2 ? 16500 : 8200, x / 4);
     pool_close(pool);
     return tap_finish();
 }

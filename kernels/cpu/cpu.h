@@ -34,6 +34,11 @@ typedef void cpu_whole(const cpu_problem *problem);
 
 enum { CPU_LINE_BYTES = 64 };
 
+/* Chunks of k: so many of their real numbers, 8192 of f32 and 4096 of f64, are multiplied and added in ascending order
+ * from 0, and the chunks' sums added in ascending order, by every kernel and for every shape: an element has the same
+ * bits however the work is divided (docs/decisions/0020). */
+enum { CPU_CHUNK_BYTES = 32768 };
+
 /* Of complex types alone: the imaginary parts of the scalars, and which operands are conjugated. */
 typedef struct cpu_complex {
     double alpha, beta;
@@ -49,9 +54,10 @@ typedef struct cpu_complex {
  *
  * packed: both lie in panels, a_rs = 1, a_cs = mr, b_rs = nr. No element outside rows x cols is touched.
  *
- * sum starts as sum_in, or as 0 where that is NULL (the first panel of k). It is kept unscaled in sum_out, or, where
- * that is NULL (the last panel), written as c <- alpha * sum + beta * c; beta == 0 means c is not read. Each has its
- * row stride.
+ * sum starts as sum_in, or as 0 where that is NULL (the first panel of a chunk of k). At the end total, the sum of the
+ * chunks before, is added to it, unless NULL. It is kept unscaled in sum_out, or, where that is NULL (the last panel),
+ * written as c <- alpha * sum + beta * c; beta == 0 means c is not read. Each has its row stride. sum_out may be total.
+ * k is 0 also where sums that are there are to be added and written.
  *
  * Every step of k prefetches a line at a_next, which advances by a_next_step bytes each step and by a_next_back more
  * after every mr steps, and, until all of it has been prefetched, a line of the tile of C at c_next, whose rows are as
@@ -63,11 +69,11 @@ typedef struct cpu_tile {
     const void *a, *b;
     int64_t a_rs, a_cs, b_rs;
     bool packed;
-    const void *sum_in;
+    const void *sum_in, *total;
     void *sum_out, *c;
     uintptr_t a_next, c_next; /* not pointers, since they may lie outside the operands */
     int64_t a_next_step, a_next_back, b_next;
-    int64_t sum_in_ld, sum_out_ld, ldc;
+    int64_t sum_in_ld, total_ld, sum_out_ld, ldc;
     double alpha, beta;
     cpu_complex complex;         /* complex types */
     bool a_unsigned, b_unsigned; /* CPU_TILE_QUADS: the operands' bytes are */

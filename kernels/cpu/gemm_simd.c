@@ -121,6 +121,22 @@ ALWAYS void step_of(const feed *f, const int rows, const int units, const bool m
     }
 }
 
+/* Adds the sums of the chunks of k before. */
+ALWAYS void add_total(const cpu_tile *t, const int rows, const int units, const bool masked, some last, vec sum[MR][V],
+                      half rest[MR])
+{
+    const int vectors = units * UNIT / LANES, end = masked ? vectors - 1 : vectors;
+    const bool halved = units * UNIT % LANES != 0;
+    if (t->total == NULL) return;
+    UNROLLED(8)
+    for (int i = 0; i < rows; i += PARTS) {
+        const real *at = (const real *)t->total + i * t->total_ld;
+        UNROLLED(4)
+        for (int v = 0; v < vectors; v++) sum[i][v] = vec_add(sum[i][v], load_at(at, v, !halved && v == end, last));
+        if (halved) rest[i] = half_add(rest[i], half_load_some(at + vectors * LANES, last));
+    }
+}
+
 #if PARTS == 2
 ALWAYS vec alternating(real even, real odd) { return vec_low(vec_all(even), vec_all(odd)); }
 
@@ -162,7 +178,8 @@ ALWAYS void store_tile(const cpu_tile *t, const int rows, const int units, const
                beta_im = real_of(t->complex.beta);
     const int64_t out_ld = PARTS * (ends ? t->ldc : t->sum_out_ld);
     real *out = ends ? t->c : t->sum_out;
-    merge_parts(&t->complex, rows, vectors, sum);
+    if (t->k > 0 || t->sum_in == NULL) merge_parts(&t->complex, rows, vectors, sum); /* else sums that were merged */
+    add_total(t, rows, units, masked, last, sum, rest);
     UNROLLED(4)
     for (int i = 0; i < rows; i += 2) {
         real *at = out + i / 2 * out_ld;
@@ -175,7 +192,6 @@ ALWAYS void store_tile(const cpu_tile *t, const int rows, const int units, const
                              : times(re, im, x));
         }
     }
-    (void)rest;
 }
 #else
 /* The epilogue: stores sums that go on, or C. */
@@ -190,6 +206,7 @@ ALWAYS void store_tile(const cpu_tile *t, const int rows, const int units, const
     const half half_alpha = half_all(real_of(t->alpha)), half_beta = half_all(real_of(t->beta));
     /* known before C is written: it might be t, for all the compiler knows */
     const bool ends = t->sum_out == NULL, reads_c = t->beta != 0;
+    add_total(t, rows, units, masked, last, sum, rest);
     UNROLLED(8)
     for (int i = 0; i < rows; i++) {
         real *at = out + i * out_ld;
@@ -341,8 +358,8 @@ static void unpacked_product(const cpu_unpacked *x, double alpha, double beta, c
     const element *a = a_all;
     element *c = c_all;
     cpu_tile t; /* each field of it set that is used, since clearing it takes longer than to fill it */
-    t.k = k, t.a_rs = a_rs, t.a_cs = a_cs, t.b_rs = b_rs, t.sum_in = t.sum_out = NULL, t.ldc = ldc, t.alpha = alpha,
-    t.beta = beta;
+    t.k = k, t.a_rs = a_rs, t.a_cs = a_cs, t.b_rs = b_rs, t.sum_in = t.total = t.sum_out = NULL, t.ldc = ldc,
+    t.alpha = alpha, t.beta = beta;
     if (PARTS == 2) t.complex = x->complex;
     t.a = a, t.b = b_all, t.c = c, t.a_next = (uintptr_t)a, t.c_next = (uintptr_t)c, t.a_next_step = t.a_next_back = 0,
     t.b_next = 0;

@@ -62,6 +62,7 @@ typedef __m256d half;
 #define half_store_some(p, s, v) _mm256_mask_storeu_pd(p, (__mmask8)(s), v)
 #define half_all(x)              _mm256_set1_pd(x)
 #define half_of(v)               _mm512_castpd512_pd256(v) /* its first lanes */
+#define half_add(a, b)           _mm256_add_pd(a, b)
 #define half_mul(a, b)           _mm256_mul_pd(a, b)
 #define half_fma(a, b, c)        _mm256_fmadd_pd(a, b, c)
 #else
@@ -80,6 +81,7 @@ typedef __m256 half;
 #define half_store_some(p, s, v) _mm256_mask_storeu_ps(p, (__mmask8)(s), v)
 #define half_all(x)              _mm256_set1_ps(x)
 #define half_of(v)               _mm512_castps512_ps256(v)
+#define half_add(a, b)           _mm256_add_ps(a, b)
 #define half_mul(a, b)           _mm256_mul_ps(a, b)
 #define half_fma(a, b, c)        _mm256_fmadd_ps(a, b, c)
 #if DOT == DOT_BF16
@@ -193,6 +195,7 @@ typedef vec half;
 #define half_store_some(p, s, v) vec_store_some(p, s, v)
 #define half_all(x)              vec_all(x)
 #define half_of(v)               (v)
+#define half_add(a, b)           vec_add(a, b)
 #define half_mul(a, b)           vec_mul(a, b)
 #define half_fma(a, b, c)        vec_fma(a, b, c)
 #endif

@@ -66,11 +66,14 @@ static void begin_sums(const cpu_tile *t, bool whole, real part[MR][NR])
 static void end_sums(const cpu_tile *t, bool whole, real part[MR][NR])
 {
     real *out = t->sum_out != NULL ? t->sum_out : t->c;
-    if (whole && t->sum_out != NULL) {
+    if (whole && t->sum_out != NULL && t->total == NULL) {
         EACH_SUM(tile_store, out, t->sum_out_ld * 4);
         return;
     }
     EACH_SUM(tile_store, part[0], PART_BYTES);
+    const real *total = t->total;
+    for (int64_t i = 0; total != NULL && i < t->rows; i++)
+        for (int64_t j = 0; j < t->cols; j++) part[i][j] = total[i * t->total_ld + j] + part[i][j];
     const real alpha = real_of(t->alpha), beta = real_of(t->beta);
     for (int64_t i = 0; i < t->rows; i++) {
         real *row = out + i * (t->sum_out != NULL ? t->sum_out_ld : t->ldc);

@@ -37,6 +37,7 @@ void pool_run(pool *p, int threads, pool_fn *fn, void *context);
 void pool_run_tasks(pool *p, int threads, pool_fn *fn, void *context);
 
 int team_threads(const team *t);
+int team_join(team *t);   /* the caller's own number, from 0 on; once before its team_tasks() or team_for() */
 void pause_briefly(void); /* in a loop that waits for another thread */
 
 /* team_for - called by every thread of a team with the same arguments: calls body(context, i) once for each i in 0 ..
@@ -120,6 +121,11 @@ void loops_pack_all(const plan *plan, bool of_a, const void *source, void *packe
  * packed; NULL: nothing. workspace: plan->each_bytes. */
 void loops_item(const plan *plan, const void *a, const void *b, void *c, void *all_a, void *all_b, void *workspace,
                 team *team);
+
+/* ---- chunks.c ---- */
+
+/* chunks_walk - called by every thread of a team: a product whose plan divides k. workspace: what the plan says. */
+void chunks_walk(const plan *plan, const void *a, const void *b, void *c, void *workspace, team *team);
 
 /* ---- batch.c ---- */
 

@@ -264,7 +264,7 @@ static void run_rung(const plan *plan, const buffer *a, const buffer *b, const b
 __attribute__((noinline)) static tw_status launch_on_stack(engine *e, const runnable *r, const buffer *a,
                                                            const buffer *b, const buffer *c)
 {
-    _Alignas(ALIGNMENT) char workspace[18 << 10]; /* 8 x 64 of A, 64 x 24 of B and 8 x 24 sums in f64 */
+    _Alignas(ALIGNMENT) char workspace[20 << 10]; /* 8 x 64 of A, 64 x 24 of B and twice 8 x 24 sums in f64 */
     const plan *p = r->plan;
     if (r->batch != NULL || p->row->micro == NULL || p->workspace_bytes > sizeof workspace)
         return fail(TW_NO_MEMORY, "no memory for a workspace of %zu bytes", p->workspace_bytes);

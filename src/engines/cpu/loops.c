@@ -14,8 +14,9 @@
  * here: only their outputs are divided. Panels of f16, bf16 and int8 hold other words than their operands (cpu_layout): a
  * k that counts what panels hold counts steps.
  *
- * An element of C is one sum over k in ascending order, kept unscaled until the last panel: its bits depend neither on
- * the blocks nor on the threads, in whatever floating-point environment the caller has.
+ * An element of C is, over each chunk of k, one sum in ascending order, and these sums, in ascending order, are added,
+ * unscaled until the last panel: its bits depend neither on the blocks nor on the threads, in whatever floating-point
+ * environment the caller has. A k of several chunks may also be divided (chunks.c).
  *
  * Sources: Goto and van de Geijn 2008; Van Zee and van de Geijn 2015. */
 #include "cpu_engine.h"
@@ -25,8 +26,8 @@
 typedef struct loops {
     const plan *plan;
     const char *a, *b;
-    char *c, *first_a, *first_b, *packed_a, *packed_b,
-        *sums;           /* packed panels: the first buffer, and the one of this panel */
+    char *c, *first_a, *first_b, *packed_a, *packed_b; /* packed panels: the first buffer, and the one of this panel */
+    char *sums, *totals;                               /* beside C: of this chunk of k, and of those before */
     char *all_a, *all_b; /* a whole operand packed before; NULL: the loops pack it as they need it */
     int64_t a_rs, a_cs, b_rs, b_cs;
     int64_t mr, nr, bytes, source_bytes, c_bytes; /* of a sum and of panels; of an element of A and B; of C */
@@ -111,7 +112,8 @@ static bool packs_b(const loops *l) { return !l->plan->cpu.direct_b && l->all_b 
 static char *packed_before(const loops *l, char *all, int64_t macro_block, size_t room)
 {
     const plan *plan = l->plan;
-    return all + (size_t)(macro_block * ceil_div(plan->problem.k, plan->cpu.kc) + l->p0 / plan->cpu.kc) * room;
+    const int64_t panels = cpu_panels_before(&plan->cpu, plan->problem.k - 1) + 1;
+    return all + (size_t)(macro_block * panels + cpu_panels_before(&plan->cpu, l->p0)) * room;
 }
 
 /* B's panels first, then A's. */
@@ -125,6 +127,10 @@ static void pack_task(void *context, int64_t task)
         pack_a_task(context, task - of_b);
 }
 
+/* Whether this panel, or step of a small-m product, is the last of k, or of a chunk. */
+static bool ends(const loops *l) { return l->p0 + l->depth >= l->plan->problem.k; }
+static bool ends_chunk(const loops *l) { return ends(l) || (l->p0 + l->depth) % l->plan->cpu.chunk == 0; }
+
 /* A task's part of the macro-block; bytes of the next mr rows of A, at its first step, that each tile prefetches (0:
  * none); and what its tiles have in common. */
 typedef struct block {
@@ -137,7 +143,8 @@ static block block_of(const loops *l, int64_t task)
     const plan *plan = l->plan;
     const cpu_plan *cpu = &plan->cpu;
     const int64_t tasks_m = ceil_div(l->rows, cpu->task_m), ldc = plan->problem.ldc,
-                  sum_ld = cpu->sum_bytes > 0 ? cpu->macro_n : ldc;
+                  sum_ld = cpu->sum_bytes > 0 ? cpu->macro_n : ldc,
+                  total_ld = cpu->total_bytes > 0 ? cpu->macro_n : ldc;
     block t = {.i_first = task % tasks_m * cpu->task_m, .j_first = task / tasks_m * cpu->task_n};
     t.i_last = min_i64(t.i_first + cpu->task_m, l->rows), t.j_last = min_i64(t.j_first + cpu->task_n, l->cols);
     const bool a_lies = cpu->direct_a, b_lies = cpu->direct_b, a_rows = a_lies && l->a_cs == 1;
@@ -148,7 +155,8 @@ static block block_of(const loops *l, int64_t task)
                         .packed = !a_lies && !b_lies,
                         .b_next = l->nr * l->bytes,
                         .sum_in_ld = sum_ld,
-                        .sum_out_ld = sum_ld,
+                        .total_ld = total_ld,
+                        .sum_out_ld = ends_chunk(l) ? total_ld : sum_ld,
                         .ldc = ldc,
                         .alpha = l->alpha,
                         .beta = l->beta,
@@ -219,7 +227,7 @@ static void tile_at(const loops *l, block *t, int64_t i, int64_t j)
     const plan *plan = l->plan;
     const cpu_plan *cpu = &plan->cpu;
     const int64_t bytes = l->bytes;
-    const bool right = j + l->nr < t->j_last, below = i + l->mr < t->i_last, ends = l->p0 + l->depth >= plan->problem.k;
+    const bool right = j + l->nr < t->j_last, below = i + l->mr < t->i_last, last = ends(l);
     cpu_tile *tile = &t->tile;
     tile->rows = min_i64(l->mr, l->rows - i), tile->cols = min_i64(l->nr, l->cols - j);
     const uint32_t flags = plan->problem.flags;
@@ -230,10 +238,16 @@ static void tile_at(const loops *l, block *t, int64_t i, int64_t j)
     tile->b = cpu->direct_b ? l->b + (l->p0 * l->b_rs + (l->j0 + j) * l->b_cs) * bytes
                             : l->packed_b + j * l->steps * bytes;
     tile->c = l->c + ((l->i0 + i) * tile->ldc + l->j0 + j) * l->c_bytes;
-    char *sum = cpu->sum_bytes > 0 ? l->sums + (i * cpu->macro_n + j) * bytes : tile->c, *out = ends ? tile->c : sum;
-    tile->sum_in = l->p0 > 0 ? sum : NULL, tile->sum_out = ends ? NULL : sum;
+    const int64_t beside = (i * cpu->macro_n + j) * bytes;
+    char *sum = cpu->sum_bytes > 0 ? l->sums + beside : tile->c,
+         *total = cpu->total_bytes > 0 ? l->totals + beside : tile->c,
+         *out = last            ? tile->c
+                : ends_chunk(l) ? total
+                                : sum;
+    tile->sum_in = l->p0 % cpu->chunk > 0 ? sum : NULL, tile->sum_out = last ? NULL : out;
+    tile->total = ends_chunk(l) && l->p0 >= cpu->chunk ? total : NULL;
     /* Prefetches nothing beyond the task, which another thread may write. */
-    const int64_t down = l->mr * (ends ? tile->ldc : tile->sum_out_ld) * bytes;
+    const int64_t down = l->mr * (last ? tile->ldc : tile->sum_out_ld) * bytes;
     const bool next = below || (right && !cpu->small_m);
     tile->a_next = (uintptr_t)tile->a, tile->c_next = (uintptr_t)out;
     if (below && t->a_next_bytes > 0)
@@ -241,9 +255,9 @@ static void tile_at(const loops *l, block *t, int64_t i, int64_t j)
                                     (j - t->j_first) / l->nr * t->a_next_bytes);
     if (next)
         tile->c_next += (uintptr_t)(cpu->small_m ? down : right ? l->nr * bytes : down - (j - t->j_first) * bytes);
-    if (where == ACROSS && ends)
+    if (where == ACROSS && last)
         tile_across(l, tile, l->i0 + i, l->j0 + j);
-    else if (ends && l->c_bytes < bytes)
+    else if (last && l->c_bytes < bytes)
         tile_narrow(l, tile);
     else
         plan->row->micro(tile);
@@ -323,7 +337,7 @@ static void begin_panel(loops *l, int buffer)
     const tw_problem *p = &plan->problem;
     const size_t past = cpu->packs_ahead ? (size_t)buffer * (cpu->a_bytes + cpu->b_bytes) : 0;
     l->rows = min_i64(cpu->macro_m, p->m - l->i0), l->cols = min_i64(cpu->macro_n, p->n - l->j0);
-    l->depth = min_i64(cpu->kc, p->k - l->p0);
+    l->depth = cpu_panel_depth(cpu, p->k, l->p0);
     l->steps = cpu_layout_steps(plan->row->layout, l->depth),
     l->a_steps = cpu_layout_a_steps(plan->row->layout, l->depth);
     l->packed_a = l->all_a != NULL ? packed_before(l, l->all_a, l->i0 / cpu->macro_m, cpu->a_bytes) : l->first_a + past;
@@ -336,7 +350,7 @@ static bool next_panel(loops *l, int buffer)
     const plan *plan = l->plan;
     const cpu_plan *cpu = &plan->cpu;
     const tw_problem *p = &plan->problem;
-    l->p0 += cpu->kc;
+    l->p0 += l->depth;
     if (l->p0 >= p->k) l->p0 = 0, l->i0 += cpu->macro_m;
     if (l->i0 >= p->m) l->i0 = 0, l->j0 += cpu->macro_n;
     /* past macro-blocks outside of the triangle; one that is begun is none */
@@ -411,7 +425,7 @@ static bool run_task(void *context, int64_t i, team *team)
     w->packed = true;
     if (s->now.p0 > 0)
         team_after(team, same, same);
-    else if (plan->cpu.sum_bytes > 0)
+    else if (plan->cpu.sum_bytes + plan->cpu.total_bytes > 0)
         team_after(team, before->first, end_of(before) - 1);
     compute_task(&w->at.now, task);
     return true;
@@ -486,9 +500,15 @@ static bool run_unpacked_task(void *context, int64_t i, team *team)
 
 static void walk_unpacked(void *context, team *team) { team_tasks(team, run_unpacked_task, context); }
 
+static void walk_chunks(void *context, team *team)
+{
+    const loops *l = context;
+    chunks_walk(l->plan, l->a, l->b, l->c, l->first_a, team);
+}
+
 static pool_fn *walk_of(const plan *plan)
 {
-    return plan->cpu.gemv ? walk_gemv : plan->cpu.unpacked ? walk_unpacked : walk;
+    return plan->cpu.divided ? walk_chunks : plan->cpu.gemv ? walk_gemv : plan->cpu.unpacked ? walk_unpacked : walk;
 }
 
 /* Not inlined, as is compute_gemv(), so that the smallest products do not pay for their locals. */
@@ -526,9 +546,9 @@ void loops_pack_all(const plan *plan, bool of_a, const void *source, void *packe
     loops l = loops_of(plan, p->alpha, p->beta, source, source, NULL);
     int64_t length = of_a ? p->m : p->n, edge = of_a ? cpu->macro_m : cpu->macro_n;
     for (int64_t first = 0; first < length; first += edge)
-        for (l.p0 = 0; l.p0 < p->k; l.p0 += cpu->kc) {
+        for (l.p0 = 0; l.p0 < p->k; l.p0 += l.depth) {
             l.i0 = l.j0 = first, l.rows = l.cols = min_i64(edge, length - first),
-            l.depth = min_i64(cpu->kc, p->k - l.p0);
+            l.depth = cpu_panel_depth(cpu, p->k, l.p0);
             l.packed_a = l.packed_b = packed_before(&l, packed, first / edge, of_a ? cpu->a_bytes : cpu->b_bytes);
             team_for(team, of_a ? pack_a_tasks(&l) : pack_b_tasks(&l), of_a ? pack_a_task : pack_b_task, &l);
         }
@@ -542,6 +562,7 @@ void loops_item(const plan *plan, const void *a, const void *b, void *c, void *a
     l.first_a = workspace;
     l.first_b = l.first_a + (all_a != NULL ? 0 : plan->cpu.a_bytes);
     l.sums = l.first_b + (all_b != NULL ? 0 : plan->cpu.b_bytes);
+    l.totals = l.sums + plan->cpu.sum_bytes;
     walk_of(plan)(&l, team);
 }
 
@@ -555,6 +576,7 @@ void loops_run(const plan *plan, const void *a, const void *b, void *c, void *wo
     loops l = loops_of(plan, p->alpha, p->beta, a, b, c);
     l.first_a = workspace;
     l.first_b = (char *)workspace + plan->cpu.a_bytes;
-    l.sums = (char *)workspace + plan->workspace_bytes - plan->cpu.sum_bytes;
+    l.totals = (char *)workspace + plan->workspace_bytes - plan->cpu.total_bytes;
+    l.sums = l.totals - plan->cpu.sum_bytes;
     pool_run_tasks(pool, plan->threads, walk_of(plan), &l);
 }

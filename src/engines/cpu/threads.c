@@ -80,6 +80,7 @@ struct team {
     bool late;              /* threads may join late, or not at all: no barriers */
     atomic_int arrived;     /* at the barrier */
     atomic_llong next;      /* the next task */
+    atomic_int joined;      /* threads that have a number */
     signal_count passed;    /* barriers passed */
     slot *slots;            /* of tasks: one slot for each thread */
     atomic_int slots_taken; /* threads that have a slot */
@@ -238,6 +239,7 @@ static void pool_call(process_pool *pool, int threads, bool late, pool_fn *fn, v
     pool->team.threads = threads;
     pool->team.late = late, pool->vacant = threads - 1;
     atomic_store_explicit(&pool->team.next, 0, memory_order_relaxed);
+    atomic_store_explicit(&pool->team.joined, 0, memory_order_relaxed);
     atomic_store_explicit(&pool->team.slots_taken, 0, memory_order_relaxed);
     atomic_store_explicit(&pool->running, late ? 1 : threads, memory_order_relaxed);
     atomic_fetch_add_explicit(&pool->call.value, 1, memory_order_release);
@@ -323,6 +325,8 @@ void pool_run_tasks(pool *p, int threads, pool_fn *fn, void *context) { run_team
 
 int team_threads(const team *t) { return t->threads; }
 
+int team_join(team *t) { return t->threads == 1 ? 0 : atomic_fetch_add_explicit(&t->joined, 1, memory_order_relaxed); }
+
 static void team_barrier(team *t)
 {
     if (t->threads == 1) {
@@ -333,6 +337,7 @@ static void team_barrier(team *t)
     if (atomic_fetch_add_explicit(&t->arrived, 1, memory_order_acq_rel) == t->threads - 1) {
         atomic_store_explicit(&t->arrived, 0, memory_order_relaxed);
         atomic_store_explicit(&t->next, 0, memory_order_relaxed);
+        atomic_store_explicit(&t->joined, 0, memory_order_relaxed);
         atomic_store_explicit(&t->slots_taken, 0, memory_order_relaxed);
         signal_advance(&t->passed);
     } else {

@@ -1,0 +1,137 @@
+/* chunks.c - a product whose k is longer than a chunk and whose C has few tiles: threads compute sums of single chunks
+ * beside C, each as a product of its own, then add them in ascending order, which gives the bits of the five loops. */
+#include "cpu_engine.h"
+
+/* One thread's view of the product. */
+typedef struct divided {
+    const plan *plan;
+    const char *a, *b;
+    char *c, *sums, *blocks;            /* sums of all chunks; this thread's packed panels */
+    plan share;                         /* of a share: m, n and k are those of its task */
+    int64_t chunks, shares_m, shares_n; /* of k; of C */
+    int64_t add_m;                      /* rows whose chunks a task adds */
+    int64_t bytes, source_bytes;        /* of an element of C and of sums; of one of A and B */
+    int64_t a_rs, a_cs, b_rs, b_cs;
+} divided;
+
+static char *sum_at(const divided *d, int64_t chunk, int64_t i, int64_t j)
+{
+    return d->sums + (size_t)chunk * d->plan->cpu.chunk_bytes + (size_t)((i * d->plan->problem.n + j) * d->bytes);
+}
+
+/* A share of a chunk, which is a product on one thread. */
+typedef struct share_task {
+    const divided *divided;
+    int64_t i, j, chunk;
+} share_task;
+
+static void compute_share(void *context, team *team)
+{
+    const share_task *t = context;
+    const divided *d = t->divided;
+    const int64_t p0 = t->chunk * d->plan->cpu.chunk;
+    loops_item(&d->share, d->a + (t->i * d->a_rs + p0 * d->a_cs) * d->source_bytes,
+               d->b + (p0 * d->b_rs + t->j * d->b_cs) * d->source_bytes, sum_at(d, t->chunk, t->i, t->j), NULL, NULL,
+               d->blocks, team);
+}
+
+/* Shares of one chunk follow each other, since they read the same operands. */
+static void share_at(divided *d, int64_t task)
+{
+    const plan *whole = d->plan;
+    const cpu_plan *cpu = &whole->cpu;
+    tw_problem *p = &d->share.problem;
+    cpu_unpacked *shape = &d->share.cpu.unpacked_shape;
+    const int64_t shares = d->shares_m * d->shares_n, share = task % shares;
+    share_task t = {d, share % d->shares_m * cpu->share_m, share / d->shares_m * cpu->share_n, task / shares};
+    p->m = min_i64(cpu->share_m, whole->problem.m - t.i), p->n = min_i64(cpu->share_n, whole->problem.n - t.j);
+    p->k = min_i64(cpu->chunk, whole->problem.k - t.chunk * cpu->chunk);
+    shape->m = shape->transposed ? p->n : p->m, shape->n = shape->transposed ? p->m : p->n, shape->k = p->k;
+    pool_run(NULL, 1, compute_share, &t);
+}
+
+/* Adds the chunks of a tile's sums in ascending order, into the first chunk's and at last into C, by the micro-kernel:
+ * it rounds what it writes to C as everywhere. */
+static void add_tile(const divided *d, int64_t i, int64_t j)
+{
+    /* of no steps of k nothing is read but what a panel of CPU_U8 begins with */
+    static const char zeros[CPU_LINE_BYTES] __attribute__((aligned(CPU_LINE_BYTES)));
+    const plan *plan = d->plan;
+    const tw_problem *p = &plan->problem;
+    char *const c = d->c + (i * p->ldc + j) * d->bytes, *const total = sum_at(d, 0, i, j);
+    cpu_tile tile = {.rows = min_i64(plan->row->lab.tile_m, p->m - i),
+                     .cols = min_i64(plan->row->lab.tile_n, p->n - j),
+                     .a = zeros,
+                     .b = zeros,
+                     .total = total,
+                     .c = c,
+                     .a_next = (uintptr_t)zeros,
+                     .c_next = (uintptr_t)c,
+                     .sum_in_ld = p->n,
+                     .total_ld = p->n,
+                     .sum_out_ld = p->n,
+                     .ldc = p->ldc,
+                     .alpha = p->alpha,
+                     .beta = p->beta,
+                     .complex = {.alpha = p->alpha_imaginary, .beta = p->beta_imaginary}};
+    for (int64_t chunk = 1; chunk < d->chunks; chunk++) {
+        tile.sum_in = sum_at(d, chunk, i, j), tile.sum_out = chunk + 1 < d->chunks ? total : NULL;
+        plan->row->micro(&tile);
+    }
+}
+
+static void add_rows(const divided *d, int64_t first)
+{
+    const kernel_row *row = d->plan->row;
+    const int64_t last = min_i64(first + d->add_m, d->plan->problem.m);
+    if (row->enter != NULL) row->enter();
+    for (int64_t i = first; i < last; i += row->lab.tile_m)
+        for (int64_t j = 0; j < d->plan->problem.n; j += row->lab.tile_n) add_tile(d, i, j);
+    if (row->leave != NULL) row->leave();
+}
+
+/* All shares of all chunks, then the sums of all of them. */
+static bool run_divided_task(void *context, int64_t i, team *team)
+{
+    divided *d = context;
+    const int64_t shares = d->chunks * d->shares_m * d->shares_n, first = (i - shares) * d->add_m;
+    if (i < shares) {
+        share_at(d, i);
+        return true;
+    }
+    if (first >= d->plan->problem.m) return false;
+    team_after(team, 0, shares - 1);
+    add_rows(d, first);
+    return true;
+}
+
+void chunks_walk(const plan *plan, const void *a, const void *b, void *c, void *workspace, team *team)
+{
+    const cpu_plan *cpu = &plan->cpu;
+    const tw_problem *p = &plan->problem;
+    const int64_t chunks = ceil_div(p->k, cpu->chunk);
+    const bool a_transposed = op_transposes(p->op_a), b_transposed = op_transposes(p->op_b);
+    divided d = {.plan = plan,
+                 .a = a,
+                 .b = b,
+                 .c = c,
+                 .sums = workspace,
+                 .blocks = (char *)workspace + (size_t)chunks * cpu->chunk_bytes +
+                           (size_t)team_join(team) * (cpu->a_bytes + cpu->b_bytes),
+                 .share = *plan,
+                 .chunks = chunks,
+                 .shares_m = ceil_div(p->m, cpu->share_m),
+                 .shares_n = ceil_div(p->n, cpu->share_n),
+                 .add_m = round_up(ceil_div(p->m, plan->threads), plan->row->lab.tile_m),
+                 .bytes = dtype_find(p->dtype_c)->lab.bytes,
+                 .source_bytes = dtype_find(p->dtype)->lab.bytes,
+                 .a_rs = a_transposed ? 1 : p->lda,
+                 .a_cs = a_transposed ? p->lda : 1,
+                 .b_rs = b_transposed ? 1 : p->ldb,
+                 .b_cs = b_transposed ? p->ldb : 1};
+    tw_problem *of_share = &d.share.problem;
+    of_share->ldc = p->n, of_share->alpha = 1, of_share->beta = 0, of_share->flags = 0;
+    of_share->alpha_imaginary = of_share->beta_imaginary = 0;
+    d.share.cpu.divided = false;
+    team_tasks(team, run_divided_task, &d);
+}
