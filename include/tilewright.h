@@ -136,7 +136,9 @@ typedef struct tw_options {
     int32_t device_count;   /* several devices: the length of `devices` */
     const int32_t *devices; /* several devices: their indices */
     void *device_id;        /* OpenCL: the cl_device_id of device_context to use; NULL: its only one */
-    int64_t memory_bytes;   /* reserved, too: most memory for matrices and workspaces */
+    /* cuda and opencl: most device memory for the matrices and workspaces of a call with operands in host memory.
+     * Larger products are computed in parts. 0: what is free */
+    int64_t memory_bytes;
 } tw_options;
 
 /* tw_open - make a context on one device. options may be NULL: the cpu engine with all its threads.
@@ -274,6 +276,8 @@ static inline tw_problem tw_problem_make(tw_dtype dtype, tw_op op_a, tw_op op_b,
  *           With TW_DEVICE they are device addresses, or OpenCL buffers from their first element on, that no other
  *           stream or queue may be using. If the kernel needs packed operands, the call allocates a workspace and
  *           frees it, or does without where memory is short. tw_enqueue() never allocates.
+ *           Operands in host memory that have no room on the device are computed in parts of C, of a long k too
+ *           [docs/decisions/0021].
  *
  * Special   m == 0 or n == 0        TW_OK, nothing read, nothing written; pointers may be NULL
  *           k == 0 or alpha == 0    C <- beta * C; A and B are not read and may be NULL
@@ -308,7 +312,7 @@ static inline tw_problem tw_problem_make(tw_dtype dtype, tw_op op_a, tw_op op_b,
  * Returns   TW_OK
  *           TW_BAD_ARGUMENT, TW_NO_KERNEL                 C untouched
  *           TW_NO_MEMORY, TW_BUILD_FAILED, TW_NO_DEVICE   C untouched
- *           TW_DEVICE_FAILED                              C undefined
+ *           TW_DEVICE_FAILED                              C undefined; also where memory ran out between parts
  *
  * Sources   Dongarra, Du Croz, Hammarling, Duff: A set of level 3 BLAS, 1990. Goto, van de Geijn: Anatomy of
  *           high-performance matrix multiplication, 2008. Higham: Accuracy and stability, 2002, section 3.5. */

@@ -231,6 +231,17 @@ typedef struct tw_lab_triangle {
 
 TW_API tw_status tw_lab_triangle_compute(tw_context *context, const tw_lab_triangle *block);
 
+/* tw_lab_sum_depth - a product whose operands come in panels may be divided at multiples of so many steps of k: its
+ * sums over that many steps each are added up in ascending order, alpha 1, beta 1 from the second on. 0: k of this type
+ * is not divided. */
+TW_API int64_t tw_lab_sum_depth(tw_dtype dtype);
+
+/* tw_lab_finish_sums - c <- alpha sums + beta c, m x n elements of dtype TW_F32, TW_F64 or TW_I32: the last step of a
+ * product in parts of k, rounded as the kernels of a context of the cpu engine do. beta 0: c is not read. context NULL:
+ * as in tw_gemm(). Returns TW_OK, or TW_BAD_ARGUMENT for another dtype. */
+TW_API tw_status tw_lab_finish_sums(tw_context *context, tw_dtype dtype, int64_t m, int64_t n, double alpha,
+                                    const void *sums, int64_t ld_sums, double beta, void *c, int64_t ldc);
+
 /* tw_lab_engine_state - 1 if the engine has a device, else 0; text (if not NULL) says in a sentence what is there, or
  * what is missing and how to get it. Engines: "cpu", "opencl", "cuda". -1: no such engine. */
 TW_API int tw_lab_engine_state(const char *engine, char *text, int text_bytes);

@@ -1,6 +1,7 @@
 /* api.c - the public calls: check the problem, find a plan, let an engine run it. Nothing else. */
 #include "api.h"
 #include "first_use.h"
+#include "parts.h"
 #include "run.h"
 #include "sized.h"
 
@@ -135,8 +136,24 @@ static tw_status run_without(tw_lab_run *run, const tw_problem *h, const void *a
     tw_problem p = run->plan.problem;
     size_t wanted = run->plan.workspace_bytes;
     if (first_use_plan(run->context, &p, &without, &run->plan) != TW_OK) return fail_without(wanted);
+    TRY(parts_fit(run->context, &run->plan));
     run->overlaps = false;
     return run_whole(run, h, a, b, c);
+}
+
+static tw_status gemm_checked(tw_context *context, const tw_problem *problem, const void *a, const void *b, void *c);
+
+/* On a device that operands are copied to: as a whole, without a workspace, in parts, as there is memory for. Not
+ * inlined, so that no product of the host pays for it. */
+__attribute__((noinline)) static tw_status run_in_room(tw_lab_run *run, const tw_problem *h, const void *a,
+                                                       const void *b, void *c)
+{
+    tw_status status = parts_fit(run->context, &run->plan);
+    if (status == TW_OK) status = run_whole(run, h, a, b, c);
+    if (status != TW_NO_MEMORY || run->runnable.launched) return status;
+    if (run->plan.workspace_bytes > 0) status = run_without(run, h, a, b, c);
+    if (status != TW_NO_MEMORY || run->runnable.launched || h->place_c != TW_HOST) return status;
+    return parts_run(run->context, h, a, b, c, gemm_checked);
 }
 
 static tw_status gemm_checked(tw_context *context, const tw_problem *problem, const void *a, const void *b, void *c)
@@ -147,11 +164,10 @@ static tw_status gemm_checked(tw_context *context, const tw_problem *problem, co
     if (p.m == 0 || p.n == 0) return TW_OK;
     TRY(placed_check(context, &p, NULL, a, b, c));
     run.context = context, run.whole = run.brings_c = run.overlaps = run.runnable.launched = false;
+    if (context->facts.copies && parts_lie(context, &p) != TW_OK)
+        return parts_run(context, &host, a, b, c, gemm_checked);
     TRY(first_use_plan(context, &p, &usual, &run.plan));
-    tw_status status = run_whole(&run, &host, a, b, c);
-    return status == TW_NO_MEMORY && run.plan.workspace_bytes > 0 && context->facts.copies && !run.runnable.launched
-               ? run_without(&run, &host, a, b, c)
-               : status;
+    return context->facts.copies ? run_in_room(&run, &host, a, b, c) : run_whole(&run, &host, a, b, c);
 }
 
 /* A small product of the shape that this thread computed last, with operands that are read and can be: its checks and

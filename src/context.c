@@ -101,9 +101,7 @@ static tw_status take_options(const tw_options *user, tw_options *own)
     TRY(sized_load("options", user, offsetof(tw_options, flags), own, sizeof *own));
     if (own->flags & ~(uint32_t)TW_UNTUNED)
         return fail(TW_BAD_ARGUMENT, "options.flags is %u, expected 0 or TW_UNTUNED, %d", own->flags, TW_UNTUNED);
-    const reserved_field fields[] = {{"device_count", own->device_count != 0},
-                                     {"devices", own->devices != NULL},
-                                     {"memory_bytes", own->memory_bytes != 0}};
+    const reserved_field fields[] = {{"device_count", own->device_count != 0}, {"devices", own->devices != NULL}};
     return sized_refuse("options", sizeof fields / sizeof *fields, fields);
 }
 
@@ -156,9 +154,16 @@ tw_status context_open(const tw_options *user, bool despite, tw_context **contex
     if (options.device_id != NULL && ops->find == NULL)
         return fail(TW_BAD_ARGUMENT, "options.device_id is set, expected 0: the %s engine does nothing with it",
                     ops->name);
+    if (options.memory_bytes != 0 && ops->enqueue == NULL)
+        return fail(TW_BAD_ARGUMENT, "options.memory_bytes is set, expected 0: the %s engine computes in its caller's",
+                    ops->name);
+    if (options.memory_bytes < 0)
+        return fail(TW_BAD_ARGUMENT, "options.memory_bytes is %lld, expected 0 or more",
+                    (long long)options.memory_bytes);
     tw_context *made = calloc(1, sizeof *made);
     if (made == NULL) return fail(TW_NO_MEMORY, "no memory for a context of %zu bytes", sizeof *made);
     made->ops = ops;
+    made->memory_bytes = options.memory_bytes;
     tw_status status = ops->open(&options, despite, &made->engine);
     if (status != TW_OK) {
         free(made);

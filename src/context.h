@@ -16,6 +16,7 @@ struct tw_context {
     const kernel_verdict *_Atomic verdicts;
     struct tuned_table *tuned; /* facts.tuned */
     char tuned_state[700];     /* of the user's rows, in a sentence */
+    int64_t memory_bytes;      /* most that a call takes on the device; 0: what is free */
 };
 
 /* A thread that is cancelled inside a call would leave locks held and other threads at work on its stack. So

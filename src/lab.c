@@ -1,6 +1,7 @@
 /* lab.c - the lab's calls: check, plan and run, each by itself, and what an engine tells of itself. */
 #include "api.h"
 #include "first_use.h"
+#include "parts.h"
 #include "run.h"
 #include "tuned.h"
 
@@ -73,6 +74,19 @@ const tw_lab_kernel *tw_lab_unused_at(tw_context *context, const tw_problem *pro
     snprintf(text, (size_t)text_bytes, "%s; %s computes in its place", v->text,
              is_left ? instead.row->lab.name : "no kernel");
     return &v->row->lab;
+}
+
+int64_t tw_lab_sum_depth(tw_dtype dtype) { return parts_depth(dtype); }
+
+tw_status tw_lab_finish_sums(tw_context *context, tw_dtype dtype, int64_t m, int64_t n, double alpha, const void *sums,
+                             int64_t ld_sums, double beta, void *c, int64_t ldc)
+{
+    HOLD_CANCELLATION;
+    if (dtype != TW_F32 && dtype != TW_F64 && dtype != TW_I32)
+        return fail(TW_BAD_ARGUMENT, "dtype is %d, expected TW_F32, TW_F64 or TW_I32", (int)dtype);
+    TRY(context_find(&context));
+    parts_finish(context, dtype, m, n, alpha, sums, ld_sums, beta, c, ldc);
+    return TW_OK;
 }
 
 tw_status tw_lab_run_open(tw_context *context, const tw_lab_choice *choice, const tw_problem *problem, const void *a,

@@ -85,6 +85,8 @@ typedef struct engine_ops {
     /* what measured times depend on beside the device: driver, settings */
     void (*identity)(const engine *e, char *text, size_t bytes);
     tw_status (*prepare)(engine *e, const plan *p, runnable *out); /* out refers to p, which must stay */
+    /* device memory that is free now. NULL: nobody can say */
+    tw_status (*room)(engine *e, int64_t *bytes);
     tw_status (*upload)(engine *e, const operand *from, bool copies, buffer *out);
     /* may return early. TW_NO_MEMORY without r->launched: for the plan's workspace, and C is untouched */
     tw_status (*launch)(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c);

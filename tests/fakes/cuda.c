@@ -1,4 +1,5 @@
-/* cuda.c - a fake libcuda.so.1: one device (FAKE_CUDA "gpus=0" none, "sm=70" another) whose memory is the host's.
+/* cuda.c - a fake libcuda.so.1: one device (FAKE_CUDA "gpus=0" none, "sm=70" another) whose memory is the host's, 16 GiB
+ * of it ("mib=8": 8 MiB).
  * Contexts are a stack of each thread; a stream belongs to the context it was made in, and FAKE_LOG gets "on" and its
  * address after each launch. While one is being captured, nothing is allocated, loaded, copied or waited for:
  * CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED. OLD: without its newest function. Events read a clock that each launch puts
@@ -104,6 +105,30 @@ static void log_cluster(unsigned blocks)
 
 static void *handle(void) { return calloc(1, 16); }
 
+/* Device memory: "mib=8" is all there is; each block begins behind its size. */
+static _Atomic size_t given_bytes;
+
+static size_t device_bytes(void) { return (size_t)choice("mib", 16384) << 20; }
+
+static cu_result allocate(cu_pointer *memory, size_t bytes)
+{
+    if (given_bytes + bytes > device_bytes()) return 2;
+    char *block = aligned_alloc(256, 256 + (bytes + 256) / 256 * 256);
+    memcpy(block, &bytes, sizeof bytes);
+    given_bytes += bytes;
+    *memory = (cu_pointer)(uintptr_t)(block + 256);
+    return CU_SUCCESS;
+}
+
+static void give_back(cu_pointer memory)
+{
+    size_t bytes;
+    if (memory == 0) return;
+    memcpy(&bytes, (char *)(uintptr_t)memory - 256, sizeof bytes);
+    given_bytes -= bytes;
+    free((char *)(uintptr_t)memory - 256);
+}
+
 static _Atomic int64_t now_us;
 
 void fake_pass(int us) /* for the fakes of libraries that launch kernels of their own */ { now_us += us; }
@@ -200,7 +225,7 @@ CALL(cuDeviceGetName, (char *name, int bytes, cu_device device), snprintf(name, 
 CALL(cuDeviceGetAttribute, (int *value, int what, cu_device device), (void)device; *value = attribute(what))
 CALL(cuDeviceGetPCIBusId, (char *place, int bytes, cu_device device), (void)device;
      snprintf(place, (size_t)bytes, "0000:3b:00.0"))
-CALL(cuDeviceTotalMem_v2, (size_t * bytes, cu_device device), (void)device; *bytes = (size_t)1 << 34)
+CALL(cuDeviceTotalMem_v2, (size_t * bytes, cu_device device), (void)device; *bytes = device_bytes())
 CALL(cuDevicePrimaryCtxRetain, (cu_context * context, cu_device device), (void)device;
      *context = (cu_context)(uintptr_t)PRIMARY)
 CALL(cuDevicePrimaryCtxRelease_v2, (cu_device device), (void)device)
@@ -221,8 +246,9 @@ CALL(cuEventSynchronize, (cu_event event), (void)event; if (captures > 0) return
 CALL(cuEventElapsedTime, (float *ms, cu_event begin, cu_event end),
      *ms = 1e-3f * (float)(*(int64_t *)end - *(int64_t *)begin))
 CALL(cuMemAlloc_v2, (cu_pointer * memory, size_t bytes), if (captures > 0) return NOT_CAPTURED;
-     *memory = (cu_pointer)(uintptr_t)aligned_alloc(256, (bytes + 256) / 256 * 256))
-GIVE(cuMemFree_v2, (cu_pointer memory), free((void *)(uintptr_t)memory))
+     return allocate(memory, bytes))
+CALL(cuMemGetInfo_v2, (size_t * room, size_t *total), *total = device_bytes(); *room = *total - given_bytes)
+GIVE(cuMemFree_v2, (cu_pointer memory), give_back(memory))
 CALL(cuMemcpyHtoD_v2, (cu_pointer to, const void *from, size_t bytes), if (captures > 0) return NOT_CAPTURED;
      memcpy((void *)(uintptr_t)to, from, bytes))
 CALL(cuMemcpyDtoH_v2, (void *to, cu_pointer from, size_t bytes), if (captures > 0) return NOT_CAPTURED;

@@ -104,6 +104,7 @@ enum {
     F(cuEventSynchronize, (cu_event))                                                                                  \
     F(cuEventElapsedTime, (float *, cu_event, cu_event))                                                               \
     F(cuMemAlloc_v2, (cu_pointer *, size_t))                                                                           \
+    F(cuMemGetInfo_v2, (size_t *, size_t *))                                                                           \
     F(cuMemFree_v2, (cu_pointer))                                                                                      \
     F(cuMemcpyHtoD_v2, (cu_pointer, const void *, size_t))                                                             \
     F(cuMemcpyDtoH_v2, (void *, cu_pointer, size_t))                                                                   \

@@ -345,7 +345,21 @@ static tw_status cuda_prepare(engine *e, const plan *p, runnable *out)
     return cuda_leave(e, status);
 }
 
-/* ---- upload, launch, wait, download, release, drop ---- */
+/* ---- room, upload, launch, wait, download, release, drop ---- */
+
+static tw_status room(engine *e, int64_t *bytes)
+{
+    size_t free_bytes, total;
+    CU_TRY(cuMemGetInfo_v2, (&free_bytes, &total));
+    *bytes = (int64_t)free_bytes;
+    return TW_OK;
+}
+
+static tw_status cuda_room(engine *e, int64_t *bytes)
+{
+    TRY(cuda_enter(e));
+    return cuda_leave(e, room(e, bytes));
+}
 
 /* Copies rows of an operand between host and device, each with its own padding, which is left alone. */
 static tw_status copy_rows(engine *e, const operand *o, cu_pointer device, bool up)
@@ -627,6 +641,7 @@ const engine_ops cuda_engine = {
     .facts = cuda_facts,
     .identity = cuda_identity,
     .prepare = cuda_prepare,
+    .room = cuda_room,
     .upload = cuda_upload,
     .launch = cuda_launch,
     .wait = cuda_wait,
