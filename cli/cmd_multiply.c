@@ -1,5 +1,5 @@
 /* cmd_multiply.c - `tilewright multiply A B -o C`: read, compute, write, judge, and only then give the file its
- * name. */
+ * name. What has no room in memory is left to out_of_core.c. */
 #define _POSIX_C_SOURCE 200809L
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +16,7 @@
 #include "files.h"
 #include "guard.h"
 #include "diag.h"
+#include "sampled.h"
 #include "term.h"
 
 typedef struct job {
@@ -24,6 +25,7 @@ typedef struct job {
     io_output out;
     io_format format;
     void *c; /* m x n, row by row */
+    out_of_core large;
     tw_lab_plan plan;
     bool planned;
     double read_s, compute_s, write_s, check_s;
@@ -37,7 +39,20 @@ static exit_code check_options(const options *opt, io_format *format)
     *format = io_format_of(opt->output);
     if (*format == IO_FORMAT_NONE)
         return diag(EXIT_USAGE, "-o %s: the ending names no format, expected .npy, .mtx, .raw or .bin", opt->output);
+    const bool on_host = opt->engines.count == 0 || strcmp(opt->engines.items[0], "auto") == 0 ||
+                         strcmp(opt->engines.items[0], "cpu") == 0;
+    if (opt->device_memory > 0 && on_host)
+        return diag(EXIT_USAGE, "--device-memory is for --engine cuda or opencl; the cpu engine keeps to --memory");
     return operands_check_options(opt);
+}
+
+/* The operands, all of them in memory or open to be read in panels. */
+static exit_code find_operands(job *j)
+{
+    exit_code code = out_of_core_open(j->s, &j->in, j->format, &j->large);
+    if (code != EXIT_OK || j->large.needed) return code;
+    code = operands_read(j->s->opt, &j->in);
+    return code == EXIT_OK ? out_of_core_check(j->s, &j->in, &j->large) : code;
 }
 
 /* The output is opened before the work: a folder that cannot be written to is found at once. */
@@ -54,6 +69,7 @@ static exit_code open_output(job *j)
 static exit_code make_result(job *j)
 {
     const tw_problem *p = &j->in.problem;
+    if (j->large.needed) return EXIT_OK;
     j->c = memory_for(p->m, p->n, io_type_bytes(j->in.as.type_c));
     if (j->c == NULL)
         return diag(EXIT_MEMORY, "memory ran out: there is no room for C, %" PRId64 " x %" PRId64 " elements of %s",
@@ -65,6 +81,12 @@ static exit_code make_result(job *j)
 static exit_code compute(job *j)
 {
     double start_s = measure_now_s();
+    if (j->large.needed) {
+        exit_code code = out_of_core_run(j->s, &j->in, &j->out, j->format, &j->large);
+        j->compute_s = measure_now_s() - start_s;
+        j->nans = j->large.nans, j->infinite = j->large.infinite;
+        return code;
+    }
     term_progress("multiplying", -1);
     tw_status status = tw_gemm(j->s->context, &j->in.problem, j->in.a, j->in.b, j->c);
     j->compute_s = measure_now_s() - start_s;
@@ -78,6 +100,7 @@ static exit_code write_result(job *j)
         .type = j->in.as.type_c, .rows = p->m, .cols = p->n, .row_stride = p->n, .col_stride = 1, .data = j->c};
     io_error error;
     double start_s = measure_now_s();
+    if (j->large.needed) return EXIT_OK; /* it is written */
     term_progress("writing", -1);
     io_status status = io_output_write(&j->out, j->format, &c, &error);
     j->write_s = measure_now_s() - start_s;
@@ -132,6 +155,11 @@ static exit_code judge(job *j)
     size_t count = 0;
     double start_s = measure_now_s();
     if (!j->s->opt->verify) return EXIT_OK;
+    if (j->large.needed) {
+        exit_code checked = sampled_judge(j->s, &j->in, &j->out, &j->large, &j->report);
+        j->check_s = measure_now_s() - start_s;
+        return checked;
+    }
     map_temporary(j, &bytes, &count);
     if (bytes == NULL) return diag(EXIT_OUTPUT, "%s: cannot be read back: %s", j->s->opt->output, strerror(errno));
     int watch = guard_watch(bytes, count, j->s->opt->output);
@@ -159,7 +187,8 @@ static exit_code finish_output(job *j)
 static void tell_plan(job *j)
 {
     FILE *text = j->s->text;
-    j->planned = tw_lab_plan_of(j->s->context, NULL, &j->in.problem, &j->plan) == TW_OK;
+    const tw_problem p = j->large.needed ? out_of_core_block(j->s, &j->in, &j->large) : j->in.problem;
+    j->planned = tw_lab_plan_of(j->s->context, NULL, &p, &j->plan) == TW_OK;
     tame_name name;
     if (!j->s->opt->verbose) return;
     operands_tell(&j->in, text);
@@ -168,11 +197,28 @@ static void tell_plan(job *j)
     if (j->planned) fprintf(text, "kernel     %s\n", j->plan.text);
 }
 
+static void tell_memory(const job *j)
+{
+    term_number takes;
+    if (j->large.needed)
+        out_of_core_tell(j->s, &j->large);
+    else if (j->s->opt->verbose)
+        fprintf(j->s->text, "memory     %s as a whole\n", term_bytes(operands_bytes(j->s->opt, &j->in), takes));
+}
+
 static void tell_times(job *j)
 {
     FILE *text = j->s->text;
     term_number read_, compute_, write_, check;
     if (!j->s->opt->verify) fprintf(text, "check      none: --verify checks the result\n");
+    if (j->large.needed) {
+        fprintf(text, "time       %s in all: products %s, writing %s, waiting for panels %s",
+                term_seconds(j->compute_s, compute_), term_seconds(j->large.multiply_s, check),
+                term_seconds(j->large.write_s, write_), term_seconds(j->large.waited_s, read_));
+        if (j->s->opt->verify) fprintf(text, "; check %s", term_seconds(j->check_s, check));
+        fputc('\n', text);
+        return;
+    }
     fprintf(text, "time       read %s, compute %s, write %s", term_seconds(j->read_s, read_),
             term_seconds(j->compute_s, compute_), term_seconds(j->write_s, write_));
     if (j->s->opt->verify) fprintf(text, ", check %s", term_seconds(j->check_s, check));
@@ -193,6 +239,8 @@ static exit_code tell_result(job *j)
             p->n, io_type_name(j->in.as.type_c), term_seconds(j->compute_s, time),
             term_gflops(roofline_flops(p) / j->compute_s / 1e9, speed),
             j->s->opt->verify ? "verified" : "not verified");
+    if (j->large.needed && j->s->opt->verify)
+        fprintf(text, " by %" PRId64 " of its elements, some of each block", j->report.elements);
     if (j->nans > 0) fprintf(text, ", %" PRId64 " NaN", j->nans);
     if (j->infinite > 0) fprintf(text, ", %" PRId64 " infinite", j->infinite);
     fputc('\n', text);
@@ -208,7 +256,7 @@ static exit_code write_record(job *j)
     r.method = "tw_gemm, host pointers, once";
     r.dtype = j->in.as.a, r.dtype_b = j->in.as.b, r.dtype_c = io_type_name(j->in.as.type_c);
     r.m = p->m, r.n = p->n, r.k = p->k;
-    r.lda = p->lda, r.ldb = p->ldb, r.ldc = p->ldc;
+    if (!j->large.needed) r.lda = p->lda, r.ldb = p->ldb, r.ldc = p->ldc;
     r.op_a = "ntcr"[p->op_a], r.op_b = "ntcr"[p->op_b];
     r.alpha = p->alpha, r.beta = p->beta;
     if (io_type_is_complex(j->in.as.type_a))
@@ -219,6 +267,13 @@ static exit_code write_record(job *j)
     r.compulsory_bytes = roofline_compulsory_bytes(p);
     r.verified = j->s->opt->verify ? "residuals+elements" : "no";
     if (j->s->opt->verify) r.error_ratio = j->report.element_ratio;
+    if (j->large.needed) {
+        r.method = "tw_gemm, out of core: with reading and writing, once";
+        if (j->s->opt->verify) r.verified = "elements sampled";
+        r.panels = j->large.panels, r.bytes_read = j->large.bytes_read, r.read_s = j->large.read_s;
+        r.multiply_s = j->large.multiply_s, r.write_s = j->large.write_s;
+        r.memory_bytes = (double)j->large.bytes;
+    }
     if (j->planned) {
         r.kernel = j->plan.kernel->name;
         r.rung = j->plan.kernel->rung;
@@ -240,10 +295,11 @@ exit_code cmd_multiply(session *s)
     if (code == EXIT_OK) code = session_open_device(s, s->opt->engines.count > 0 ? s->opt->engines.items[0] : "auto");
     if (code == EXIT_OK) code = multiplied_check_engine(s);
     double start_s = measure_now_s();
-    if (code == EXIT_OK) code = operands_read(s->opt, &j.in);
+    if (code == EXIT_OK) code = find_operands(&j);
     if (code == EXIT_OK) code = make_result(&j);
     j.read_s = measure_now_s() - start_s;
     if (code == EXIT_OK) code = open_output(&j);
+    if (code == EXIT_OK) tell_memory(&j);
     if (code == EXIT_OK) tell_plan(&j);
     if (code == EXIT_OK) code = compute(&j);
     if (code == EXIT_OK) code = write_result(&j);

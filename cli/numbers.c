@@ -42,6 +42,23 @@ bool parse_real(const char *text, double *out)
     return true;
 }
 
+bool parse_bytes(const char *text, int64_t least, int64_t *out)
+{
+    static const char letters[] = "KMGT";
+    char digits[24];
+    const size_t length = strspn(text, "0123456789");
+    if (length == 0 || length >= sizeof digits) return false;
+    memcpy(digits, text, length);
+    digits[length] = '\0';
+    const char *letter = text[length] != '\0' ? strchr(letters, text[length]) : NULL;
+    if (text[length] != '\0' && (letter == NULL || text[length + 1] != '\0')) return false;
+    const int shift = letter != NULL ? 10 * (int)(letter - letters + 1) : 0;
+    int64_t value;
+    if (!parse_whole(digits, 0, INT64_MAX >> shift, &value) || value << shift < least) return false;
+    *out = value << shift;
+    return true;
+}
+
 bool parse_complex(const char *text, double *real, double *imaginary)
 {
     char first[64];

@@ -79,12 +79,18 @@ static exit_code read_one(const options *opt, operands *o, operand_role role)
     return EXIT_OK;
 }
 
-static exit_code read_all(const options *opt, operands *o)
+static void name_all(const options *opt, operands *o)
 {
+    *o = (operands){0};
+    for (int role = 0; role < OPERANDS; role++) o->each[role].watch = -1;
     o->each[OPERAND_A].path = files_input(opt->operands[0]);
     o->each[OPERAND_B].path = files_input(opt->operands[1]);
     o->each[OPERAND_ADD].path = files_input(opt->add);
     o->each[OPERAND_C].path = opt->operand_count > 2 ? files_input(opt->operands[2]) : NULL;
+}
+
+static exit_code read_all(const options *opt, operands *o)
+{
     for (operand_role role = OPERAND_A; role < OPERANDS; role++) {
         if (o->each[role].path == NULL) continue;
         exit_code code = read_one(opt, o, role);
@@ -139,10 +145,46 @@ typedef struct misfit {
 
 typedef bool fitting(const io_matrix *matrix, io_type to, int64_t *i, int64_t *j, char *value, size_t value_size);
 
+/* Of every value of one type another one holds all, so that there is nothing to look at. */
+static bool holds(io_type type, io_type from)
+{
+    return type == from || (from != IO_I64 && from != IO_U64 && io_result_type(type, from) == type);
+}
+
+/* Of an operand that is open, some elements of a row or column at a time. What cannot be read is told when it is
+ * multiplied. */
+static bool source_fits(const io_source *s, fitting *one_fits, misfit *x)
+{
+    enum { PIECE_BYTES = 1 << 16 };
+    _Alignas(16) char piece[PIECE_BYTES];
+    const io_matrix *m = &s->matrix;
+    const bool columns = io_by_columns(m);
+    const int64_t lines = columns ? m->cols : m->rows, length = columns ? m->rows : m->cols,
+                  most = PIECE_BYTES / (int64_t)io_type_bytes(m->type);
+    io_error error;
+    if (holds(x->type, m->type)) return true;
+    for (int64_t l = 0; l < lines; l++)
+        for (int64_t at = 0; at < length; at += most) {
+            const int64_t some = length - at < most ? length - at : most, i = columns ? at : l, j = columns ? l : at;
+            io_matrix part = *m;
+            part.rows = columns ? some : 1, part.cols = columns ? 1 : some;
+            part.row_stride = part.cols, part.col_stride = 1, part.swapped = false, part.data = piece;
+            if (io_source_read(s, i, j, part.rows, part.cols, m->type, false, piece, &error) != IO_OK) return true;
+            if (one_fits(&part, x->type, &x->i, &x->j, x->value, sizeof x->value)) continue;
+            x->i += i, x->j += j;
+            return false;
+        }
+    return true;
+}
+
 static bool fits(const operands *o, operand_role end, fitting *one_fits, misfit *x)
 {
     for (operand_role role = OPERAND_A; role < end; role++) {
         x->path = o->each[role].path, x->type = type_of_role(&o->as, role);
+        if (x->path != NULL && o->each[role].source.open) {
+            if (!source_fits(&o->each[role].source, one_fits, x)) return false;
+            continue;
+        }
         if (x->path != NULL && !one_fits(&o->each[role].matrix, x->type, &x->i, &x->j, x->value, sizeof x->value))
             return false;
     }
@@ -282,7 +324,18 @@ static exit_code check_factor(const char *name, scalar_option factor, const mult
                 as->type_a == IO_CF32 ? "cf64" : "f64");
 }
 
-static exit_code make_problem(const options *opt, operands *o, int64_t m, int64_t n, int64_t k)
+/* Is a real matrix its own conjugate? */
+static bool conjugates(const operands *o, bool asked) { return asked && io_type_is_complex(o->as.type_a); }
+
+tw_op operand_op(const operands *o, const options *opt, operand_role role)
+{
+    const bool of_a = role == OPERAND_A, transposed = of_a ? opt->transpose_a : opt->transpose_b,
+               turned = transposed != io_by_columns(&o->each[role].matrix);
+    const bool conjugated = conjugates(o, of_a ? opt->conjugate_a : opt->conjugate_b);
+    return turned ? (conjugated ? TW_C : TW_T) : conjugated ? TW_R : TW_N;
+}
+
+static exit_code begin_problem(const options *opt, operands *o, int64_t m, int64_t n, int64_t k)
 {
     tw_problem *p = &o->problem;
     exit_code code = check_factor("alpha", opt->alpha, &o->as);
@@ -291,33 +344,90 @@ static exit_code make_problem(const options *opt, operands *o, int64_t m, int64_
     multiplied_problem(&o->as, p);
     p->alpha = opt->alpha.value, p->alpha_imaginary = opt->alpha.imaginary;
     p->beta = opt->beta.value, p->beta_imaginary = opt->beta.imaginary;
-    const bool complex = io_type_is_complex(o->as.type_a), conjugates_a = complex && opt->conjugate_a,
-               conjugates_b = complex && opt->conjugate_b; /* a real matrix is its own conjugate */
-    if (code == EXIT_OK)
-        code = place(&o->each[OPERAND_A], o->as.type_a, opt->transpose_a, conjugates_a, &o->a, &p->op_a, &p->lda);
-    if (code == EXIT_OK)
-        code = place(&o->each[OPERAND_B], o->as.type_b, opt->transpose_b, conjugates_b, &o->b, &p->op_b, &p->ldb);
     return code;
+}
+
+static exit_code make_problem(const options *opt, operands *o, int64_t m, int64_t n, int64_t k)
+{
+    tw_problem *p = &o->problem;
+    exit_code code = begin_problem(opt, o, m, n, k);
+    if (code == EXIT_OK)
+        code = place(&o->each[OPERAND_A], o->as.type_a, opt->transpose_a, conjugates(o, opt->conjugate_a), &o->a,
+                     &p->op_a, &p->lda);
+    if (code == EXIT_OK)
+        code = place(&o->each[OPERAND_B], o->as.type_b, opt->transpose_b, conjugates(o, opt->conjugate_b), &o->b,
+                     &p->op_b, &p->ldb);
+    return code;
+}
+
+static exit_code settle_type(const options *opt, operands *o, int64_t *m, int64_t *n, int64_t *k)
+{
+    exit_code code = check_shapes(opt, o, m, n, k);
+    if (code == EXIT_OK) code = choose_type(opt, o);
+    if (code == EXIT_OK) code = check_real(opt, o);
+    return code == EXIT_OK ? check_range(o) : code;
 }
 
 exit_code operands_read(const options *opt, operands *o)
 {
     int64_t m = 0, n = 0, k = 0;
-    *o = (operands){0};
-    for (int role = 0; role < OPERANDS; role++) o->each[role].watch = -1;
+    name_all(opt, o);
     exit_code code = read_all(opt, o);
-    if (code == EXIT_OK) code = check_shapes(opt, o, &m, &n, &k);
-    if (code == EXIT_OK) code = choose_type(opt, o);
-    if (code == EXIT_OK) code = check_real(opt, o);
-    if (code == EXIT_OK) code = check_range(o);
-    if (code == EXIT_OK) code = make_problem(opt, o, m, n, k);
+    if (code == EXIT_OK) code = settle_type(opt, o, &m, &n, &k);
+    return code == EXIT_OK ? make_problem(opt, o, m, n, k) : code;
+}
+
+/* ---- block by block ---- */
+
+bool operands_open(const options *opt, operands *o)
+{
+    io_error error;
+    name_all(opt, o);
+    for (operand_role role = OPERAND_A; role < OPERANDS; role++) {
+        operand *x = &o->each[role];
+        const io_raw_shape raw = raw_shape(opt, role);
+        if (x->path == NULL) continue;
+        if (io_source_open(x->path, &raw, &x->source, &error) != IO_OK) return false;
+        x->matrix = x->source.matrix;
+    }
+    return true;
+}
+
+exit_code operands_settle(const options *opt, operands *o)
+{
+    int64_t m = 0, n = 0, k = 0;
+    exit_code code = settle_type(opt, o, &m, &n, &k);
+    if (code != EXIT_OK) return code;
+    code = begin_problem(opt, o, m, n, k);
+    o->problem.op_a = operand_op(o, opt, OPERAND_A), o->problem.op_b = operand_op(o, opt, OPERAND_B);
     return code;
+}
+
+double operands_bytes(const options *opt, const operands *o)
+{
+    const io_matrix *a = &o->each[OPERAND_A].matrix, *b = &o->each[OPERAND_B].matrix;
+    const bool asked = opt->dtypes.count > 0;
+    multiplied as;
+    io_type type = common_type(opt, o);
+    if (!computable(type)) type = IO_F64; /* at most */
+    if (!asked || !multiplied_asked(opt, &as)) multiplied_of(io_type_name(type), &as);
+    double bytes = (double)(opt->transpose_a ? a->cols : a->rows) * (double)(opt->transpose_b ? b->rows : b->cols) *
+                   (double)io_type_bytes(as.type_c);
+    for (operand_role role = OPERAND_A; role < OPERANDS; role++) {
+        const io_matrix *x = &o->each[role].matrix;
+        const io_type to = type_of_role(&as, role);
+        if (o->each[role].path == NULL) continue;
+        bytes += (double)x->rows * (double)x->cols *
+                 (double)(io_type_bytes(x->type) + (x->type != to || x->swapped ? io_type_bytes(to) : 0));
+    }
+    return bytes;
 }
 
 void operands_free(operands *o)
 {
     for (int role = 0; role < OPERANDS; role++) {
         guard_unwatch(o->each[role].watch);
+        io_source_close(&o->each[role].source);
         io_free(&o->each[role].matrix);
         free(o->each[role].block);
     }
@@ -334,7 +444,7 @@ static void tell_one(const operand *x, const char *name, io_type type, FILE *tex
     if (x->block != NULL)
         fprintf(text, ", converted to %s by rows\n", io_type_name(type));
     else
-        fprintf(text, s->type == type ? ", in place\n" : "\n");
+        fprintf(text, x->source.open ? ", read in panels\n" : s->type == type ? ", in place\n" : "\n");
 }
 
 void operands_tell(const operands *o, FILE *text)

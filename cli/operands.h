@@ -7,6 +7,7 @@
 
 typedef struct operand {
     const char *path; /* NULL: this operand is not part of the call */
+    io_source source; /* open: the elements are read block by block, and matrix has none */
     io_matrix matrix;
     void *block; /* elements converted to the compute type, row by row; NULL: used in place */
     int watch;   /* of guard_watch */
@@ -25,6 +26,19 @@ typedef struct operands {
  * operands_free in every case. */
 exit_code operands_read(const options *opt, operands *o);
 void operands_free(operands *o);
+
+/* operands_open - the same, but nothing of the elements is kept: A, B and --add are open to be read block by block, and
+ * the problem's leading dimensions are still to be set. False, and no sentence: a file is no regular .npy or raw file,
+ * or operands_read() has something to say of it. */
+bool operands_open(const options *opt, operands *o);
+/* operands_settle - of operands that are open: choose the type, make the problem. */
+exit_code operands_settle(const options *opt, operands *o);
+
+/* operands_bytes - of A, B, --add and C in memory as operands_read() leaves them, with their conversions. */
+double operands_bytes(const options *opt, const operands *o);
+
+/* operand_op - how an operand that lies as its file has it is multiplied. */
+tw_op operand_op(const operands *o, const options *opt, operand_role role);
 
 /* operand_dense - the elements of one operand in the compute type, row by row without padding: in place or a block that
  * operands_free gives back. NULL, after a sentence, when memory ran out. *data is NULL for an empty operand. */

@@ -112,6 +112,12 @@ const option_row option_rows[] = {
     {"conjugate-a", 0, OPT_FLAG, AT(conjugate_a), FILES,
      .help = "multiply with the complex conjugate of A; with --transpose-a with its conjugate transpose"},
     {"conjugate-b", 0, OPT_FLAG, AT(conjugate_b), FILES, .help = "the same of B"},
+    {"memory", 0, OPT_BYTES, AT(memory), CMD_MULTIPLY, "LIMIT", NULL,
+     "use at most LIMIT bytes of memory for matrices and workspaces, with K, M, G or T as 400M; larger products are "
+     "computed in panels that are read from .npy and raw files (default: three quarters of what the process may have)",
+     1},
+    {"device-memory", 0, OPT_BYTES, AT(device_memory), CMD_MULTIPLY, "LIMIT", NULL,
+     "with --engine cuda or opencl: use at most LIMIT bytes of the device's memory (default: what is free)", 1},
     {"verify", 0, OPT_FLAG, AT(verify), CMD_MULTIPLY,
      .help = "check the product before FILE is created; if the check fails, no file is left"},
     {"rung", 0, OPT_NAMES, AT(rungs), CMD_LADDER, "R,...", NULL,
@@ -190,6 +196,10 @@ void option_wants(const option_row *row, char *text, size_t size)
     case OPT_FLAG: snprintf(text, size, "no value"); break;
     case OPT_TEXT: snprintf(text, size, "a name"); break;
     case OPT_WHOLE: snprintf(text, size, "a whole number%s", range); break;
+    case OPT_BYTES:
+        snprintf(text, size, "a size in bytes of at least %" PRId64 ", such as 400M or 3G (K, M, G, T: powers of 1024)",
+                 row->least);
+        break;
     case OPT_SEED: snprintf(text, size, "a whole number from 0 to %" PRIu64, UINT64_MAX); break;
     case OPT_SCALAR:
         snprintf(text, size,
@@ -252,6 +262,7 @@ static bool read_value(const option_row *row, const char *text, options *out)
     case OPT_FLAG: return *(bool *)at = true;
     case OPT_TEXT: *(const char **)at = text; return text[0] != '\0';
     case OPT_WHOLE: return parse_whole(text, row->least, row->most, at);
+    case OPT_BYTES: return parse_bytes(text, row->least, at);
     case OPT_SEED: return parse_seed(text, at);
     case OPT_SCALAR:
         x->given = parse_complex(text, &x->value, &x->imaginary) && isfinite(x->value) && isfinite(x->imaginary);

@@ -39,7 +39,7 @@ typedef struct options {
     const char *operands[OPT_LIST];
     int operand_count;
     const char *output, *add, *gpu, *json, *html, *kernel, *export, *import, *start;
-    int64_t device, threads, samples, deadline, pad, batch, budget;
+    int64_t device, threads, samples, deadline, pad, batch, memory, device_memory, budget;
     uint64_t seed;
     scalar_option alpha, beta;
     bool all, binary, tables, transpose_a, transpose_b, conjugate_a, conjugate_b, verify, host, skinny, slides,
@@ -78,6 +78,7 @@ typedef enum option_kind {
     OPT_FLAG,   /* bool */
     OPT_TEXT,   /* const char * */
     OPT_WHOLE,  /* int64_t from least to most */
+    OPT_BYTES,  /* int64_t, at least `least` */
     OPT_SEED,   /* uint64_t */
     OPT_SCALAR, /* scalar_option */
     OPT_SHAPES, /* shape_list, each side from least to most; at most `list` of them, as in the kinds below */

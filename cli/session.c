@@ -106,7 +106,8 @@ exit_code session_open_device(session *s, const char *engine)
     tw_options wanted = {.size = sizeof wanted,
                          .device = (int32_t)s->opt->device,
                          .engine = engine,
-                         .threads = (int32_t)s->opt->threads};
+                         .threads = (int32_t)s->opt->threads,
+                         .memory_bytes = s->opt->device_memory};
     session_close_device(s);
     tw_status status = tw_open(&wanted, &s->context);
     if (status == TW_OK) status = tw_describe(s->context, &s->device);

@@ -99,6 +99,9 @@ io_format io_recognise(const void *bytes, size_t count);
 io_status io_read(const char *path, const io_raw_shape *raw, io_matrix *out, io_error *error);
 void io_free(io_matrix *matrix); /* a zeroed matrix is fine */
 
+/* io_allow_memory - no matrix that is not mapped may take more than so many bytes; before any is read. */
+void io_allow_memory(uint64_t bytes);
+
 /* The three readers on bytes in memory; name is used in error sentences only. npy and raw give a view into bytes
  * where its alignment allows it (memory == NULL), a copy otherwise; mtx always allocates. bytes must outlive a view. */
 io_status npy_parse(const void *bytes, size_t count, const char *name, const io_raw_shape *raw, io_matrix *out,
@@ -106,6 +109,29 @@ io_status npy_parse(const void *bytes, size_t count, const char *name, const io_
 io_status mtx_parse(const void *bytes, size_t count, const char *name, io_matrix *out, io_error *error);
 io_status raw_parse(const void *bytes, size_t count, const char *name, const io_raw_shape *shape, io_matrix *out,
                     io_error *error);
+
+/* A matrix in a file that is read block by block, into the caller's memory: for what is larger than that. */
+typedef struct io_source {
+    io_matrix matrix; /* data NULL */
+    bool open;
+    int fd;
+    int64_t begin;  /* byte of the first element */
+    char path[512]; /* for sentences */
+} io_source;
+
+/* io_source_open - a regular .npy or raw file. Returns IO_OK, or IO_BAD_FILE: it is no such file (io_read says what is
+ * wrong with it, or reads it), and *out is not open. */
+io_status io_source_open(const char *path, const io_raw_shape *raw, io_source *out, io_error *error);
+void io_source_close(io_source *source); /* one that is not open is fine */
+
+/* io_source_read - the rows x cols elements from (i, j) on as type `to` (io_convert), without padding: in the file's
+ * order, row by row or, where row_stride is 1 and not col_stride, column by column; by_rows: row by row in any case.
+ * Needs no memory. Returns IO_OK, or IO_BAD_FILE where the file became shorter or cannot be read. */
+io_status io_source_read(const io_source *source, int64_t i, int64_t j, int64_t rows, int64_t cols, io_type to,
+                         bool by_rows, void *out, io_error *error);
+
+/* io_by_columns - do the elements of a column lie side by side, and not those of a row? */
+bool io_by_columns(const io_matrix *matrix);
 
 /* io_result_type - NumPy's result_type of two element types (numpy.result_type, NEP 50 has no say between arrays): f16
  * with i16 is f32, f32 with i32 is f64, i64 with u64 is f64, i8 with u8 is i16, ... bf16, e4m3 and e5m2, unknown to
@@ -132,6 +158,8 @@ bool io_fits_range(const io_matrix *matrix, io_type to, int64_t *i, int64_t *j, 
 typedef struct io_output {
     char *path, *temp_path;
     int fd;
+    io_matrix blocks; /* of io_output_begin: swapped where the file's byte order is not this machine's */
+    int64_t begin;    /* byte of the first element */
 } io_output;
 
 /* io_output_open - a symbolic link stays, and what it names is replaced, or made where it names nothing yet. */
@@ -147,6 +175,12 @@ io_status io_cannot_open(const char *path, io_error *error);
  * shortest digits that read back exactly, `nan` `inf` `-inf`, or array complex or integer general; RAW: C order, this
  * machine's byte order). f32, f64, f16, bf16 (in NPY as raw bytes, V2), i32, cf32 and cf64. */
 io_status io_output_write(io_output *output, io_format format, const io_matrix *matrix, io_error *error);
+
+/* io_output_begin, io_output_put - the same block by block, in any order, .npy and raw only: `matrix` says type and
+ * sizes, and its room on the disk is taken at once. A block is rows x cols elements without padding. */
+io_status io_output_begin(io_output *output, io_format format, const io_matrix *matrix, io_error *error);
+io_status io_output_put(io_output *output, int64_t i, int64_t j, int64_t rows, int64_t cols, const void *block,
+                        io_error *error);
 io_status io_output_commit(io_output *output, io_error *error); /* flush, fsync, rename; discards on failure */
 void io_output_discard(io_output *output);                      /* removes the temporary file; safe after commit */
 

@@ -72,6 +72,14 @@ void io_locale_leave(io_locale *locale);
 bool npy_recognised(const void *bytes, size_t count); /* begins with the magic of .npy */
 bool mtx_recognised(const void *bytes, size_t count); /* begins with the banner of Matrix Market */
 
+/* npy_describe, raw_describe - type, sizes and strides of a file of `whole` bytes, of which the first count are here: no
+ * elements yet, which begin at *begin, of raw files at 0. */
+io_status npy_describe(const void *bytes, size_t count, size_t whole, const char *name, const io_raw_shape *raw,
+                       io_matrix *out, size_t *begin, io_error *error);
+io_status raw_describe(size_t whole, const char *name, const io_raw_shape *shape, io_matrix *out, io_error *error);
+
+enum { NPY_HEADER_MOST = 65535 + 12 }; /* bytes before the elements */
+
 /* npy_need, mtx_need, raw_need - how many bytes of a stream to read before asking again, from its first count bytes.
  * *need <= count: these are enough, to read the matrix or to say what is wrong. Returns IO_OK, or the error of a header
  * that is wrong, of a size beyond the memory, or of a stream that goes on behind its end. */
@@ -84,6 +92,7 @@ io_status raw_need(size_t count, const char *name, const io_raw_shape *shape, si
 const char *io_other_kind(const void *bytes, size_t count);
 
 /* The writers behind io_output_write; matrix is of a type that it takes. */
+io_status npy_write_header(io_output *output, const io_matrix *matrix, io_error *error);
 io_status npy_write(io_output *output, const io_matrix *matrix, io_error *error);
 io_status mtx_write(io_output *output, const io_matrix *matrix, io_error *error);
 io_status raw_write(io_output *output, const io_matrix *matrix, io_error *error);

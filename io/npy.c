@@ -7,7 +7,7 @@
 
 #define MAGIC             "\x93NUMPY"
 #define MAGIC_BYTES       6
-#define MOST_HEADER_BYTES 65535 /* a header for two dimensions has about 120 */
+#define MOST_HEADER_BYTES (NPY_HEADER_MOST - 12) /* a header for two dimensions has about 120 */
 
 typedef struct header {
     io_type type;
@@ -337,8 +337,8 @@ bool npy_recognised(const void *bytes, size_t count)
 }
 
 /* Bytes after the elements are left alone, as NumPy does: np.save may append one array to another. */
-io_status npy_parse(const void *bytes, size_t count, const char *name, const io_raw_shape *raw, io_matrix *out,
-                    io_error *error)
+io_status npy_describe(const void *bytes, size_t count, size_t whole, const char *name, const io_raw_shape *raw,
+                       io_matrix *out, size_t *begin, io_error *error)
 {
     *out = (io_matrix){0};
     error->text[0] = '\0';
@@ -347,7 +347,8 @@ io_status npy_parse(const void *bytes, size_t count, const char *name, const io_
     size_t promised = 0;
     io_status status = read_header(bytes, count, &s, &h, &promised);
     if (status != IO_OK) return status;
-    size_t present = count - (size_t)(s.end - (const char *)bytes);
+    *begin = (size_t)(s.end - (const char *)bytes);
+    size_t present = whole - *begin;
     if (promised > present)
         return io_fail(error, IO_BAD_FILE, name,
                        "the header promises %" PRId64 " x %" PRId64
@@ -359,13 +360,21 @@ io_status npy_parse(const void *bytes, size_t count, const char *name, const io_
     out->cols = h.shape[1];
     out->row_stride = h.fortran_order ? 1 : out->cols;
     out->col_stride = h.fortran_order ? out->rows : 1;
-    return io_place(name, s.end, out, error);
+    return IO_OK;
+}
+
+io_status npy_parse(const void *bytes, size_t count, const char *name, const io_raw_shape *raw, io_matrix *out,
+                    io_error *error)
+{
+    size_t begin = 0;
+    io_status status = npy_describe(bytes, count, count, name, raw, out, &begin, error);
+    return status == IO_OK ? io_place(name, (const char *)bytes + begin, out, error) : status;
 }
 
 /* ---- writing ------------------------------------------------------------------------------------------- */
 
 /* Version 1. The header ends in spaces and a newline so that the elements begin at a multiple of 64. */
-io_status npy_write(io_output *output, const io_matrix *matrix, io_error *error)
+io_status npy_write_header(io_output *output, const io_matrix *matrix, io_error *error)
 {
     char text[192];
     memset(text, ' ', sizeof text);
@@ -378,6 +387,11 @@ io_status npy_write(io_output *output, const io_matrix *matrix, io_error *error)
     text[total - 1] = '\n';
     text[MAGIC_BYTES + 2] = (char)(counted & 255);
     text[MAGIC_BYTES + 3] = (char)(counted >> 8);
-    io_status status = io_put(output, text, total, error);
+    return io_put(output, text, total, error);
+}
+
+io_status npy_write(io_output *output, const io_matrix *matrix, io_error *error)
+{
+    io_status status = npy_write_header(output, matrix, error);
     return status == IO_OK ? io_put_elements(output, matrix, false, error) : status;
 }

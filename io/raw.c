@@ -3,8 +3,7 @@
 
 #include <inttypes.h>
 
-io_status raw_parse(const void *bytes, size_t count, const char *name, const io_raw_shape *shape, io_matrix *out,
-                    io_error *error)
+io_status raw_describe(size_t count, const char *name, const io_raw_shape *shape, io_matrix *out, io_error *error)
 {
     *out = (io_matrix){0};
     error->text[0] = '\0';
@@ -23,7 +22,14 @@ io_status raw_parse(const void *bytes, size_t count, const char *name, const io_
     out->cols = shape->cols;
     out->row_stride = shape->cols;
     out->col_stride = 1;
-    return io_place(name, bytes, out, error);
+    return IO_OK;
+}
+
+io_status raw_parse(const void *bytes, size_t count, const char *name, const io_raw_shape *shape, io_matrix *out,
+                    io_error *error)
+{
+    io_status status = raw_describe(count, name, shape, out, error);
+    return status == IO_OK ? io_place(name, bytes, out, error) : status;
 }
 
 io_status raw_need(size_t count, const char *name, const io_raw_shape *shape, size_t *need, io_error *error)

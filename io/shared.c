@@ -56,6 +56,12 @@ void io_quote(char *text, size_t size, const void *bytes, size_t count)
 /* ---- memory -------------------------------------------------------------------------------------------- */
 
 uint64_t io_memory_cap = 0;
+static bool cap_is_told;
+
+void io_allow_memory(uint64_t bytes) { io_memory_cap = bytes, cap_is_told = true; }
+
+/* Before the number of bytes that are too few. */
+static const char *whose_memory(void) { return cap_is_told ? "the limit is" : "this machine has"; }
 
 uint64_t io_memory_limit(void)
 {
@@ -79,8 +85,8 @@ io_status io_fits(const char *name, size_t bytes, io_error *error)
 {
     uint64_t limit = io_memory_limit();
     if (bytes <= limit) return IO_OK;
-    return io_fail(error, IO_NO_MEMORY, name,
-                   "a stream of %zu bytes is announced, this machine has %" PRIu64 " bytes of memory", bytes, limit);
+    return io_fail(error, IO_NO_MEMORY, name, "a stream of %zu bytes is announced, %s %" PRIu64 " bytes of memory",
+                   bytes, whose_memory(), limit);
 }
 
 io_status io_allocate(const char *name, io_matrix *out, io_error *error)
@@ -91,10 +97,10 @@ io_status io_allocate(const char *name, io_matrix *out, io_error *error)
     uint64_t limit = io_memory_limit();
     void *memory = bytes <= limit ? calloc(1, bytes) : NULL;
     if (memory == NULL)
-        return io_fail(
-            error, IO_NO_MEMORY, name,
-            "%" PRId64 " x %" PRId64 " elements of %s need %zu bytes of memory, this machine has %" PRIu64 "%s",
-            out->rows, out->cols, io_type_name(out->type), bytes, limit, bytes <= limit ? " and gave none" : "");
+        return io_fail(error, IO_NO_MEMORY, name,
+                       "%" PRId64 " x %" PRId64 " elements of %s need %zu bytes of memory, %s %" PRIu64 "%s", out->rows,
+                       out->cols, io_type_name(out->type), bytes, whose_memory(), limit,
+                       bytes <= limit ? " and gave none" : "");
     out->data = out->memory = memory;
     return IO_OK;
 }

@@ -33,8 +33,12 @@ typedef struct record {
     /* of a GPU, around the samples */
     double sm_mhz_before, sm_mhz_after, power_w_before, power_w_after, temperature_c_before, temperature_c_after;
     int64_t align_a, align_b, align_c; /* largest powers of two up to 256 that divide the operands' addresses */
-    const char *version, *time;        /* NULL: this library's, now */
-    const char *host;                  /* tells machines apart whose devices have one name; NULL: this machine's */
+    /* of a product out of core: panels and bytes of A, B and C0 read, seconds spent on it, on products and on writing,
+     * and the most memory that it took */
+    int64_t panels;
+    double bytes_read, read_s, multiply_s, write_s, memory_bytes;
+    const char *version, *time; /* NULL: this library's, now */
+    const char *host;           /* tells machines apart whose devices have one name; NULL: this machine's */
 } record;
 
 /* The fields in the order in which they are written. TEXT: string, NULL unknown. LETTER: char, 0 unknown. COUNT:
@@ -54,7 +58,8 @@ typedef struct record {
     TEXT(instruction_set) TEXT(driver) TEXT(library) TEXT(library_version) COUNT(batch) NUMBER(sm_mhz_before)          \
     NUMBER(sm_mhz_after) NUMBER(power_w_before) NUMBER(power_w_after) NUMBER(temperature_c_before)                     \
     NUMBER(temperature_c_after) COUNT(align_a) COUNT(align_b) COUNT(align_c) NUMBER(max_s)    \
-    NUMBER(alpha_imaginary) NUMBER(beta_imaginary) TEXT(dtype_b) TEXT(dtype_c)
+    NUMBER(alpha_imaginary) NUMBER(beta_imaginary) TEXT(dtype_b) TEXT(dtype_c) COUNT(panels) NUMBER(bytes_read)        \
+    NUMBER(read_s) NUMBER(multiply_s) NUMBER(write_s) NUMBER(memory_bytes)
 /* clang-format on */
 
 record record_blank(void); /* everything unknown */
