@@ -462,9 +462,11 @@ static void wrap_case(const tw_lab_kernel *kernel)
     if (!tap_case("%s wraps around", kernel->name)) return;
     tw_context *context = context_or_skip(kernel, &p);
     if (context == NULL) return;
+    /* elsewhere such a k takes its time */
+    const int count = strcmp(kernel->engine, "cpu") == 0 || tap.full ? 2 * EXTREMES : 1;
     uint8_t *a = malloc(M * K), *b = malloc(K * N);
     int32_t c[M * N];
-    for (int x = 0; text[0] == '\0' && x < 2 * EXTREMES; x++) {
+    for (int x = 0; text[0] == '\0' && x < count; x++) {
         const uint8_t *bytes = extremes[x / 2];
         p.dtype_b = x % 2 ? partner_of(p.dtype) : p.dtype;
         const int64_t product = byte_value(p.dtype, bytes[0]) * byte_value(p.dtype_b, bytes[1]);
