@@ -1,5 +1,6 @@
-/* jit_cache.h - compiled kernels kept on disk, in a folder that only this user can write. What lies there will be run:
- * any doubt means compile again. Trouble with the cache is never a failure; jit_cache_state() says what it is. */
+/* jit_cache.h - compiled kernels kept on disk, and verdicts on them, in a folder that only this user can write. What
+ * lies there will be run: any doubt means compile or test again. Trouble with the cache is never a failure;
+ * jit_cache_state() says what it is. */
 #ifndef TILEWRIGHT_JIT_CACHE_H
 #define TILEWRIGHT_JIT_CACHE_H
 

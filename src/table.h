@@ -32,7 +32,7 @@ typedef struct kernel_verdict {
     uint32_t form; /* kernel_form() */
     bool passed;
     tw_problem problem;       /* for which it was to be used */
-    char text[VERDICT_BYTES]; /* else: kernel, device and what is wrong, in a sentence */
+    char text[VERDICT_BYTES]; /* where it failed: kernel, device and what is wrong, in a sentence */
 } kernel_verdict;
 
 /* What the planner may know of a device: nothing else decides a plan. */
@@ -179,9 +179,8 @@ const kernel_row *kernel_batch_at(int index);
  * it has none. */
 int kernel_tile(const kernel_row *row, const tw_problem *problem, int forced_tile);
 
-/* kernel_form - which of a GPU row's compiled forms this problem has, and which way it goes through it: types,
- * transposes, 128-bit access, and whether operands begin at offsets. Shapes and scalars aside, and equal for problems
- * that a test of one stands for. */
+/* kernel_form - in which form this problem uses a GPU row's kernel: types, transposes, 128-bit access, and whether
+ * operands begin at offsets. One test stands for all problems of a form. */
 uint32_t kernel_form(const kernel_row *row, const tw_problem *problem);
 
 /* kernel_verdict_of - the verdict on this row for this problem; NULL: it was not tested. */

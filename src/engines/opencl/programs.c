@@ -1,4 +1,4 @@
-/* programs.c - programs compiled for the device at first use and kept, and kernel objects of them. */
+/* programs.c - programs compiled for the device at first use and kept, verdicts on them, and kernel objects of them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
