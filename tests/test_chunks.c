@@ -1,6 +1,7 @@
 /* test_chunks.c - products of a k longer than a chunk: every element has the bits that the rule gives it (chunks of
  * 8192 steps of k, of 4096 in f64, each one ascending sum from 0; these sums added in ascending order), as plain loops
  * state it, for every instruction set, number of threads, neighbour, place in a batch, and however short memory is. */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 #include "engines/cpu/cpu_engine.h"
 #include "oracle.h"
 #include "plan.h"
+#include "support/guard.h"
 #include "support/tap.h"
 
 enum { ROWS = 9, COLS = 50 }; /* a small C; below, larger ones of more tiles than are divided */
@@ -249,6 +251,8 @@ static bool by_pieces(tw_context *context, const work *w, tw_problem p, int64_t 
     return true;
 }
 
+static guard arena; /* for workspaces */
+
 /* By a plan made smaller so many times; false: it cannot be. One thread where blocks are small: on few processors more
  * of them mostly wait. */
 static bool by_smaller_plan(pool *pool, const work *w, const tw_problem *user, int times, bool *computed)
@@ -261,11 +265,10 @@ static bool by_smaller_plan(pool *pool, const work *w, const tw_problem *user, i
                 plan_find(&p, &facts, NULL, &made) == TW_OK;
     for (; *computed && times > 0; times--)
         if (!plan_shrink(&made)) return false;
-    char *workspace = aligned_alloc(64, (made.workspace_bytes + 127) / 64 * 64);
+    void *workspace = guard_place(&arena, made.workspace_bytes, true); /* nothing behind it can be touched */
+    memset(workspace, -1, made.workspace_bytes);
     memcpy(w->c, w->old, (size_t)(w->m * w->n * w->c_bytes));
-    *computed = *computed && workspace != NULL;
     if (*computed) loops_run(&made, a_at(w, user, 0), b_at(w, user, 0), w->c, workspace, pool);
-    free(workspace);
     return *computed;
 }
 
@@ -488,6 +491,7 @@ int main(int argc, char **argv)
     pool *pool = NULL;
     tap_start(argc, argv);
     if (pool_open(&pool) != TW_OK) return 1;
+    arena = guard_make(64 << 20);
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) type_cases(pool, types[i].dtype, types[i].level);
     pool_close(pool);
     return tap_finish();

@@ -219,7 +219,7 @@ static void divided_cases(void)
         const device_facts facts = {
             .engine = "cpu", .level = CPU_avx512, .threads = cases[i].threads, .l1_bytes = 32768, .l2_bytes = 1048576};
         tw_problem p, made = tw_problem_make(TW_F32, TW_N, TW_T, cases[i].m, cases[i].n, cases[i].k);
-        plan one;
+        plan one = {.threads = 0};
         made.flags = cases[i].flags;
         bool planned = problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &one) == TW_OK &&
                        one.threads == cases[i].threads && one.cpu.divided == (cases[i].share_m > 0) &&
