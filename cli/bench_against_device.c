@@ -214,9 +214,6 @@ static exit_code check_options(const session *s, const compare_peer *library)
     for (int i = 0; code == EXIT_OK && !all && i < named->count; i++)
         code = against_row(named->items[i], s->device.engine, &found);
     if (code == EXIT_OK && named->count > 1) return diag(EXIT_USAGE, "--against names %s twice", named->items[0]);
-    if (code == EXIT_OK && library->most_items > 0 && s->opt->batch > library->most_items)
-        return diag(EXIT_USAGE, "--batch %lld: --against %s compares batches of at most %lld", (long long)s->opt->batch,
-                    library->name, (long long)library->most_items);
     return code;
 }
 

@@ -19,7 +19,6 @@ typedef struct compare_peer {
     const char *sides[COMPARE_SIDES];
     bool chooses;                     /* it has several candidates for a product, which are tried */
     const char *batched;              /* how we compute a batch */
-    int64_t most_items;               /* of a batch; 0: any number */
     const char *method, *method_warm; /* as in a record */
     /* close() comes after open() also where that failed. */
     tw_status (*open)(comparison *g, const char *folder);
