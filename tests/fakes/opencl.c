@@ -87,8 +87,9 @@ cl_context clCreateContext(UNUSED const cl_properties *p, UNUSED cl_uint count, 
     *error = fault;
     return fault != 0 ? NULL : (latest = calloc(1, 16));
 }
-CALL(clRetainContext, (UNUSED cl_context x), (void)0)
-GIVE(clReleaseContext, (cl_context x), free(x))
+/* a context begins with how often it is held beside by its maker */
+CALL(clRetainContext, (cl_context x), ++*(int *)(void *)x)
+GIVE(clReleaseContext, (cl_context x), if ((*(int *)(void *)x)-- == 0) free(x))
 CALL(clGetContextInfo, (UNUSED cl_context c, UNUSED cl_uint what, size_t room, void *out, size_t *needed),
      cl_device device = (cl_device)(uintptr_t)64;
      tell(&device, sizeof device, room, out, needed))
