@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 /* Rows and columns of parts are multiples of TILES. */
-enum { TILES = 256, DEPTH_F32 = 8192, DEPTH_F64 = 4096 };
+enum { TILES = 256 };
 
 static const int64_t asked_least_bytes = (int64_t)64 << 20; /* of a product, for the driver to be asked what is free */
 
@@ -131,7 +131,7 @@ int64_t parts_depth(tw_dtype dtype)
 {
     const dtype_row *row = dtype_find(dtype);
     if (row == NULL || row->lab.parts == 2) return 0; /* complex sums depend on more than where k is divided */
-    return dtype == TW_F64 ? DEPTH_F64 : DEPTH_F32;
+    return CPU_CHUNK_BYTES / (dtype == TW_F64 ? 8 : 4); /* as the cpu engine's kernels sum */
 }
 
 /* The kernels round alpha * sum + (beta * c) once where their instructions do; x86's baseline has none that do. */

@@ -97,7 +97,7 @@ def nan_of_operands_that_alpha_leaves_out():
 
 @case
 def a_long_k_is_divided_and_its_sums_added_up_in_order():
-    """The sums over so many steps each, added in ascending order, then alpha and beta: the same by products of each."""
+    """The sums over so many steps each, added in ascending order, then alpha and beta: the same by products of each, and in memory."""
     for code, depth, words, limit, numbers in (("f4", 8192, [], "300K", reals), ("f8", 4096, [], "300K", reals), ("f4", 8192, ["--dtype", "bf16"], "500K", reals),
                                                ("i1", 8192, ["--dtype", "i8"], "250K", integers)):
         m, n, k = 6, 5, (4 if code in ("f4", "f8") and not words else 12) * depth + 777
@@ -112,6 +112,8 @@ def a_long_k_is_divided_and_its_sums_added_up_in_order():
             factors = ["--alpha", alpha] + (["--beta", beta, "--add", "Z.npy"] if beta else [])
             done = good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--memory", limit, "--verify", *words, *factors)
             assert f"k in parts of {depth}" in done.stdout, done.stdout
+            good("multiply", "A.npy", "B.npy", "-o", "whole.npy", *words, *factors)
+            assert open("C.npy", "rb").read() == open("whole.npy", "rb").read(), (code, alpha, beta)
             if c_code == "i4":
                 assert read_npy("C.npy")[2] == [[alpha * x + beta * y for x, y in zip(*rows)] for rows in zip(sums, z)]
                 continue
