@@ -99,7 +99,7 @@ const option_row option_rows[] = {
      "padding between the rows of A, B and C, in elements (default: 0)", 0, 1 << 20},
     {"batch", 0, OPT_WHOLE, AT(batch), CMD_BENCH, "N", NULL,
      "time tw_gemm_batched() on N products of each shape, with host pointers; report the time per product. With "
-     "--against cublas: time tw_enqueue_batched(); with --against clblast: N launches, at most 8192",
+     "--against cublas or clblast: time tw_enqueue_batched()",
      1, 1000000},
     {"alpha", 0, OPT_SCALAR, AT(alpha), FILES, "X", NULL,
      "multiply A B by X (default: 1), a number or, as in --alpha 1.5,-2, a real and an imaginary part"},

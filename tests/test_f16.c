@@ -196,9 +196,26 @@ static tw_context *open_as(const char *level, int threads)
 /* Shapes that take each way through the engine, drawn; every fourth has halves of all kinds among its operands. */
 static void product_case(const char *level, int threads)
 {
-    static const int64_t shapes[][3] = {{1, 1, 1},     {1, 77, 130},   {300, 1, 97},   {1, 5000, 33},   {17, 1, 600},
-                                        {5, 3, 0},     {7, 9, 33},     {8, 48, 64},    {9, 49, 65},     {6, 16, 512},
-                                        {13, 33, 513}, {61, 127, 385}, {130, 97, 700}, {257, 300, 129}, {2, 900, 1000}};
+    static const int64_t shapes[][3] = {{1, 1, 1},
+                                        {1, 77, 130},
+                                        {300, 1, 97},
+                                        {1, 5000, 33},
+                                        {17, 1, 600},
+                                        {5, 3, 0},
+                                        {7, 9, 33},
+                                        {8, 48, 64},
+                                        {9, 49, 65},
+                                        {6, 16, 512},
+                                        {13, 33, 513},
+                                        {61, 127, 385},
+                                        {130, 97, 700},
+                                        {257, 300, 129},
+                                        {2, 900, 1000},
+                                        /* of several chunks of k */
+                                        {1, 40, 16400},
+                                        {50, 1, 8200},
+                                        {9, 50, 20001},
+                                        {70, 400, 8193}};
     enum { SHAPES = sizeof shapes / sizeof *shapes };
     char text[200] = "";
     if (!tap_case("%s, %d threads: the bits of f32", level, threads)) return;
