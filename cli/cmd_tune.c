@@ -110,8 +110,8 @@ static void print_class(const tuning *t, const tune_tally *tally, const tune_res
         fprintf(out, "%9s %9s %5s  %.2f-%.2f  ", term_seconds(final->before_s, before),
                 term_seconds(final->after_s, after), units_factor(final->speed, gain), final->low_speed,
                 final->high_speed);
-        print_rows(out, rows[0] != '\0' ? rows : "");
-        fprintf(out, "%s", rows[0] != '\0' ? "" : "the library's own");
+        print_rows(out, rows);
+        if (rows[0] == '\0') fprintf(out, "the library's own");
     } else {
         fprintf(out, "%9s %9s %5s %10s  nothing faster", term_seconds(t->before_s > 0 ? t->before_s : NAN, before), "-",
                 "-", "-");
@@ -131,9 +131,9 @@ static exit_code confirm(tuning *t, const tune_space *before, tune_result *final
     tune_worker_try(&t->worker, first, best, t->until_s - measure_now_s(), final);
     if (final->verdict == TUNE_NO_TIME || final->verdict == TUNE_HUNG || final->verdict == TUNE_FAILED)
         *final = step; /* each step was confirmed by itself */
-    else if (final->verdict != TUNE_BETTER)
-        t->space = *before;
-    return tuning_keep(t, final);
+    if (final->verdict == TUNE_BETTER) return tuning_keep(t, final);
+    t->space = *before;
+    return tuning_restore(t);
 }
 
 static exit_code tune_class(tuning *t, double until_s, bool *any_better)
@@ -198,20 +198,21 @@ static exit_code search(session *s, const agenda *list)
 /* The values of a row for the space; false: it has a kernel or a parameter that is not here. */
 static bool take_row(const char *row, tune_space *space)
 {
-    char words[TUNE_ROW], *word = words;
+    char words[TUNE_ROW], *kernel, *word;
     snprintf(words, sizeof words, "%s", row);
-    for (int i = 0; i < 5; i++) word = strchr(word, ' ') + 1;
-    char *kernel = strtok(word, " ");
-    while ((word = strtok(NULL, " ")) != NULL) {
+    kernel = strtok(words, " ");
+    for (int i = 0; kernel != NULL && i < 5; i++) kernel = strtok(NULL, " ");
+    while (kernel != NULL && (word = strtok(NULL, " ")) != NULL) {
         char *equals = strchr(word, '=');
         bool found = false;
+        if (equals == NULL) return false;
         *equals = '\0';
         for (int i = 0; i < space->count; i++)
             if (strcmp(space->dims[i].about.name, word) == 0 && strcmp(space->dims[i].kernel, kernel) == 0)
                 space->dims[i].at = strtod(equals + 1, NULL), found = true;
         if (!found) return false;
     }
-    return true;
+    return kernel != NULL;
 }
 
 static bool of_one_class(const tw_lab_tuned *x, const tw_lab_tuned *y)
@@ -238,7 +239,7 @@ static exit_code import_class(session *s, const tw_lab_tuned *rows, const bool *
     static tuning t;
     static tune_space before;
     const tw_lab_tuned *x = &rows[first];
-    char why[TUNE_WHY], present[TUNE_ROWS], candidate[TUNE_ROWS];
+    char why[TUNE_WHY], present[TUNE_ROWS], candidate[TUNE_ROWS] = "";
     tune_result r = {.verdict = TUNE_FAILED};
     tw_problem p;
     exit_code code = tuning_begin(&t, s, x->engine);
@@ -246,7 +247,10 @@ static exit_code import_class(session *s, const tw_lab_tuned *rows, const bool *
     if (!problem_of(x, &p)) {
         snprintf(r.why, sizeof r.why, "its shape %s is none of its class", x->shape);
     } else if ((code = tuning_problem(&t, &p, why)) != EXIT_OK) {
-        if (why[0] == '\0') return code;
+        if (why[0] == '\0') {
+            tuning_end(&t);
+            return code;
+        }
         memcpy(r.why, why, sizeof r.why);
     } else {
         bool known = true;

@@ -134,15 +134,12 @@ const command commands[] = {
      "  tilewright tune --forget\n",
      "Products are tuned by classes: type, shape (row, column, few_rows, few_columns, deep, small, medium, large) and "
      "transposes. For each, candidates near the present parameters are tried: each is verified with two oracles, on "
-     "the "
-     "shape and on an odd one, then timed interleaved with the present choice. It replaces that only where it is "
-     "faster "
-     "beyond the spread, in two runs.\n\n"
+     "the shape and on an odd one, then timed interleaved with the present choice. It replaces that only where it is "
+     "faster beyond the spread, in two runs.\n\n"
      "What is found is kept at once, in one file that every program reads as it opens the device: no rebuild. Ctrl-C "
      "keeps it, and the next run goes on where this one was. A row is signed with device, driver, kernels and version, "
      "and is not used where one of them has changed. A candidate that hangs or computes wrong numbers is marked and "
-     "not "
-     "tried again.\n\n"
+     "not tried again.\n\n"
      "On the cpu no row changes a bit of a result. On a GPU by opencl it may change the tile and how k is divided, and "
      "so the last bits. TILEWRIGHT_TUNED=off turns your rows off.",
      CMD_TUNE, 0, 0, cmd_tune},

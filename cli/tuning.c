@@ -115,6 +115,23 @@ static exit_code learn_signature(tuning *t)
     return code == EXIT_OK ? read_tried(t) : code;
 }
 
+static bool is_of_class(void *job, const char *line);
+
+/* The class's lines of the user's file, for tuning_restore(). */
+static exit_code read_begun(tuning *t)
+{
+    int kept = 0;
+    store_free(&t->begun);
+    exit_code code = store_read(t->path, true, &t->begun);
+    for (int i = 0, count = t->begun.count; i < count; i++)
+        if (is_of_class(t, t->begun.lines[i]))
+            t->begun.lines[kept++] = t->begun.lines[i];
+        else
+            free(t->begun.lines[i]);
+    t->begun.count = kept;
+    return code;
+}
+
 exit_code tuning_problem(tuning *t, const tw_problem *p, char why[TUNE_WHY])
 {
     static tune_answer begun;
@@ -134,7 +151,8 @@ exit_code tuning_problem(tuning *t, const tw_problem *p, char why[TUNE_WHY])
     snprintf(t->shape, sizeof t->shape, "%lldx%lldx%lld", (long long)p->m, (long long)p->n, (long long)p->k);
     snprintf(t->title, sizeof t->title, "%s %s %s", t->space.dtype, t->space.shape_class, t->space.ops);
     t->before_s = 0;
-    return learn_signature(t);
+    const exit_code code = learn_signature(t);
+    return code == EXIT_OK ? read_begun(t) : code;
 }
 
 /* Lines of this class and device, however they are signed. */
@@ -165,6 +183,17 @@ exit_code tuning_keep(tuning *t, const tune_result *result)
         if (used + strlen(line) + 2 < sizeof added)
             used += (size_t)snprintf(added + used, sizeof added - used, "%s\n", line);
     }
+    return store_replace(t->path, is_of_class, t, added, NULL);
+}
+
+exit_code tuning_restore(tuning *t)
+{
+    static char added[TUNE_KERNELS * TW_LAB_TUNED_LINE];
+    size_t used = 0;
+    added[0] = '\0';
+    for (int i = 0; i < t->begun.count; i++)
+        if (used + strlen(t->begun.lines[i]) + 2 < sizeof added)
+            used += (size_t)snprintf(added + used, sizeof added - used, "%s\n", t->begun.lines[i]);
     return store_replace(t->path, is_of_class, t, added, NULL);
 }
 
@@ -269,5 +298,6 @@ void tuning_end(tuning *t)
 {
     tune_worker_end(&t->worker);
     store_free(&t->known);
+    store_free(&t->begun);
     term_progress_end();
 }

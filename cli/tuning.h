@@ -18,8 +18,9 @@ typedef struct tuning {
     /* the class in hand */
     tune_space space;
     char shape[48], title[80];
-    double before_s; /* the present rows' time of it when the class was begun */
-    exit_code code;  /* the first failure of a file */
+    tuned_lines begun; /* its lines of the user's file when it was begun */
+    double before_s;   /* the present rows' time of it when the class was begun */
+    exit_code code;    /* the first failure of a file */
 } tuning;
 
 /* tuning_begin - the paths, writable files and the process. EXIT_OK, or another after a sentence. */
@@ -30,6 +31,9 @@ exit_code tuning_problem(tuning *t, const tw_problem *problem, char why[TUNE_WHY
 
 /* tuning_keep - the rows of the space in the place of those of its class in the user's file. */
 exit_code tuning_keep(tuning *t, const tune_result *result);
+
+/* tuning_restore - the lines that the class began with, as they stood. */
+exit_code tuning_restore(tuning *t);
 
 /* tuning_write - one JSON object: a candidate (row), or a class with its tally. */
 void tuning_write(const tuning *t, const char *event, const char *row, const tune_result *result,

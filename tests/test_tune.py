@@ -217,6 +217,7 @@ def rows_go_to_a_colleague_and_are_verified_there():
             theirs.write(line_of("cpu * f32 small nn * kc=16", shape="64x64x64", device="Theirs") + "\n")
             theirs.write(line_of("cpu * f32 medium nn * kc=16", shape="64x64x64", device="Theirs") + "\n")
             theirs.write(line_of("cpu * f64 small nn gemm_simd kc=16", shape="64x64x64", device="Theirs") + "\n")
+            theirs.write(line_of("cpu  * f64  few_rows nn   * kc=16", shape="2x64x64", device="Theirs") + "\n")
             theirs.write(line_of("cpu * f32 large nn * kc=16", verdict="wrong", device="Theirs") + "\nnonsense\n")
         home.write()
         done = run("tune", "--import", "theirs.rows", "--budget", "20", env=home.env)
@@ -224,6 +225,7 @@ def rows_go_to_a_colleague_and_are_verified_there():
         assert re.search(r"^cpu f32 small nn: (taken|not taken: (the plan is the present one|it is right, and not faster here))$", done.stdout, re.M), done.stdout
         assert "cpu f32 medium nn: not taken: its shape 64x64x64 is none of its class" in done.stdout
         assert "cpu f64 small nn: not taken: it has a kernel or a parameter" in done.stdout and " large " not in done.stdout, done.stdout
+        assert re.search(r"^cpu f64 few_rows nn: (not )?taken", done.stdout, re.M), done.stdout
         assert all("device=Theirs" not in line and is_whole(line) for line in home.lines())
         assert run("tune", "--import", "notes.txt", env=home.env).returncode == 6
         bad(6, "tune", "--import", "nowhere.rows", env=home.env, says="cannot be opened")
