@@ -1,11 +1,11 @@
-/* integer.c - gemm_s8u8s32: C <- alpha (op(A) + ao) (op(B) + bo) + beta C + co, A in int8, B in uint8, C in int32, under
- * the names and with the arguments of MKL.
+/* integer.c - gemm_s8u8s32: C <- alpha (op(A) + ao) (op(B) + bo) + beta C + co, A in int8, B in uint8, C in int32,
+ * under the names and with the arguments of MKL.
  *
  *     (A + ao) (B + bo)  =  A B  +  bo * sums of A's rows  +  ao * sums of B's columns  +  k ao bo
  *
  * The product is exact modulo 2^32, and where alpha is 1 and beta 0 or 1 all of it is. Other scalars multiply the
- * product, as an int32, in f64; the result is rounded once, to nearest, and what int32 does not hold becomes the nearest
- * number that it does. */
+ * product, as an int32, in f64; the result is rounded once, to nearest, and what int32 does not hold becomes the
+ * nearest number that it does. */
 #include "arguments.h"
 #include "blocks.h"
 #include "product.h"

@@ -13,8 +13,8 @@ void guard_install(void);
 /* guard_leave - in a forked process: signals end it as they end any, and the files are its parent's to clean up. */
 void guard_leave(void);
 
-/* guard_hold, guard_release - these signals, SIGQUIT and SIGXCPU wait while a file is made and registered, or renamed and
- * forgotten. */
+/* guard_hold, guard_release - these signals, SIGQUIT and SIGXCPU wait while a file is made and registered, or renamed
+ * and forgotten. */
 void guard_hold(void);
 void guard_release(void);
 

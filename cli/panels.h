@@ -1,5 +1,5 @@
-/* panels.h - the panels of A and B of a product out of core: a thread reads the next ones while those that are there are
- * multiplied. */
+/* panels.h - the panels of A and B of a product out of core: a thread reads the next ones while those that are there
+ * are multiplied. */
 #ifndef TILEWRIGHT_PANELS_H
 #define TILEWRIGHT_PANELS_H
 

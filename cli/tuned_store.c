@@ -74,7 +74,7 @@ exit_code store_read(const char *path, bool may_miss, tuned_lines *out)
         code = diag(EXIT_INPUT, "%s: it is no regular file of at most 1 MiB", diag_name(path, name));
     else if ((text = malloc((size_t)info.st_size + 1)) == NULL)
         code = diag_no_memory("the tuned rows");
-    while (code == EXIT_OK && bytes < (size_t)info.st_size) {
+    while (code == EXIT_OK && text != NULL && bytes < (size_t)info.st_size) {
         const ssize_t got = read(fd, text + bytes, (size_t)info.st_size - bytes);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) code = cannot(EXIT_INPUT, path, "cannot be read");

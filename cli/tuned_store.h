@@ -20,8 +20,8 @@ void store_free(tuned_lines *lines);
 /* store_check - can the file be written? Makes its folder where that is missing. Else EXIT_OUTPUT after a sentence. */
 exit_code store_check(const char *path);
 
-/* store_replace - the file without the lines that goes() names and with `added` (lines with their ends; "": none) behind
- * the others. Another program that does the same waits. *gone (may be NULL): lines that went. */
+/* store_replace - the file without the lines that goes() names and with `added` (lines with their ends; "": none)
+ * behind the others. Another program that does the same waits. *gone (may be NULL): lines that went. */
 exit_code store_replace(const char *path, bool (*goes)(void *job, const char *line), void *job, const char *added,
                         int *gone);
 

@@ -112,8 +112,8 @@ TW_API tw_status tw_devices(tw_device *devices, int32_t capacity, int32_t *count
 
 typedef struct tw_context tw_context;
 
-/* tw_options.flags. TW_UNTUNED: the planner does not read the user's tuned rows, as with TILEWRIGHT_TUNED=off: plans are
- * those of the library as it was built. */
+/* tw_options.flags. TW_UNTUNED: the planner does not read the user's tuned rows, as with TILEWRIGHT_TUNED=off: plans
+ * are those of the library as it was built. */
 enum { TW_UNTUNED = 1 };
 
 typedef struct tw_options {
@@ -439,8 +439,8 @@ TW_API tw_status tw_enqueue_batched(tw_context *context, const tw_problem *probl
  * what tw_prepare would. */
 TW_API tw_status tw_workspace_bytes(tw_context *context, const tw_problem *problem, int64_t *bytes);
 
-/* tw_workspace_bytes_batched - the same for tw_enqueue_batched(): where the batch is one launch what that wants, on CUDA
- * 0; else what one item wants. */
+/* tw_workspace_bytes_batched - the same for tw_enqueue_batched(): where the batch is one launch what that wants, on
+ * CUDA 0; else what one item wants. */
 TW_API tw_status tw_workspace_bytes_batched(tw_context *context, const tw_problem *problem, const tw_batch *batch,
                                             int64_t *bytes);
 

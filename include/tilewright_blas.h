@@ -11,8 +11,8 @@
  *             many gemms, in MKL's and OpenBLAS's form: item i at stride * i elements; or groups, each with its own
  *             settings, sizes and scalars and group_size[i] addresses of matrices, all in one array
  *     sbgemm, shgemm  A and B in bf16 or f16, as uint16_t, C and scalars in f32, in OpenBLAS's form
- *     gemm_s8u8s32    C <- alpha * (op(A) + ao) * (op(B) + bo) + beta * C + co, in MKL's form: C in int32; by columns A in
- *             int8 and B in uint8, by rows A in uint8 and B in int8; co one number (fix), m (column) or n (row)
+ *     gemm_s8u8s32    C <- alpha * (op(A) + ao) * (op(B) + bo) + beta * C + co, in MKL's form: C in int32; by columns
+ *             A in int8 and B in uint8, by rows A in uint8 and B in int8; co one number (fix), m (column) or n (row)
  *     trmm    B  <-  alpha * op(A) * B, or B * op(A)           A triangular, with a diagonal of ones if it is unit
  *     trsm    B  <-  alpha * op(A)^-1 * B, or B * op(A)^-1     the same; a zero on the diagonal is divided by
  *

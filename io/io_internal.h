@@ -72,8 +72,8 @@ void io_locale_leave(io_locale *locale);
 bool npy_recognised(const void *bytes, size_t count); /* begins with the magic of .npy */
 bool mtx_recognised(const void *bytes, size_t count); /* begins with the banner of Matrix Market */
 
-/* npy_describe, raw_describe - type, sizes and strides of a file of `whole` bytes, of which the first count are here: no
- * elements yet, which begin at *begin, of raw files at 0. */
+/* npy_describe, raw_describe - type, sizes and strides of a file of `whole` bytes, of which the first count are here:
+ * no elements yet, which begin at *begin, of raw files at 0. */
 io_status npy_describe(const void *bytes, size_t count, size_t whole, const char *name, const io_raw_shape *raw,
                        io_matrix *out, size_t *begin, io_error *error);
 io_status raw_describe(size_t whole, const char *name, const io_raw_shape *shape, io_matrix *out, io_error *error);

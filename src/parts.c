@@ -130,7 +130,7 @@ static tw_status run_parts(const split *s, int64_t rows, int64_t columns)
 int64_t parts_depth(tw_dtype dtype)
 {
     const dtype_row *row = dtype_find(dtype);
-    if (row == NULL || row->lab.parts == 2) return 0; /* complex sums depend on more than where k is divided */
+    if (row == NULL || row->lab.parts == 2) return 0;   /* complex sums depend on more than where k is divided */
     return CPU_CHUNK_BYTES / (dtype == TW_F64 ? 8 : 4); /* as the cpu engine's kernels sum */
 }
 

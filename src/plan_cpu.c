@@ -65,10 +65,10 @@ static bool splits_lines(const tw_problem *p, const device_facts *device, int th
 }
 
 /* Whether the product is computed unpacked: A, B and C together are at most `unpacked` times the L2, or `unpacked_tall`
- * times where C has more than few rows and the rows of A are not transposed (docs/perf/cpu-packing.md#strips-of-b). Then there is one
- * panel, and an operand is packed only where it must be. Not where C is more than one tile high and what its tiles read
- * again (a tile's width of B, its rows of A and the next ones, which are prefetched) takes more than half of the L2, or
- * long rows of A fall into the same sets: A would be packed whole. */
+ * times where C has more than few rows and the rows of A are not transposed (docs/perf/cpu-packing.md#strips-of-b).
+ * Then there is one panel, and an operand is packed only where it must be. Not where C is more than one tile high and
+ * what its tiles read again (a tile's width of B, its rows of A and the next ones, which are prefetched) takes more
+ * than half of the L2, or long rows of A fall into the same sets: A would be packed whole. */
 static bool fits_unpacked(const tw_problem *p, const device_facts *device, const tuned_values *tuned, int threads,
                           int64_t mr, int64_t nr, int64_t bytes)
 {

@@ -21,8 +21,8 @@ bool plan_opencl_beats(const kernel_row *one, const kernel_row *later, const tw_
 /* plan_split_opencl - how the groups of a GPU_TYPES row that can divide k do so. */
 k_split plan_split_opencl(const kernel_row *row, const tw_problem *p, const device_facts *device);
 
-/* plan_opencl_alone - should items, each by this plan, follow each other rather than be one launch on this device, whose
- * facts have their number? */
+/* plan_opencl_alone - should items, each by this plan, follow each other rather than be one launch on this device,
+ * whose facts have their number? */
 bool plan_opencl_alone(const plan *each, const device_facts *together);
 
 /* plan_cycles_opencl - the cycles that a GPU of OpenCL is expected to take with this row. */

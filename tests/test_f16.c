@@ -1,5 +1,5 @@
-/* test_f16.c - halves on the CPU, by each instruction set: all 65,536 of them widened, floats around every one narrowed,
- * and products that are, bit for bit, those of the widened operands in f32. */
+/* test_f16.c - halves on the CPU, by each instruction set: all 65,536 of them widened, floats around every one
+ * narrowed, and products that are, bit for bit, those of the widened operands in f32. */
 #include <fenv.h>
 #include <inttypes.h>
 #include <math.h>

@@ -260,7 +260,7 @@ static void cut_file(const char *path)
 static void change_file(const char *path)
 {
     const int fd = open(path, O_RDWR);
-    char last;
+    char last = 0;
     if (fd < 0 || lseek(fd, -1, SEEK_END) < 0 || read(fd, &last, 1) != 1) perror(path);
     last ^= 1;
     if (fd < 0 || lseek(fd, -1, SEEK_END) < 0 || write(fd, &last, 1) != 1) perror(path);

@@ -197,8 +197,8 @@ static void unpacked_cases(void)
     expect("plans: small products of several threads are computed in place, part by part", right);
 }
 
-/* A k of several chunks: of a C of few tiles, or of one row or column, threads share chunks, and of each as much of C as
- * gives two tasks a thread; of a C of many tiles they share its tiles. Without memory the sum of the chunks before
+/* A k of several chunks: of a C of few tiles, or of one row or column, threads share chunks, and of each as much of C
+ * as gives two tasks a thread; of a C of many tiles they share its tiles. Without memory the sum of the chunks before
  * lies in C, where that holds nothing else. */
 static void divided_cases(void)
 {

@@ -1,5 +1,5 @@
-/* test_tune_search.c - the search for tuned rows on a made-up device with a clock of its own, and the process that tries
- * candidates with a body that hangs, crashes and lies. */
+/* test_tune_search.c - the search for tuned rows on a made-up device with a clock of its own, and the process that
+ * tries candidates with a body that hangs, crashes and lies. */
 #include "support/tap.h"
 
 #include <math.h>
@@ -201,7 +201,7 @@ static void resumed_case(void)
     bool twice = false;
     for (int i = 0; i < made.known_count; i++)
         for (int j = 0; j < i; j++) twice |= strcmp(made.known[i], made.known[j]) == 0;
-    /* the order of trials differs, since each run begins with the first parameter; what they find may in the last step */
+    /* the order of trials differs, since each run begins with the first parameter; so may the last step */
     tap_result(!twice && runs > 2 && tally.finished && seconds_of(&made, other) < 1.05 && made.told_known,
                "%d runs, %d trials beside %d, twice %d, %s beside %s", runs, made.trials, trials, twice, other, one);
 }

@@ -5,7 +5,8 @@
  *                                            includes it, and above that
  *     embed --plain OUTPUT.c ROOT FILE...    for readers: each as it stands
  *     embed --tuned OUTPUT.c ROOT FILE...    the same of tuned rows, for the library
- *     embed --digest OUTPUT.c ROOT FILE...   for each engine a digest of its files, ENGINE/..., and of those beside them
+ *     embed --digest OUTPUT.c ROOT FILE...   for each engine a digest of its files, ENGINE/..., and of those beside
+ *                                            them
  *
  * #line directives keep the compilers' messages pointing at the files that people edit. */
 #include <stdbool.h>

@@ -218,11 +218,9 @@ __attribute__((always_inline)) static inline void tile_of(const int vectors, int
 /* block_m and block_n: of a block of C, multiples of MR and NR. counters: of blocks taken and of groups that have
  * ended, zero before and after. work: 64 numbers that are not used, where a caller's workspace has the counters; then
  * each group's workspace. items: of a batch, whose operands lie stride_a, stride_b and stride_c elements apart. */
-__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void gemm_panels(TYPED_PARAMETERS, int op_a, int op_b,
-                                                                         int block_m, int block_n,
-                                                                         volatile __global int *counters,
-                                                                         __global number *restrict work, int items,
-                                                                         long stride_a, long stride_b, long stride_c)
+__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
+gemm_panels(TYPED_PARAMETERS, int op_a, int op_b, int block_m, int block_n, volatile __global int *counters,
+            __global number *restrict work, int items, long stride_a, long stride_b, long stride_c)
 {
     volatile __global int *taken = counters, *ended = counters + 1;
     const long a_size = (long)block_m * KC, b_size = (long)block_n * KC,

@@ -3,7 +3,7 @@
  * Both take operands in buffers, on one queue of one context. Each operand has a buffer, since CLBlast copies those
  * that do not begin where a buffer does. Both have their workspaces before time runs. Only for batches CLBlast takes
  * none and allocates it in the call. The host's clock runs from before a call until the device is done, for each call
- * of either: CLBlast's event is that of its last kernel alone. So what the host spends on enqueueing counts for both. */
+ * of either, since CLBlast's event is that of its last kernel alone: what the host spends on enqueueing counts. */
 #include "compare.h"
 
 #include <stdio.h>

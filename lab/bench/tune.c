@@ -18,7 +18,8 @@ bool tune_row(const tune_space *space, const char *kernel, int dim, char row[TUN
     bool any = false;
     for (int i = 0; i < space->count && used < TUNE_ROW; i++) {
         const tune_dim *d = &space->dims[i];
-        if (strcmp(d->kernel, kernel) != 0 || (d->at == d->committed && i != dim)) continue;
+        const bool own = dim >= 0 && i == dim;
+        if (strcmp(d->kernel, kernel) != 0 || (d->at == d->committed && !own)) continue;
         used += snprintf(row + used, (size_t)(TUNE_ROW - used), " %s=%.10g", d->about.name, d->at);
         any = true;
     }

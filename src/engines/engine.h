@@ -78,8 +78,8 @@ typedef struct engine_ops {
     tw_status (*open)(const tw_options *options, bool despite, engine **out);
     void (*describe)(const engine *e, tw_device *out);
     void (*facts)(const engine *e, device_facts *out);
-    /* The verdict on the plan's kernel that keep_verdict() kept for this device and driver; "": none. NULL, both: kernels
-     * are not tested at first use */
+    /* The verdict on the plan's kernel that keep_verdict() kept for this device and driver; "": none. NULL, both:
+     * kernels are not tested at first use */
     tw_status (*kept_verdict)(engine *e, const plan *p, char *text, size_t bytes);
     void (*keep_verdict)(engine *e, const plan *p, const char *text);
     /* what measured times depend on beside the device: driver, settings */

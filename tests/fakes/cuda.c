@@ -1,5 +1,5 @@
-/* cuda.c - a fake libcuda.so.1: one device (FAKE_CUDA "gpus=0" none, "sm=70" another) whose memory is the host's, 16 GiB
- * of it ("mib=8": 8 MiB).
+/* cuda.c - a fake libcuda.so.1: one device (FAKE_CUDA "gpus=0" none, "sm=70" another) whose memory is the host's, 16
+ * GiB of it ("mib=8": 8 MiB).
  * Contexts are a stack of each thread; a stream belongs to the context it was made in, and FAKE_LOG gets "on" and its
  * address after each launch. While one is being captured, nothing is allocated, loaded, copied or waited for:
  * CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED. OLD: without its newest function. Events read a clock that each launch puts

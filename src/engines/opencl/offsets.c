@@ -7,8 +7,8 @@
  *                                                                 long item_a, long item_b, long item_c)
  *     {                                                          a += first_a + get_group_id(2) * item_a, ...
  *
- * item_a: elements from one item of a batch to the next; the grid's third dimension is the items. All goes on lines that
- * are there, so that the compiler's messages name the lines of the file. */
+ * item_a: elements from one item of a batch to the next; the grid's third dimension is the items. All goes on lines
+ * that are there, so that the compiler's messages name the lines of the file. */
 #include <stdlib.h>
 #include <string.h>
 
