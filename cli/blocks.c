@@ -67,7 +67,7 @@ bool blocks_choose(const blocks_problem *p, int64_t bytes, blocks *out)
             blocks b = kinds[kind];
             if (!widen(p, (double)bytes, edge, &b)) break;
             const double own = cost_of(p, &b) * (b.divides_k ? division_gains : 1);
-            if (cost < 0 || own < cost) cost = own, *out = b;
+            if (cost < 0 || own <= cost) cost = own, *out = b;
             if (edge == whole) break;
         }
     }

@@ -17,7 +17,7 @@
 static const char head[] =
     "# Tuned rows of Tilewright, written by `tilewright tune`: docs/REFERENCE.md says what they are.\n";
 
-enum { MOST_BYTES = 1 << 20 };
+enum { MOST_BYTES = 64 << 20 }; /* of rows, and of what was tried */
 
 static exit_code cannot(exit_code code, const char *path, const char *what)
 {
@@ -71,7 +71,7 @@ exit_code store_read(const char *path, bool may_miss, tuned_lines *out)
     size_t bytes = 0;
     exit_code code = EXIT_OK;
     if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size > MOST_BYTES)
-        code = diag(EXIT_INPUT, "%s: it is no regular file of at most 1 MiB", diag_name(path, name));
+        code = diag(EXIT_INPUT, "%s: it is no regular file of at most 64 MiB", diag_name(path, name));
     else if ((text = malloc((size_t)info.st_size + 1)) == NULL)
         code = diag_no_memory("the tuned rows");
     while (code == EXIT_OK && text != NULL && bytes < (size_t)info.st_size) {
@@ -145,9 +145,12 @@ static int lock(const char *path)
     make_folders(path);
     snprintf(name, sizeof name, "%s.lock", path);
     const int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    while (fd >= 0 && flock(fd, LOCK_EX) != 0 && errno == EINTR) continue;
-    if (fd < 0) cannot(EXIT_OUTPUT, name, "cannot be made");
-    return fd;
+    int held = fd < 0 ? -1 : flock(fd, LOCK_EX);
+    while (fd >= 0 && held != 0 && errno == EINTR) held = flock(fd, LOCK_EX);
+    if (held == 0) return fd;
+    cannot(EXIT_OUTPUT, name, fd < 0 ? "cannot be made" : "cannot be locked");
+    if (fd >= 0) close(fd);
+    return -1;
 }
 
 exit_code store_replace(const char *path, bool (*goes)(void *job, const char *line), void *job, const char *added,
@@ -192,12 +195,13 @@ exit_code store_check(const char *path)
 exit_code store_append(const char *path, const char *line)
 {
     char text[4096];
-    const int length = snprintf(text, sizeof text, "%s\n", line),
-              fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    if (fd < 0) return cannot(EXIT_OUTPUT, path, "cannot be opened for writing");
-    const ssize_t done = write(fd, text, (size_t)length);
+    const int length = snprintf(text, sizeof text, "%s\n", line), held = lock(path);
+    if (held < 0) return EXIT_OUTPUT;
+    const int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    const ssize_t done = fd >= 0 ? write(fd, text, (size_t)length) : -1;
     const int cause = done < 0 ? errno : ENOSPC;
-    close(fd);
+    if (fd >= 0) close(fd);
+    close(held);
     errno = cause;
     return done == length ? EXIT_OK : cannot(EXIT_OUTPUT, path, "cannot be written");
 }

@@ -137,7 +137,8 @@ typedef struct tw_options {
     const int32_t *devices; /* several devices: their indices */
     void *device_id;        /* OpenCL: the cl_device_id of device_context to use; NULL: its only one */
     /* cuda and opencl: most device memory for the matrices and workspaces of a call with operands in host memory.
-     * Larger products are computed in parts. 0: what is free */
+     * Larger products are computed in parts, the smallest 256 x 256 with 8192 steps of k, of f64 4096. 0: what is
+     * free */
     int64_t memory_bytes;
 } tw_options;
 

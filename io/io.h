@@ -116,7 +116,7 @@ typedef struct io_source {
     bool open;
     int fd;
     int64_t begin;  /* byte of the first element */
-    char path[512]; /* for sentences */
+    char path[4352]; /* for sentences */
 } io_source;
 
 /* io_source_open - a regular .npy or raw file. Returns IO_OK, or IO_BAD_FILE: it is no such file (io_read says what is

@@ -132,7 +132,10 @@ io_status io_source_read(const io_source *source, int64_t i, int64_t j, int64_t 
 /* A file system that cannot give room ahead finds out later that there is none. */
 static io_status take_room(io_output *output, int64_t bytes, io_error *error)
 {
-    if (bytes == output->begin || fallocate(output->fd, 0, 0, bytes) == 0) return IO_OK;
+    int taken;
+    do taken = bytes == output->begin ? 0 : fallocate(output->fd, 0, 0, bytes);
+    while (taken != 0 && errno == EINTR);
+    if (taken == 0) return IO_OK;
     if ((errno == EOPNOTSUPP || errno == ENOSYS) && ftruncate(output->fd, bytes) == 0) return IO_OK;
     return io_cannot_write(output->path, "cannot be written: there is no room for the whole of it", error);
 }

@@ -135,7 +135,8 @@ static tw_status run_without(tw_lab_run *run, const tw_problem *h, const void *a
 {
     tw_problem p = run->plan.problem;
     size_t wanted = run->plan.workspace_bytes;
-    if (first_use_plan(run->context, &p, &without, &run->plan) != TW_OK) return fail_without(wanted);
+    tw_status status = first_use_plan(run->context, &p, &without, &run->plan);
+    if (status != TW_OK) return status == TW_NO_KERNEL ? fail_without(wanted) : status;
     TRY(parts_fit(run->context, &run->plan));
     run->overlaps = false;
     return run_whole(run, h, a, b, c);

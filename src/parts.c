@@ -12,12 +12,16 @@ static const int64_t asked_least_bytes = (int64_t)64 << 20; /* of a product, for
 
 /* ---- room ---- */
 
-static int64_t operands_bytes(const tw_problem *p)
+/* What is uploaded of each operand: nothing of A and B where neither is read. */
+static int64_t bytes_of_a(const tw_problem *p)
 {
-    return (problem_a_rows(p) * p->lda) * dtype_find(p->dtype)->lab.bytes +
-           (problem_b_rows(p) * p->ldb) * dtype_find(p->dtype)->lab.bytes +
-           p->m * p->ldc * dtype_find(p->dtype_c)->lab.bytes;
+    return p->k == 0 ? 0 : problem_a_rows(p) * p->lda * dtype_find(p->dtype)->lab.bytes;
 }
+static int64_t bytes_of_b(const tw_problem *p)
+{
+    return p->k == 0 ? 0 : problem_b_rows(p) * p->ldb * dtype_find(p->dtype)->lab.bytes;
+}
+static int64_t bytes_of_c(const tw_problem *p) { return p->m * p->ldc * dtype_find(p->dtype_c)->lab.bytes; }
 
 /* A sixteenth of what is free is left: memory is given in pieces, and the engine's own needs some. */
 static tw_status find_room(const tw_context *context, int64_t bytes, int64_t *room)
@@ -33,9 +37,7 @@ static tw_status find_room(const tw_context *context, int64_t bytes, int64_t *ro
 tw_status parts_lie(const tw_context *context, const tw_problem *p)
 {
     if (!context->facts.copies || p->place_c != TW_HOST) return TW_OK;
-    const int64_t bytes = dtype_find(p->dtype)->lab.bytes, a = problem_a_rows(p) * p->lda * bytes,
-                  b = problem_b_rows(p) * p->ldb * bytes, c = p->m * p->ldc * dtype_find(p->dtype_c)->lab.bytes,
-                  largest = max_i64(max_i64(a, b), c);
+    const int64_t largest = max_i64(max_i64(bytes_of_a(p), bytes_of_b(p)), bytes_of_c(p));
     if (largest <= context->facts.largest_bytes) return TW_OK;
     return fail(TW_NO_MEMORY, "no device memory for an operand of %lld bytes, this device takes %lld",
                 (long long)largest, (long long)context->facts.largest_bytes);
@@ -45,7 +47,7 @@ tw_status parts_fit(const tw_context *context, const plan *whole)
 {
     const tw_problem *p = &whole->problem;
     if (!context->facts.copies || p->place_c != TW_HOST) return TW_OK;
-    const int64_t bytes = operands_bytes(p) + (int64_t)whole->workspace_bytes;
+    const int64_t bytes = bytes_of_a(p) + bytes_of_b(p) + bytes_of_c(p) + (int64_t)whole->workspace_bytes;
     int64_t room;
     TRY(find_room(context, bytes, &room));
     if (bytes <= room) return TW_OK;
@@ -118,7 +120,7 @@ static tw_status run_parts(const split *s, int64_t rows, int64_t columns)
                                             s->host->k);
             tw_status status = s->gemm(s->context, &part, a_at(s, i, 0), b_at(s, 0, j),
                                        s->c + (i * s->host->ldc + j) * s->c_bytes);
-            if (status == TW_NO_MEMORY && wrote) return TW_DEVICE_FAILED; /* the part's sentence stays */
+            if (status != TW_OK && wrote) return TW_DEVICE_FAILED; /* the part's sentence stays */
             TRY(status);
             wrote = true;
         }

@@ -151,7 +151,7 @@ tw_status plan_find_batch(const tw_problem *problem, const tw_batch *batch, cons
     if (strcmp(device->engine, "opencl") == 0) return find_batch_opencl(problem, batch, device, out);
     TRY(plan_find(problem, device, NULL, out));
     if (out->row->micro == NULL) return TW_OK;
-    const bool together = plan_batch_shares(problem, batch, device);
+    const bool together = plan_batch_shares(out, batch, device);
     if (!together && out->threads > 1) TRY(plan_find(problem, device, &(tw_lab_choice){.threads = 1}, out));
     plan_batch_cpu(batch, device, together, out);
     return TW_OK;

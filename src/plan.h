@@ -58,10 +58,17 @@ typedef struct cpu_plan {
     size_t all_a_bytes, all_b_bytes, each_bytes;
 } cpu_plan;
 
+/* Whether a chunk of k begins at p0. Small products pay for no division. */
+static inline bool cpu_begins_chunk(const cpu_plan *cpu, int64_t p0)
+{
+    return p0 == 0 || (p0 >= cpu->chunk && p0 % cpu->chunk == 0);
+}
+
 /* Steps of the panel of k that begins at p0, k of them in all, and how many panels there are before it. */
 static inline int64_t cpu_panel_depth(const cpu_plan *cpu, int64_t k, int64_t p0)
 {
-    return min_i64(cpu->kc, min_i64(k, (p0 / cpu->chunk + 1) * cpu->chunk) - p0);
+    const int64_t end = k <= cpu->chunk ? k : min_i64(k, (p0 / cpu->chunk + 1) * cpu->chunk);
+    return min_i64(cpu->kc, end - p0);
 }
 static inline int64_t cpu_panels_before(const cpu_plan *cpu, int64_t p0)
 {

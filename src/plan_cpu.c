@@ -440,9 +440,9 @@ void plan_rung(plan *plan, const device_facts *device, const tw_lab_choice *choi
 }
 
 /* How threads share a batch: its items, if they are as many as one item would have threads. */
-bool plan_batch_shares(const tw_problem *p, const tw_batch *batch, const device_facts *device)
+bool plan_batch_shares(const plan *each, const tw_batch *batch, const device_facts *device)
 {
-    return threads_for(p, device, 0, waited_work(p, NULL, device)) > batch->count;
+    return threads_for(&each->problem, device, 0, waited_work(&each->problem, each->row, device)) > batch->count;
 }
 
 void plan_batch_cpu(const tw_batch *batch, const device_facts *device, bool together, plan *out)

@@ -36,7 +36,7 @@ void plan_panels(plan *plan, const device_facts *device);
 
 /* plan_batch_shares - do all threads of the CPU compute each item of this batch together? Else each computes items of
  * its own. */
-bool plan_batch_shares(const tw_problem *p, const tw_batch *batch, const device_facts *device);
+bool plan_batch_shares(const plan *each, const tw_batch *batch, const device_facts *device);
 
 /* plan_batch_cpu - from the plan of one item in *out, of all threads if together, else of one, that of the batch. */
 void plan_batch_cpu(const tw_batch *batch, const device_facts *device, bool together, plan *out);

@@ -79,9 +79,10 @@ static bool is_among(const char *word, const char *const *words, size_t count)
 
 static bool is_numbered(const char *word, const char *before)
 {
+    enum { MOST_DIGITS = 6 };
     const size_t length = strlen(before),
                  digits = strspn(word + (strncmp(word, before, length) == 0 ? length : 0), "0123456789");
-    return strncmp(word, before, length) == 0 && digits > 0 && word[length + digits] == '\0';
+    return strncmp(word, before, length) == 0 && digits > 0 && digits <= MOST_DIGITS && word[length + digits] == '\0';
 }
 
 static bool is_device(const char *word)
@@ -117,19 +118,52 @@ static tw_status check_words(const reader *r, const tuned_row *row)
     return TW_OK;
 }
 
+double tuned_number_read(const char *text, const char **end)
+{
+    enum { MOST_DIGITS = 15, MOST_POWER = 99 }; /* such digits are exact, so that a quotient is rounded once */
+    int64_t digits = 0;
+    int count = 0, power = 0, given = 0;
+    const char *at = text, *point = NULL;
+    for (; (*at >= '0' && *at <= '9' && count < MOST_DIGITS) || (*at == '.' && point == NULL); at++) {
+        if (*at == '.')
+            point = at;
+        else
+            digits = 10 * digits + (*at - '0'), count++, power -= point != NULL;
+    }
+    *end = count > 0 ? at : text;
+    if (count > 0 && *at == 'e' && (at[1] == '-' || at[1] == '+') && at[2] >= '0' && at[2] <= '9') {
+        for (at += 2; *at >= '0' && *at <= '9'; at++) given = given <= MOST_POWER ? 10 * given + (*at - '0') : given;
+        power += (*end)[1] == '-' ? -given : given, *end = at;
+    }
+    double ten = 1;
+    for (int i = power < 0 ? -power : power; i > 0; i--) ten *= 10;
+    return power < 0 ? (double)digits / ten : (double)digits * ten;
+}
+
+const char *tuned_number_text(double value, int digits, char text[32])
+{
+    snprintf(text, 32, "%.*g", digits, value);
+    const size_t point = strspn(text, "-+0123456789"), bytes = strcspn(text + point, "e0123456789");
+    if (bytes == 0) return text;
+    text[point] = '.'; /* the locale's may be another, and of several bytes */
+    memmove(text + point + 1, text + point + bytes, strlen(text + point + bytes) + 1);
+    return text;
+}
+
 static tw_status take_value(const reader *r, tuned_row *row, const char *word, size_t length)
 {
     char text[64];
     if (length >= sizeof text) return fail(TW_BAD_ARGUMENT, "%s: %.40s is too long", r->where, word);
     memcpy(text, word, length);
     text[length] = '\0';
-    char *equals = strchr(text, '='), *end;
+    const char *end;
+    char *equals = strchr(text, '=');
     if (equals == NULL) return fail(TW_BAD_ARGUMENT, "%s: found %s, expected name=value", r->where, text);
     *equals = '\0';
     for (int i = 0; i < TUNED_PARAMETERS; i++) {
         const tuned_about *about = &parameters[i];
         if (strcmp(about->name, text) != 0 || strcmp(about->engine, row->engine) != 0) continue;
-        const double value = strtod(equals + 1, &end);
+        const double value = tuned_number_read(equals + 1, &end);
         const bool whole = about->least == (double)(int64_t)about->least;
         if (end == equals + 1 || *end != '\0' || !(value >= about->least && value <= about->most) ||
             (whole && value != (double)(int64_t)value))
@@ -281,11 +315,12 @@ void tuned_find(const device_facts *device, const tw_problem *p, const kernel_ro
 
 void tuned_text(const tuned_row *row, char *text, size_t bytes)
 {
+    char number[32];
     int used = snprintf(text, bytes, "%s %s %s %s %s %s", row->engine, row->device, row->dtype, row->shape, row->ops,
                         row->kernel);
     for (int i = 0; i < row->count && used >= 0 && (size_t)used < bytes; i++)
-        used += snprintf(text + used, bytes - (size_t)used, " %s=%.10g", parameters[row->values[i].parameter].name,
-                         row->values[i].value);
+        used += snprintf(text + used, bytes - (size_t)used, " %s=%s", parameters[row->values[i].parameter].name,
+                         tuned_number_text(row->values[i].value, 10, number));
 }
 
 void tuned_took_part(const device_facts *device, const tw_problem *p, const kernel_row *row, char *text, size_t bytes)

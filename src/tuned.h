@@ -71,6 +71,12 @@ tuned_table *tuned_table_make(const device_facts *device, const tuned_row *own, 
  * the committed rows where that is NULL. */
 void tuned_find(const device_facts *device, const tw_problem *p, const kernel_row *row, tuned_values *out);
 
+/* tuned_number_read - a number, digits with a point among them or not, of which *end is behind the last character;
+ * `text` itself where there is none. tuned_number_text - one of so many digits. Both whatever the program's locale says
+ * of decimal commas. */
+double tuned_number_read(const char *text, const char **end);
+const char *tuned_number_text(double value, int digits, char text[32]);
+
 /* tuned_text - the row as tuned_parse() reads it, up to the bar. */
 void tuned_text(const tuned_row *row, char *text, size_t bytes);
 

@@ -67,7 +67,8 @@ static bool field(const char *line, const char *name, char *out, size_t bytes)
 static double number(const char *line, const char *name)
 {
     char text[40];
-    return field(line, name, text, sizeof text) ? strtod(text, NULL) : 0;
+    const char *end;
+    return field(line, name, text, sizeof text) ? tuned_number_read(text, &end) : 0;
 }
 
 static bool is_whole(const char *line)
@@ -109,6 +110,8 @@ void tuned_judge(const char *line, size_t length, const tuned_signature *here, t
     }
     memcpy(text, line, length);
     text[length] = '\0';
+    for (size_t i = 0; i < length; i++) /* the sentences that tell of a row go to terminals */
+        if ((unsigned char)text[i] < ' ' || text[i] == '\x7f') text[0] = '\0';
     if (!is_whole(text)) {
         refuse(out, TW_LAB_TUNED_DAMAGED, "%s%s", "its checksum does not fit: the line was changed or cut", "");
         return;
@@ -143,15 +146,17 @@ void tuned_judge(const char *line, size_t length, const tuned_signature *here, t
 
 tw_status tuned_line(const tw_lab_tuned *what, const tuned_signature *here, char *line, size_t bytes)
 {
-    char text[TW_LAB_TUNED_LINE], check[CHECK + 1], why[sizeof what->why];
+    char text[TW_LAB_TUNED_LINE], check[CHECK + 1], why[sizeof what->why], number[5][32];
     tuned_row row;
     tame(what->why, why, sizeof why);
     int length = snprintf(text, sizeof text,
                           "%s | device=%s | driver=%s | kernels=%s | version=%s | verdict=%s | shape=%s | "
-                          "before_s=%.6g | after_s=%.6g | speed=%.4g | low=%.4g | high=%.4g | when=%s | why=%s",
+                          "before_s=%s | after_s=%s | speed=%s | low=%s | high=%s | when=%s | why=%s",
                           what->row, here->device, here->driver, here->kernels, here->version, what->verdict,
-                          what->shape, what->before_s, what->after_s, what->speed, what->low_speed, what->high_speed,
-                          what->when, why);
+                          what->shape, tuned_number_text(what->before_s, 6, number[0]),
+                          tuned_number_text(what->after_s, 6, number[1]), tuned_number_text(what->speed, 4, number[2]),
+                          tuned_number_text(what->low_speed, 4, number[3]),
+                          tuned_number_text(what->high_speed, 4, number[4]), what->when, why);
     if (length < 0 || (size_t)length + CHECK + 10 >= bytes || length >= (int)sizeof text)
         return fail(TW_BAD_ARGUMENT, "a tuned row of %d bytes is longer than a line may be", length);
     TRY(tuned_parse(text, (size_t)length, "the tuned row", &row));

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "support/tap.h"
 
+#include <locale.h>
 #include <unistd.h>
 
 #include "plan.h"
@@ -42,10 +43,10 @@ static void reader_cases(void)
         {"cpu * * * nx * kc=256 | x", "line 7: the ops is nx, which is none"},
         {"cpu * * * * gemm_simt_64x64 kc=256 | x", "line 7: the kernel is gemm_simt_64x64, which is none"},
         {"cpu * * * * * share=0.5 | x", "line 7: the cpu engine's planner has no parameter share"},
-        {"cpu * * * * * kc=-1 | x", "line 7: kc is -1, expected a whole number from 0 to 8192"},
-        {"cpu * * * * * kc=2.5 | x", "line 7: kc is 2.5, expected a whole number from 0 to 8192"},
+        {"cpu * * * * * kc=-1 | x", "line 7: kc is -1, expected a whole number from 0 to 2048"},
+        {"cpu * * * * * kc=2.5 | x", "line 7: kc is 2.5, expected a whole number from 0 to 2048"},
         {"cpu * * * * * b_share=nan | x", "line 7: b_share is nan, expected a number from 0.05 to 1"},
-        {"cpu * * * * * kc= | x", "line 7: kc is , expected a whole number from 0 to 8192"},
+        {"cpu * * * * * kc= | x", "line 7: kc is , expected a whole number from 0 to 2048"},
         {"cpu * * * * * kc=1 kc=2 | x", "line 7: kc is given twice"},
         {"cpu * * * * * kc | x", "line 7: found kc, expected name=value"},
     };
@@ -293,7 +294,7 @@ static void file_cases(void)
     memcpy(other, good, sizeof other), resign(other, "device=", "device=Another ");
     file_case("of another device, which is no fault", other, kc, 0, "not tuned: 0 rows of ");
     memcpy(other, good, sizeof other), resign(other, "kc=100", "kc=99999");
-    file_case("a value beyond its limits", other, kc, 0, "kc is 99999, expected a whole number from 0 to 8192");
+    file_case("a value beyond its limits", other, kc, 0, "kc is 99999, expected a whole number from 0 to 2048");
     memcpy(other, good, sizeof other), resign(other, "verdict=better", "verdict=wrong");
     file_case("a row that computed wrong numbers", other, kc, 0, "not tuned: 0 rows of ");
     setenv("TILEWRIGHT_TUNED", "tuned", 1);
@@ -313,10 +314,49 @@ static void file_cases(void)
     rmdir(folder);
 }
 
+/* A program that says setlocale(LC_ALL, "") in a country of decimal commas opens the engine, reads rows and writes them
+ * as any other. */
+static void locale_case(void)
+{
+    static const double values[] = {0, 0.05, 0.67, 1.25, 336, 786432, 1073741824, 1.5e-7};
+    char folder[] = "/tmp/tilewright-locale-XXXXXX", command[200], text[TUNED_LINE], number[32], in_program[16] = "";
+    tw_context *context = NULL;
+    tuned_row row;
+    if (!tap_case("a locale with a decimal comma")) return;
+    if (mkdtemp(folder) == NULL) {
+        tap_result(false, "no folder");
+        return;
+    }
+    snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 %s/de_DE.UTF-8 >/dev/null 2>&1", folder);
+    const bool made = system(command) == 0;
+    setenv("LOCPATH", folder, 1);
+    const bool comma = made && setlocale(LC_ALL, "de_DE.UTF-8") != NULL;
+    snprintf(in_program, sizeof in_program, "%.1f", 1.5);
+    bool right = tw_open(NULL, &context) == TW_OK && parse("cpu * * * * * b_share=0.25 kc=256 | x", &row) == TW_OK;
+    if (right) tuned_text(&row, text, sizeof text);
+    right = right && strcmp(text, "cpu * * * * * b_share=0.25 kc=256") == 0;
+    for (size_t i = 0; right && i < sizeof values / sizeof *values; i++) {
+        const char *end;
+        const double read = tuned_number_read(tuned_number_text(values[i], 10, number), &end);
+        right = *end == '\0' && (read > values[i] ? read - values[i] : values[i] - read) <= 1e-15 * values[i];
+    }
+    setlocale(LC_ALL, "C");
+    unsetenv("LOCPATH");
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    const bool removed = system(command) == 0;
+    tw_close(context);
+    if (!comma)
+        tap_skip("localedef cannot make a locale with a decimal comma here");
+    else
+        tap_result(right && removed && strcmp(in_program, "1,5") == 0, "%s; %s; %s; %s", in_program, text, number,
+                   tw_error_text());
+}
+
 int main(int argc, char **argv)
 {
     tap_start(argc, argv);
     reader_cases();
+    locale_case();
     order_cases();
     plan_cases();
     file_cases();

@@ -129,7 +129,7 @@ static void pack_task(void *context, int64_t task)
 
 /* Whether this panel, or step of a small-m product, is the last of k, or of a chunk. */
 static bool ends(const loops *l) { return l->p0 + l->depth >= l->plan->problem.k; }
-static bool ends_chunk(const loops *l) { return ends(l) || (l->p0 + l->depth) % l->plan->cpu.chunk == 0; }
+static bool ends_chunk(const loops *l) { return ends(l) || cpu_begins_chunk(&l->plan->cpu, l->p0 + l->depth); }
 
 /* A task's part of the macro-block; bytes of the next mr rows of A, at its first step, that each tile prefetches (0:
  * none); and what its tiles have in common. */
@@ -244,7 +244,7 @@ static void tile_at(const loops *l, block *t, int64_t i, int64_t j)
          *out = last            ? tile->c
                 : ends_chunk(l) ? total
                                 : sum;
-    tile->sum_in = l->p0 % cpu->chunk > 0 ? sum : NULL, tile->sum_out = last ? NULL : out;
+    tile->sum_in = cpu_begins_chunk(cpu, l->p0) ? NULL : sum, tile->sum_out = last ? NULL : out;
     tile->total = ends_chunk(l) && l->p0 >= cpu->chunk ? total : NULL;
     /* Prefetches nothing beyond the task, which another thread may write. */
     const int64_t down = l->mr * (last ? tile->ldc : tile->sum_out_ld) * bytes;
