@@ -113,11 +113,11 @@ static void print_class(const tuning *t, const tune_tally *tally, const tune_res
         print_rows(out, rows);
         if (rows[0] == '\0') fprintf(out, "the library's own");
     } else {
-        fprintf(out, "%9s %9s %5s %10s  nothing faster", term_seconds(t->before_s > 0 ? t->before_s : NAN, before), "-",
-                "-", "-");
+        fprintf(out, "%9s %9s %5s %10s  nothing %s", term_seconds(t->before_s > 0 ? t->before_s : NAN, before), "-",
+                "-", "-", tally->tried + tally->known > 0 ? "faster" : "tried");
     }
     if (tally->known > 0) fprintf(out, " (%d candidates were known)", tally->known);
-    fprintf(out, "%s\n", tally->finished ? "" : ", the time ended first");
+    fprintf(out, "%s\n", tally->finished ? "" : ", the budget ended first");
 }
 
 /* What all the steps together gain over the rows that the class began with: they are taken back where that cannot be
@@ -140,7 +140,7 @@ static exit_code tune_class(tuning *t, double until_s, bool *any_better)
 {
     tune_bench bench = tuning_bench;
     tune_tally tally;
-    tune_result final = {.verdict = TUNE_SLOWER};
+    tune_result final = {.after_s = NAN, .speed = NAN, .low_speed = NAN, .high_speed = NAN};
     char rows[TUNE_ROWS];
     exit_code code = t->s->opt->start != NULL ? start_from(t->s->opt->start, &t->space) : EXIT_OK;
     if (code != EXIT_OK) return code;
@@ -150,6 +150,8 @@ static exit_code tune_class(tuning *t, double until_s, bool *any_better)
     const double begun_s = measure_now_s(), left_s = until_s - begun_s;
     if (tune_search(&t->space, &bench, begun_s + 0.9 * left_s, &tally) != TW_OK)
         return t->code != EXIT_OK ? t->code : diag_no_memory("the rows that were tried");
+    final.verdict = tally.tried + tally.known > 0 ? TUNE_SLOWER : TUNE_NO_TIME;
+    final.before_s = t->before_s > 0 ? t->before_s : NAN;
     if (tally.better > 0) {
         final = (tune_result){.verdict = TUNE_BETTER, .before_s = t->before_s, .speed = tally.gain};
         final.after_s = t->before_s / tally.gain;
@@ -176,6 +178,12 @@ static exit_code search(session *s, const agenda *list)
         const exit_code begun = tuning_problem(&t, &list->items[i], why);
         if (begun != EXIT_OK && why[0] == '\0') code = begun;
         if (begun == EXIT_DEVICE || begun == EXIT_USAGE) code = diag(begun, "%s", why);
+        if (begun == EXIT_RUN && measure_now_s() >= t.until_s) {
+            fprintf(s->text, "%lldx%lldx%lld: the budget ended before anything was timed: give a larger --budget\n",
+                    (long long)list->items[i].m, (long long)list->items[i].n, (long long)list->items[i].k);
+            done++;
+            continue;
+        }
         if (begun != EXIT_OK) {
             if (code == EXIT_OK)
                 refused = diag(begun, "%lldx%lldx%lld: %s", (long long)list->items[i].m, (long long)list->items[i].n,

@@ -46,6 +46,17 @@ static int64_t warn_of_nans(const session *s, const operands *o, const void *c)
     return found;
 }
 
+/* A C of fewer bits was rounded to them, which is no error where it is judged as such. */
+static void tell_rounded(const session *s, const operands *o)
+{
+    const operand *c = &o->each[OPERAND_C];
+    const io_type stored = c->matrix.type;
+    tame_name path;
+    if ((stored != IO_F16 && stored != IO_BF16) || o->as.type_c == stored) return;
+    fprintf(s->text, "%s holds %s: for a C that was rounded to it give --dtype %s --dtype-c %s\n",
+            diag_name(c->path, path), io_type_name(stored), io_type_name(stored), io_type_name(stored));
+}
+
 exit_code cmd_verify(session *s)
 {
     operands o = {0};
@@ -58,6 +69,7 @@ exit_code cmd_verify(session *s)
         if (s->opt->verbose) operands_tell(&o, s->text);
         code = check_product(s, &o, c, o.each[OPERAND_C].path, &report);
         if (code == EXIT_OK || code == EXIT_CHECK) write_report(s, &o, &report, warn_of_nans(s, &o, c));
+        if (code == EXIT_CHECK) tell_rounded(s, &o);
     }
     operands_free(&o);
     return code;

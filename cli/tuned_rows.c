@@ -139,7 +139,7 @@ exit_code tuned_export(session *s)
     }
     lines.count = kept;
     if (kept == 0)
-        code = diag(EXIT_INPUT, "%s has no rows to export", path);
+        code = diag(EXIT_INPUT, "%s has no rows to export: `tilewright tune` finds some", path);
     else if (!s->opt->force && !is_ours(s->opt->export))
         code = diag(EXIT_OUTPUT, "%s: it holds something else than tuned rows: --force replaces it",
                     diag_name(s->opt->export, name));

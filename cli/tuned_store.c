@@ -148,7 +148,9 @@ static int lock(const char *path)
     int held = fd < 0 ? -1 : flock(fd, LOCK_EX);
     while (fd >= 0 && held != 0 && errno == EINTR) held = flock(fd, LOCK_EX);
     if (held == 0) return fd;
-    cannot(EXIT_OUTPUT, name, fd < 0 ? "cannot be made" : "cannot be locked");
+    cannot(EXIT_OUTPUT, name,
+           fd < 0 ? "your rows cannot be kept: their lock cannot be made"
+                  : "your rows cannot be kept: their lock cannot be taken");
     if (fd >= 0) close(fd);
     return -1;
 }

@@ -278,6 +278,7 @@ void tuned_own_read(const tuned_signature *here, tuned_own *out)
              out->count > 0 ? "" : "not tuned: ", out->count, out->count == 1 ? "" : "s", path, said);
     if (unused > 1) {
         const size_t used = strlen(out->state);
-        snprintf(out->state + used, sizeof out->state - used, "; nor are %d more", unused - 1);
+        snprintf(out->state + used, sizeof out->state - used, "; nor %s %d more", unused == 2 ? "is" : "are",
+                 unused - 1);
     }
 }

@@ -276,7 +276,9 @@ def f16_is_multiplied_and_judged():
     exact[3][4] += 1
     npy("wrong.npy", exact, "f2")
     done = run("verify", "A.npy", "B.npy", "wrong.npy", "--dtype", "f16", "--dtype-c", "f16")
-    assert done.returncode == 1 and "C[3, 4] is" in done.stderr, done.stderr
+    assert done.returncode == 1 and "C[3, 4] is" in done.stderr and "rounded to it" not in done.stdout, done.stderr
+    done = run("verify", "A.npy", "B.npy", "wrong.npy")
+    assert done.returncode == 1 and "for a C that was rounded to it give --dtype f16 --dtype-c f16" in done.stdout, done.stdout
     npy("A.npy", [[65519.0, 2.0 ** -24, 1 + 2.0 ** -11, 1 + 3 * 2.0 ** -11]], "f8")  # rounded as they are read
     npy("B.npy", [[float(i == j) for j in range(4)] for i in range(4)], "f2")
     good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--dtype", "f16", "--dtype-c", "f16", "--verify")

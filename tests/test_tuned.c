@@ -283,7 +283,7 @@ static void file_cases(void)
     snprintf(text, sizeof text, "%s\nnonsense | check=0123456789abcdef\n\x01\xff\n", good);
     file_case("lines of anything", text, 100, 1,
               "line 2 is not used: its checksum does not fit: the line was changed "
-              "or cut; nor are 1 more");
+              "or cut; nor is 1 more");
     memcpy(other, good, sizeof other), resign(other, "version=0.", "version=9.");
     file_case("of another version", other, kc, 0, "it was tuned with version 9.");
     memcpy(other, good, sizeof other), resign(other, "kernels=", "kernels=0");
