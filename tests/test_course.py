@@ -253,12 +253,13 @@ def a_filled_exercise_is_its_rung():
 
 @case
 def wrong_fillings_are_judged_as_the_page_says():
+    """Which columns s2 gets wrong without its barrier, the first tile's or those of others too, is as the groups were run."""
     need_opencl()
     wrong = {"r02_tiled": ({"GAP_1": "k / TILE"}, "At 45 x 77 x 33: the last of the 33 products of each sum is missing"),
              "r03_coalesced": ({"GAP_2": "ty", "GAP_3": "tx"}, "within its tiles of 16 x 16, row and column of B are exchanged"),
              "r04_banks": ({"GAP_3": "tx", "GAP_4": "p"}, "within its tiles of 16 x 16, row and column of B are exchanged"),
              "r05_outer": ({"GAP_3": "BK"}, "at 45 x 77 x 33: "), "r06_unrolled": ({"GAP_1": "p0 < k"}, "at 45 x 77 x 33: "),
-             "r07_prefetch": ({"GAP_1": "p0"}, "WRONG"), "s2_shared_a": ({"GAP_4": ""}, "all in columns 0 to 14")}
+             "r07_prefetch": ({"GAP_1": "p0"}, "WRONG"), "s2_shared_a": ({"GAP_4": ""}, "all in columns 0 to ")}
     files = {rung: write(f"w_{rung}.cl", filled(rung, "cl", gaps)) for rung, (gaps, _) in wrong.items()}
     outs = [run("ladder", "--rung", ",".join(files[r] for r in wrong if r[0] == "r"), "--size", 48, "--samples", 1),
             run("ladder", "--rung", files["s2_shared_a"], "--shape", "48x48x16", "--samples", 1)]
