@@ -22,7 +22,7 @@ class LabChoice(Structure):
 class LabPlan(Structure):
     _fields_ = [("kernel", POINTER(c_char_p)), ("tile", c_int), ("threads", c_int), ("block_m", c_int64),
                 ("block_n", c_int64), ("block_k", c_int64), ("workspace_bytes", c_int64), ("block_threads", c_int),
-                ("text", c_char * 256), ("reason", c_char * 600)]
+                ("text", c_char * 256), ("reason", c_char * 600), ("tuned", c_char * 600)]
 
 
 STRUCTS = {"tw_lab_choice": LabChoice, "tw_lab_plan": LabPlan}
