@@ -178,7 +178,7 @@ static bool api_spoil(soak_product *x, plant what)
 {
     api *self = x->state;
     char *c = self->operands.after + self->operands.x[2].at;
-    const element *type = type_of_c(&self->job);
+    const element *type = element_part(type_of_c(&self->job)->dtype); /* of a complex type the real part */
     double value;
     if (self->operands.x[2].bytes == 0 || self->status != TW_OK) return false;
     if (what == PADDING) c[-1] ^= 1;
