@@ -108,7 +108,8 @@ static void blend(const call *x, const uint32_t *product, const uint32_t *row_su
 static void make_sums(const call *x, uint32_t *row_sums, uint32_t *column_sums)
 {
     memset(row_sums, 0, (size_t)x->m * sizeof *row_sums);
-    for (int64_t j = 0; j < x->n; j++) column_sums[j] = reads(x) ? (uint32_t)x->k * (uint32_t)x->ao * (uint32_t)x->bo : 0;
+    for (int64_t j = 0; j < x->n; j++)
+        column_sums[j] = reads(x) ? (uint32_t)x->k * (uint32_t)x->ao * (uint32_t)x->bo : 0;
     if (!reads(x)) return;
     const bool a_outer = x->op_a == TW_N, b_outer = x->op_b != TW_N; /* walk along memory */
     const int64_t a_lines = a_outer ? x->k : x->m, a_length = a_outer ? x->m : x->k;

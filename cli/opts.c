@@ -53,7 +53,8 @@ const option_row option_rows[] = {
      "e5m2 (on cuda)",
      .list = 1},
     {"dtype", 0, OPT_CHOICES, AT(dtypes), CMD_BENCH, "T,...", BENCH_TYPES,
-     "element types to time, one after the other (default: f32; for --set gpu-half or gpu-few: bf16,f16; for gpu-types: i8,tf32,e4m3)",
+     "element types to time, one after the other (default: f32; for --set gpu-half or gpu-few: bf16,f16; for "
+     "gpu-types: i8,tf32,e4m3)",
      .list = 4},
     {"dtype", 0, OPT_CHOICES, AT(dtypes), CMD_TUNE, "T,...", "f32 f64 bf16 f16 i8 u8 cf32 cf64",
      "element types to tune (default: f32)", .list = 8},

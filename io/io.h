@@ -115,7 +115,7 @@ typedef struct io_source {
     io_matrix matrix; /* data NULL */
     bool open;
     int fd;
-    int64_t begin;  /* byte of the first element */
+    int64_t begin;   /* byte of the first element */
     char path[4352]; /* for sentences */
 } io_source;
 

@@ -319,17 +319,17 @@ static void file_cases(void)
 static void locale_case(void)
 {
     static const double values[] = {0, 0.05, 0.67, 1.25, 336, 786432, 1073741824, 1.5e-7};
-    char folder[] = "/tmp/tilewright-locale-XXXXXX", command[200], text[TUNED_LINE], number[32], in_program[16] = "";
+    char where[] = "/tmp/tilewright-locale-XXXXXX", command[200], text[TUNED_LINE], number[32], in_program[16] = "";
     tw_context *context = NULL;
     tuned_row row;
     if (!tap_case("a locale with a decimal comma")) return;
-    if (mkdtemp(folder) == NULL) {
+    if (mkdtemp(where) == NULL) {
         tap_result(false, "no folder");
         return;
     }
-    snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 %s/de_DE.UTF-8 >/dev/null 2>&1", folder);
+    snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 %s/de_DE.UTF-8 >/dev/null 2>&1", where);
     const bool made = system(command) == 0;
-    setenv("LOCPATH", folder, 1);
+    setenv("LOCPATH", where, 1);
     const bool comma = made && setlocale(LC_ALL, "de_DE.UTF-8") != NULL;
     snprintf(in_program, sizeof in_program, "%.1f", 1.5);
     bool right = tw_open(NULL, &context) == TW_OK && parse("cpu * * * * * b_share=0.25 kc=256 | x", &row) == TW_OK;
@@ -342,7 +342,7 @@ static void locale_case(void)
     }
     setlocale(LC_ALL, "C");
     unsetenv("LOCPATH");
-    snprintf(command, sizeof command, "rm -rf %s", folder);
+    snprintf(command, sizeof command, "rm -rf %s", where);
     const bool removed = system(command) == 0;
     tw_close(context);
     if (!comma)
