@@ -5,14 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum {
-    MOST_DEVICES = 32,
-    DEVICE_TYPE = 0x1000,
-    DEVICE_NAME = 0x102B,
-    TYPE_GPU = 4,
-    MEM_READ_WRITE = 1,
-    QUEUE_PROFILING = 2
-};
+enum { MOST_DEVICES = 32, DEVICE_TYPE = 0x1000, DEVICE_NAME = 0x102B, TYPE_GPU = 4, MEM_READ_WRITE = 1 };
 static const uint64_t TYPE_ALL = 0xFFFFFFFF;
 
 static bool broken(opencl *x, const char *call, int error)
@@ -85,7 +78,7 @@ bool opencl_open(opencl *x, const tw_device *device)
     if (!load(x) || !find_device(x, device->index) || !has_name(x, device->name)) return false;
     x->context = x->clCreateContext(NULL, 1, &x->device, NULL, NULL, &error);
     if (x->context == NULL) return broken(x, "clCreateContext", error);
-    x->queue = x->clCreateCommandQueue(x->context, x->device, QUEUE_PROFILING, &error);
+    x->queue = x->clCreateCommandQueue(x->context, x->device, 0, &error);
     return x->queue != NULL || broken(x, "clCreateCommandQueue", error);
 }
 

@@ -28,7 +28,7 @@ typedef struct opencl {
     OPENCL_CALLS(F)
 #undef F
     void *device, *context;
-    void *queue;   /* in order, with profiling, as the engine's of timed runs */
+    void *queue;   /* in order */
     char why[300]; /* what failed last, where a function below returned false */
 } opencl;
 
