@@ -179,12 +179,14 @@ static k_split choose_split_k(const kernel_row *row, const tw_problem *p, const 
 }
 
 /* Split-K of a GPU_SPLITS row: the number of blocks per tile with the lowest estimated time. *cycles: how long the
- * busiest multiprocessor multiplies, or the L2 or memory delivers; then the fix-up, in groups of 8 and then once more.
+ * busiest multiprocessor multiplies, or the L2 or memory delivers; then the fix-up, in groups of 8 and then once more;
+ * before all of it the packing pass.
  * `alone` is the share of the peak that a multiprocessor reaches with one block, `share` with all that have room; with
  * some of them it lies evenly between. */
 static k_split choose_splits(const kernel_row *row, const tw_problem *p, const device_facts *device, double *cycles)
 {
-    enum { MOST_SPLITS = 128, MEMORY_BYTES = 19 };
+    enum { MOST_SPLITS = 128, MEMORY_BYTES = 19, PASS = 4000 };
+    static const double COPIES_OF_8 = 1.2; /* how much longer by them */
     const int64_t multiprocessors = max_i64(device->multiprocessors, 1), bytes = dtype_find(p->dtype)->lab.bytes,
                   room = max_i64(device->local_bytes / row->gpu.dynamic_bytes, 1);
     const int64_t tiles = max_i64(ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n), 1),
@@ -195,6 +197,7 @@ static k_split choose_splits(const kernel_row *row, const tw_problem *p, const d
                        (double)(L2_EACH * multiprocessors),
                  memory = ((double)p->m * k + k * (double)p->n + (double)p->m * (double)p->n) * (double)bytes /
                           (double)(MEMORY_BYTES * multiprocessors);
+    const double packed = (double)(kernel_packing_a(row, p).bytes + kernel_packing_b(row, p).bytes);
     const slicedk_cost *cost = &row->gpu.cost;
     k_split made = {.whole = tiles};
     *cycles = 0;
@@ -219,6 +222,8 @@ static k_split choose_splits(const kernel_row *row, const tw_problem *p, const d
         made = (k_split){.whole = tiles};
         if (splits > 1) made = (k_split){.count = tiles * splits, .length = length, .bytes = round_up(sums, 256)};
     }
+    if (!(row->gpu.traits & GPU_PACKS) && !kernel_is_wide(row, p)) *cycles *= COPIES_OF_8;
+    if (packed > 0) *cycles += PASS + 2.0 * packed / (double)(MEMORY_BYTES * multiprocessors);
     return made;
 }
 

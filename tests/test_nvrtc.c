@@ -595,13 +595,14 @@ typedef void visitor(const kernel_row *row, const char *file, const char *arch, 
 
 static void visit_file(const char *file, const char *arch, visitor *visit)
 {
-    static const variant plain = {.name = "plain"}, half = {"half", "-DELEMENT_BYTES=2"};
+    static const variant plain = {.name = "plain"}, half = {"half", "-DELEMENT_BYTES=2"},
+                         eight = {"eight", "-DELEMENT_BYTES=8"};
     for (int i = 0; i < kernel_count(); i++)
         if (strcmp(kernel_at(i)->lab.file, file) == 0) return;
     for (int i = 0; kernel_batch_at(i) != NULL; i++)
         if (strcmp(kernel_batch_at(i)->lab.file, file) == 0) return;
     visit(NULL, file, arch, &plain);
-    if (strcmp(file, "cuda/pack.cu") == 0) visit(NULL, file, arch, &half);
+    if (strcmp(file, "cuda/pack.cu") == 0) visit(NULL, file, arch, &half), visit(NULL, file, arch, &eight);
 }
 
 static void visit_all(const char *arch, visitor *visit)

@@ -129,9 +129,13 @@ static tw_status keep_helpers(work *w, const struct ahead_arch *arch)
 {
     static const struct {
         const char *file, *entry, *options;
-    } helpers[] = {{"cuda/pack.cu", "pack", "-DELEMENT_BYTES=1"}, {"cuda/pack.cu", "pack", "-DELEMENT_BYTES=2"},
-                   {"cuda/pack.cu", "pack", "-DELEMENT_BYTES=4"}, {"cuda/probe.cu", "probe_fma", ""},
-                   {"cuda/probe.cu", "probe_read", ""},           {"cuda/probe.cu", "probe_shared", ""},
+    } helpers[] = {{"cuda/pack.cu", "pack", "-DELEMENT_BYTES=1"},
+                   {"cuda/pack.cu", "pack", "-DELEMENT_BYTES=2"},
+                   {"cuda/pack.cu", "pack", "-DELEMENT_BYTES=4"},
+                   {"cuda/pack.cu", "pack", "-DELEMENT_BYTES=8"},
+                   {"cuda/probe.cu", "probe_fma", ""},
+                   {"cuda/probe.cu", "probe_read", ""},
+                   {"cuda/probe.cu", "probe_shared", ""},
                    {"cuda/probe.cu", "probe_pattern", ""}};
     for (size_t i = 0; i < sizeof helpers / sizeof *helpers; i++) {
         plan p = {.gpu.source = {.file = helpers[i].file, .entry = helpers[i].entry}};

@@ -165,6 +165,7 @@ static __device__ __forceinline__ void matrix_commit(void)
 /* Until at most PENDING committed groups are under way. */
 #define MATRIX_WAIT(PENDING) asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory")
 
+#if !SUMS_F64 /* wgmma has no f64 */
 /* sum (64 x MATRIX_N in a warpgroup, MATRIX_N / 2 in a thread) <- a b + (add ? sum : 0), for 32 bytes of k: 16 steps
  * of 2-byte elements. a's lines lie along k, along m where MATRIX_MN_MAJOR_A is 1; b's along n, along k where
  * MATRIX_MN_MAJOR_B is 0: elements of other sizes lie along k only. */
@@ -243,3 +244,4 @@ static __device__ __forceinline__ void matrix_end(number *sum)
     UNROLLED
     for (int i = 0; i < MATRIX_N / 2; i++) asm volatile("" : SUM_IS(sum[i])::"memory");
 }
+#endif

@@ -66,6 +66,7 @@ enum {
     CU_TENSOR_I32 = 3,
     CU_TENSOR_F16 = 6,
     CU_TENSOR_F32 = 7,
+    CU_TENSOR_F64 = 8,
     CU_TENSOR_BF16 = 9,
     CU_TENSOR_TF32 = 11,
     CU_TENSOR_SWIZZLE_64B = 2,

@@ -310,7 +310,8 @@ static wanted wanted_pack(const plan *p)
     const int bytes = dtype_find(p->problem.dtype)->lab.bytes;
     const char *options = bytes == 1   ? "-DELEMENT_BYTES=1"
                           : bytes == 2 ? "-DELEMENT_BYTES=2"
-                                       : "-DELEMENT_BYTES=4"; /* f64 is never packed */
+                          : bytes == 8 ? "-DELEMENT_BYTES=8"
+                                       : "-DELEMENT_BYTES=4";
     return (wanted){{"cuda/pack.cu", "pack", NULL}, options, 0};
 }
 

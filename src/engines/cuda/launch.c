@@ -13,6 +13,7 @@ static int map_type(tw_dtype dtype)
     return dtype == TW_F16                     ? CU_TENSOR_F16
            : dtype == TW_TF32                  ? CU_TENSOR_TF32 /* which rounds */
            : dtype == TW_BF16                  ? CU_TENSOR_BF16
+           : dtype == TW_F64                   ? CU_TENSOR_F64
            : dtype == TW_I32                   ? CU_TENSOR_I32
            : dtype_find(dtype)->lab.bytes == 1 ? CU_TENSOR_U8
                                                : CU_TENSOR_F32;
@@ -176,10 +177,10 @@ static tw_status launch_mapped(engine *e, runnable *r, const buffer *a, const bu
     void *swap_ab[] = {a_map, b_map,  &x.m,    &x.n,      &x.k,    &x.alpha, &x.beta,
                        &x.c,  &x.ldc, &x.each, &x.length, &x.sums, &x.flags, &x.epoch};
     return launch_grid(e, r, p->gpu.grid_x, p->gpu.grid_y,
-                       traits & GPU_SWAP_AB    ? swap_ab
-                       : traits & GPU_OWN_C    ? own_c
-                       : traits & GPU_SLICED_K ? sliced_k
-                                               : stream_k);
+                       traits & GPU_SWAP_AB                   ? swap_ab
+                       : traits & GPU_OWN_C                   ? own_c
+                       : traits & (GPU_SLICED_K | GPU_SPLITS) ? sliced_k
+                                                              : stream_k);
 }
 
 /* The y dimension of a grid is at most 65535: taller grids are launched in parts, each with its rows of A and C. */
