@@ -15,6 +15,7 @@
 #include "cmd.h"
 #include "files.h"
 #include "guard.h"
+#include "ranks.h"
 #include "diag.h"
 #include "sampled.h"
 #include "term.h"
@@ -156,7 +157,7 @@ static exit_code judge(job *j)
     double start_s = measure_now_s();
     if (!j->s->opt->verify) return EXIT_OK;
     if (j->large.needed) {
-        exit_code checked = sampled_judge(j->s, &j->in, &j->out, &j->large, &j->report);
+        exit_code checked = sampled_judge(j->s, &j->in, &j->out, &j->large, NULL, &j->report);
         j->check_s = measure_now_s() - start_s;
         return checked;
     }
@@ -291,7 +292,10 @@ exit_code cmd_multiply(session *s)
     static job j;
     j.s = s;
     j.out.fd = -1;
-    exit_code code = check_options(s->opt, &j.format);
+    const launched l = launched_find();
+    if (l.mpi != NULL && l.ranks != 1) return ranks_multiply(s, &l);
+    exit_code code = ranks_check(s->opt, &l);
+    if (code == EXIT_OK) code = check_options(s->opt, &j.format);
     if (code == EXIT_OK) code = session_open_device(s, s->opt->engines.count > 0 ? s->opt->engines.items[0] : "auto");
     if (code == EXIT_OK) code = multiplied_check_engine(s);
     double start_s = measure_now_s();

@@ -25,6 +25,27 @@ const char *diag_name(const char *name, tame_name out)
     return out;
 }
 
+static bool holds;
+static char held[4096]; /* sentences, a newline behind each */
+
+static void put(const char *before, const char *sentence, int length)
+{
+    if (command_name != NULL)
+        fprintf(stderr, "tilewright: %s: %s%.*s\n", command_name, before, length, sentence);
+    else
+        fprintf(stderr, "tilewright: %s%.*s\n", before, length, sentence);
+}
+
+void diag_hold(void) { holds = true; }
+
+void diag_let_go(bool print, const char *before)
+{
+    holds = false;
+    for (const char *at = held; print && *at != '\0'; at += strcspn(at, "\n") + 1)
+        put(before, at, (int)strcspn(at, "\n"));
+    held[0] = '\0';
+}
+
 exit_code diag(exit_code code, const char *format, ...)
 {
     char sentence[2048];
@@ -35,10 +56,11 @@ exit_code diag(exit_code code, const char *format, ...)
     tame(sentence);
     term_progress_end();
     fflush(stdout);
-    if (command_name != NULL)
-        fprintf(stderr, "tilewright: %s: %s\n", command_name, sentence);
-    else
-        fprintf(stderr, "tilewright: %s\n", sentence);
+    const size_t used = strlen(held);
+    if (!holds)
+        put("", sentence, (int)strlen(sentence));
+    else if (used + strlen(sentence) + 2 < sizeof held)
+        snprintf(held + used, sizeof held - used, "%s\n", sentence);
     return code;
 }
 

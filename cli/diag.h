@@ -11,6 +11,10 @@ const char *diag_command_name(void);
 
 /* diag - print a sentence; returns code, so that a function can end with `return diag(...)`. */
 exit_code diag(exit_code code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* diag_hold - sentences are kept from now on, not printed. diag_let_go - print what is kept, each behind `before`, or
+ * forget it; from then on they are printed again. */
+void diag_hold(void);
+void diag_let_go(bool print, const char *before);
 /* the library's last sentence, its status as an exit code */
 exit_code diag_tw(tw_status status);
 exit_code diag_io(io_status status, const io_error *error); /* a file's sentence likewise */

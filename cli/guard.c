@@ -47,6 +47,12 @@ static void clean_up(void)
     if (!json_lines || rename(json_temp.path, json_target.path) != 0) unlink(json_temp.path);
 }
 
+void guard_end(int code)
+{
+    clean_up();
+    _exit(code);
+}
+
 static void on_stop(int number)
 {
     (void)number;

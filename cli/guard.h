@@ -13,6 +13,9 @@ void guard_install(void);
 /* guard_leave - in a forked process: signals end it as they end any, and the files are its parent's to clean up. */
 void guard_leave(void);
 
+/* guard_end - end the program at once, after the clean-up; from any thread. */
+void guard_end(int code) __attribute__((noreturn));
+
 /* guard_hold, guard_release - these signals, SIGQUIT and SIGXCPU wait while a file is made and registered, or renamed
  * and forgotten. */
 void guard_hold(void);

@@ -5,6 +5,7 @@
 #include "files.h"
 #include "guard.h"
 #include "help.h"
+#include "launched.h"
 #include "object.h"
 #include "diag.h"
 
@@ -213,6 +214,8 @@ static exit_code start(int argc, char **argv)
     if (cmd == NULL) return unknown_command(argv[1]);
     diag_command(cmd->name);
     exit_code code = options_parse(cmd, argc - 1, argv + 1, &opt);
+    const launched l = launched_find();
+    if (cmd->bit == CMD_MULTIPLY) launched_settle(&l, &opt);
     if (code == EXIT_OK && !opt.help) code = files_check(&opt);
     return code == EXIT_OK ? run(cmd, &opt) : code;
 }

@@ -39,13 +39,13 @@ typedef struct options {
     const char *operands[OPT_LIST];
     int operand_count;
     const char *output, *add, *gpu, *json, *html, *kernel, *export, *import, *start;
-    int64_t device, threads, samples, deadline, pad, batch, memory, device_memory, budget;
+    int64_t device, threads, samples, deadline, pad, batch, memory, device_memory, budget, timeout, network;
     uint64_t seed;
     scalar_option alpha, beta;
     bool all, binary, tables, transpose_a, transpose_b, conjugate_a, conjugate_b, verify, host, skinny, slides,
         explain_plan, warm, deep, show, forget, append, force, verbose, quiet, help, man, completion;
     name_list engines, dtypes, dtypes_c, rungs, against, sets;
-    shape_list shapes;
+    shape_list shapes, grids;
     number_list sizes, tiles, element;
 } options;
 

@@ -56,6 +56,8 @@ static int64_t usable_bytes(void)
     return (int64_t)(0.75 * bytes);
 }
 
+int64_t out_of_core_usable(const options *opt) { return opt->memory > 0 ? opt->memory : usable_bytes(); }
+
 /* ---- the choice of blocks ---- */
 
 /* A block as tw_gemm() takes it, from panels that lie as their files have them. */
@@ -147,7 +149,7 @@ exit_code out_of_core_open(session *s, operands *in, io_format format, out_of_co
 {
     const options *opt = s->opt;
     term_number needs, limit;
-    x->limit = opt->memory > 0 ? opt->memory : usable_bytes();
+    x->limit = out_of_core_usable(opt);
     if (opt->memory > 0) io_allow_memory((uint64_t)opt->memory);
     exit_code code = EXIT_OK;
     if (operands_open(opt, in)) {

@@ -16,6 +16,9 @@ typedef struct out_of_core {
     int64_t panels, nans, infinite;
 } out_of_core;
 
+/* out_of_core_usable - bytes that the process may use: --memory, else three quarters of what there is. */
+int64_t out_of_core_usable(const options *opt);
+
 /* out_of_core_open - find out what the product takes in memory and what it may take. needed: operands are open
  * (operands_open) and settled, and the blocks chosen; else nothing is open. EXIT_OK, or a sentence. */
 exit_code out_of_core_open(session *s, operands *in, io_format format, out_of_core *x);

@@ -12,15 +12,15 @@ enum { SAMPLES = 64 }; /* rows and columns, at least */
 
 /* Rows or columns to look at: `each` of every block, drawn by chance. */
 typedef struct drawn {
-    int64_t length, block, each, count;
+    int64_t begin, length, block, each, count;
     uint64_t seed;
 } drawn;
 
-static drawn draw(int64_t length, int64_t block, uint64_t seed)
+static drawn draw(int64_t begin, int64_t length, int64_t block, int samples, uint64_t seed)
 {
-    const int64_t parts = (length + block - 1) / block, wanted = (SAMPLES + parts - 1) / parts,
+    const int64_t parts = (length + block - 1) / block, wanted = (samples + parts - 1) / parts,
                   each = wanted < block ? wanted : block;
-    return (drawn){length, block, each, parts * each, seed};
+    return (drawn){begin, length, block, each, parts * each, seed};
 }
 
 /* In a block shorter than the others an element may be drawn more than once. */
@@ -30,7 +30,7 @@ static int64_t drawn_at(const drawn *d, int64_t number)
                   room = left < d->block ? left : d->block, part = number % d->each;
     const int64_t from = room * part / d->each, to = room * (part + 1) / d->each;
     const int64_t span = to > from ? to - from : 1;
-    return first + from + (int64_t)(element_mix(d->seed, (uint64_t)number) % (uint64_t)span);
+    return d->begin + first + from + (int64_t)(element_mix(d->seed, (uint64_t)number) % (uint64_t)span);
 }
 
 typedef struct judge {
@@ -115,15 +115,18 @@ static exit_code judge_all(judge *j)
 }
 
 exit_code sampled_judge(session *s, const operands *in, const io_output *out, const out_of_core *x,
-                        verify_report *report)
+                        const sampled_region *region, verify_report *report)
 {
     const tw_problem *p = &in->problem;
+    const sampled_region all = {0, 0, p->m, p->n, SAMPLES};
+    const sampled_region *of = region != NULL ? region : &all;
     const blocks_problem *sizes = &x->problem;
     const io_raw_shape raw = {.type = in->as.type_c, .rows = p->m, .cols = p->n, .result = true};
     io_error error;
     judge j = {.s = s, .in = in, .x = x, .report = report};
     *report = (verify_report){.passed = true, .row = -1, .col = -1};
-    j.rows = draw(p->m, x->blocks.m, s->opt->seed), j.cols = draw(p->n, x->blocks.n, ~s->opt->seed);
+    j.rows = draw(of->row, of->rows, x->blocks.m, of->samples, s->opt->seed);
+    j.cols = draw(of->col, of->cols, x->blocks.n, of->samples, ~s->opt->seed);
     const double line_bytes = (double)p->k * (double)(sizes->a_bytes + sizes->b_bytes) + 128.0 * (double)sizes->c_bytes;
     for (j.edge = SAMPLES; j.edge > 1 && (double)j.edge * line_bytes > (double)x->limit; j.edge /= 2) continue;
     if (io_source_open(out->temp_path, &raw, &j.c, &error) != IO_OK) return diag_io(IO_CANNOT_WRITE, &error);

@@ -1,0 +1,554 @@
+/* ranks.c - see ranks.h. Every stage ends with all ranks agreeing on its outcome, so that all go on or none does; the
+ * lowest rank that failed says why. The output is one temporary file, which rank 0 makes and renames. */
+#define _POSIX_C_SOURCE 200809L
+#include "ranks.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "../lab/measure.h"
+#include "../lab/roofline.h"
+#include "check.h"
+#include "diag.h"
+#include "files.h"
+#include "guard.h"
+#include "sampled.h"
+#include "term.h"
+#include "watch.h"
+
+enum { PIECE_BYTES = 16 << 20, SAMPLES = 16 };
+
+typedef struct job {
+    session *s;
+    const dist_plugin *mpi;
+    dist_world world;
+    operands in;
+    io_format format;
+    io_output out; /* of rank 0; of the others the path of the temporary file alone */
+    tw_mpi_layout layout;
+    char *a, *b, *c; /* this rank's blocks, row by row */
+    double read_s, compute_s, write_s, check_s;
+    verify_report report;
+    int64_t nans, infinite;
+    tw_lab_plan plan; /* of this rank's block of C */
+    bool planned;
+} job;
+
+/* ---- together ---- */
+
+/* MPI failed, or a rank does not answer: nobody can be asked any more. */
+static void lost(const job *j)
+{
+    char who[320];
+    snprintf(who, sizeof who, "rank %d on %.250s: ", j->world.rank, j->world.host);
+    diag_let_go(true, who);
+    diag(EXIT_RUN, "%s%s", who, j->mpi->error());
+    guard_end(EXIT_RUN);
+}
+
+/* The worst of all ranks' codes; the lowest rank that has it says why. */
+static exit_code together(const job *j, exit_code code)
+{
+    int worst = EXIT_OK, rank = 0;
+    char who[320] = "";
+    if (j->mpi->worst((int)code, &worst, &rank) != TW_OK) lost(j);
+    if (worst == EXIT_OK) return EXIT_OK;
+    if (rank > 0) snprintf(who, sizeof who, "rank %d on %.250s: ", rank, j->world.host);
+    diag_let_go(rank == j->world.rank, who);
+    diag_hold();
+    return (exit_code)worst;
+}
+
+/* A call of the plug-in: every rank has its status. What failed after messages began is lost. */
+static exit_code checked(const job *j, tw_status status)
+{
+    static const exit_code codes[] = {
+        [TW_OK] = EXIT_OK,           [TW_BAD_ARGUMENT] = EXIT_USAGE, [TW_NO_DEVICE] = EXIT_DEVICE,
+        [TW_NO_KERNEL] = EXIT_DEVICE, [TW_BUILD_FAILED] = EXIT_BUILD, [TW_NO_MEMORY] = EXIT_MEMORY,
+    };
+    if (status == TW_DEVICE_FAILED) lost(j);
+    return status == TW_OK ? EXIT_OK : diag(codes[status], "%s", j->mpi->error());
+}
+
+static int64_t hash_of(const char *text)
+{
+    uint64_t hash = 0xcbf29ce484222325;
+    for (; text != NULL && *text != '\0'; text++) hash = (hash ^ (unsigned char)*text) * 0x100000001b3;
+    return (int64_t)hash;
+}
+
+/* What the plan does not compare. */
+static exit_code compare(const job *j)
+{
+    const options *opt = j->s->opt;
+    const dist_value values[] = {
+        {"the path of -o (its hash)", hash_of(opt->output)},
+        {"--verify", opt->verify},
+        {"--add", opt->add != NULL},
+        {"--timeout", opt->timeout},
+        {"the type of A's file", j->in.each[OPERAND_A].matrix.type},
+        {"the type of B's file", j->in.each[OPERAND_B].matrix.type},
+        {"the order of A's file", io_by_columns(&j->in.each[OPERAND_A].matrix)},
+        {"the order of B's file", io_by_columns(&j->in.each[OPERAND_B].matrix)},
+    };
+    return checked(j, j->mpi->alike(values, sizeof values / sizeof *values));
+}
+
+/* ---- what is asked for ---- */
+
+exit_code ranks_check(const options *opt, const launched *l)
+{
+    const bool asks = opt->network > 0 || opt->timeout > 0 || opt->grids.count > 0;
+    const shape *grid = &opt->grids.items[0];
+    if (l->mpi == NULL && asks)
+        return diag(EXIT_USAGE, "--%s is for several ranks: start the program by mpirun",
+                    opt->grids.count > 0 ? "grid" : opt->network > 0 ? "network" : "timeout");
+    if (opt->grids.count > 0 && (grid->m > 1 || grid->n > 1 || grid->k > 1))
+        return diag(EXIT_USAGE, "--grid %" PRId64 "x%" PRId64 "x%" PRId64 ": there is one rank", grid->m, grid->n, grid->k);
+    return EXIT_OK;
+}
+
+static exit_code check_options(job *j)
+{
+    const options *opt = j->s->opt;
+    const char *engine = opt->engines.count > 0 ? opt->engines.items[0] : "auto";
+    const char *const inputs[] = {opt->operands[0], opt->operands[1], opt->add};
+    if (opt->output == NULL) return diag(EXIT_USAGE, "-o FILE is missing: where C is to be written");
+    j->format = io_format_of(opt->output);
+    if (j->format != IO_FORMAT_NPY && j->format != IO_FORMAT_RAW)
+        return diag(EXIT_USAGE, "-o %s: several ranks write .npy, .raw or .bin", opt->output);
+    if (strcmp(engine, "auto") != 0 && strcmp(engine, "cpu") != 0)
+        return diag(EXIT_USAGE, "--engine %s: several ranks multiply by the cpu engine alone", engine);
+    for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
+        if (inputs[i] != NULL && (strcmp(inputs[i], "-") == 0 || io_format_of(inputs[i]) == IO_FORMAT_MTX))
+            return diag(EXIT_USAGE, "%s: several ranks read regular .npy, .raw and .bin files", inputs[i]);
+    return operands_check_options(opt);
+}
+
+/* Ranks that may run on the same processors share them. */
+static exit_code open_device(job *j)
+{
+    static options own;
+    exit_code code = session_open_device(j->s, "cpu");
+    if (code != EXIT_OK || j->s->opt->threads > 0 || j->world.sharing < 2) return code;
+    if (strcmp(j->s->device.threads_from, "TILEWRIGHT_THREADS") == 0 ||
+        strcmp(j->s->device.threads_from, "OMP_NUM_THREADS") == 0)
+        return code;
+    own = *j->s->opt;
+    own.threads = j->s->device.threads / j->world.sharing > 1 ? j->s->device.threads / j->world.sharing : 1;
+    j->s->opt = &own;
+    return session_open_device(j->s, "cpu");
+}
+
+static exit_code open_operands(job *j)
+{
+    const options *opt = j->s->opt;
+    if (operands_open(opt, &j->in)) return operands_settle(opt, &j->in);
+    operands_free(&j->in);
+    exit_code code = operands_read(opt, &j->in); /* which says what is wrong */
+    operands_free(&j->in);
+    return code != EXIT_OK ? code : diag(EXIT_INPUT, "several ranks read regular .npy, .raw and .bin files");
+}
+
+/* ---- the engine ---- */
+
+static tw_status engine_check(void *context, const tw_problem *problem)
+{
+    tw_lab_plan found;
+    return tw_lab_plan_of(context, NULL, problem, &found);
+}
+
+static tw_status engine_gemm(void *context, const tw_problem *problem, const void *a, const void *b, void *c)
+{
+    const tw_status status = tw_gemm(context, problem, a, b, c);
+    watch_alive();
+    return status;
+}
+
+static tw_status engine_finish(void *context, tw_dtype dtype, int64_t m, int64_t n, double alpha, const void *sums,
+                               int64_t ld_sums, double beta, void *c, int64_t ldc)
+{
+    return tw_lab_finish_sums(context, dtype, m, n, alpha, sums, ld_sums, beta, c, ldc);
+}
+
+static exit_code make_plan(job *j, double timeout_s)
+{
+    const options *opt = j->s->opt;
+    const shape *grid = &opt->grids.items[0];
+    const dist_engine engine = {.self = j->s->context,
+                                .check = engine_check,
+                                .gemm = engine_gemm,
+                                .finish = engine_finish,
+                                .depth = tw_lab_sum_depth,
+                                .error = tw_error_text,
+                                .threads = j->s->device.threads};
+    tw_mpi_options asked = {.size = sizeof asked, .network_gbps = (double)opt->network, .timeout_s = timeout_s};
+    if (opt->grids.count > 0)
+        asked.grid[0] = (int32_t)grid->m, asked.grid[1] = (int32_t)grid->n, asked.grid[2] = (int32_t)grid->k;
+    /* the least of all ranks, as the largest of its inverses */
+    double inverse = 1 / (double)(out_of_core_usable(opt) / (opt->memory > 0 ? 1 : j->world.beside));
+    if (j->mpi->most(&inverse, 1) != TW_OK) lost(j);
+    asked.memory_bytes = (int64_t)(1 / inverse);
+    tw_problem p = j->in.problem;
+    const tw_problem whole = tw_problem_make(p.dtype, p.op_a, p.op_b, p.m, p.n, p.k);
+    p.lda = whole.lda, p.ldb = whole.ldb, p.ldc = whole.ldc;
+    if (j->in.each[OPERAND_ADD].path == NULL) p.beta = p.beta_imaginary = 0;
+    return checked(j, j->mpi->make(&engine, &p, &asked, &j->layout));
+}
+
+/* ---- files ---- */
+
+/* A block of a matrix in a file, in pieces of whole lines, or of parts of one. */
+typedef struct pieces {
+    int64_t begin, line, bytes; /* of the file: its first element, elements of a line, bytes of an element */
+    tw_mpi_block block;
+    int64_t lines, length; /* of a piece */
+    int64_t across, count; /* pieces of a line; of the block */
+} pieces;
+
+static pieces pieces_of(int64_t begin, int64_t line, int64_t bytes, const tw_mpi_block *block)
+{
+    pieces p = {.begin = begin, .line = line, .bytes = bytes, .block = *block};
+    const int64_t most = PIECE_BYTES / bytes;
+    if (block->rows == 0 || block->cols == 0) return p;
+    p.length = block->cols < most ? block->cols : most, p.lines = most / p.length;
+    p.across = (block->cols + p.length - 1) / p.length;
+    p.count = p.across * ((block->rows + p.lines - 1) / p.lines);
+    return p;
+}
+
+/* The piece of that number as a part of the block; empty behind the last. */
+static tw_mpi_block piece_at(const pieces *p, int64_t number)
+{
+    if (number >= p->count) return (tw_mpi_block){0};
+    tw_mpi_block at = {.row = number / p->across * p->lines, .col = number % p->across * p->length};
+    at.rows = p->block.rows - at.row < p->lines ? p->block.rows - at.row : p->lines;
+    at.cols = p->block.cols - at.col < p->length ? p->block.cols - at.col : p->length;
+    return at;
+}
+
+static dist_piece place_of(const pieces *p, const tw_mpi_block *at)
+{
+    if (at->rows == 0) return (dist_piece){0};
+    return (dist_piece){p->begin + ((p->block.row + at->row) * p->line + p->block.col + at->col) * p->bytes,
+                        at->cols * p->bytes, at->rows, p->line * p->bytes};
+}
+
+/* A rank with fewer pieces takes part in the reading of the others'. */
+static int64_t rounds(const job *j, const pieces *p)
+{
+    double most = (double)p->count;
+    if (j->mpi->most(&most, 1) != TW_OK) lost(j);
+    return (int64_t)most;
+}
+
+/* Element (i, j) of a piece goes to place i * rows_apart + j * cols_apart. */
+static void scatter(const io_matrix *piece, io_type to, char *scratch, char *out, int64_t rows_apart, int64_t cols_apart)
+{
+    const int64_t bytes = (int64_t)io_type_bytes(to);
+    io_convert(piece, to, cols_apart == 1 && rows_apart == piece->cols ? out : scratch);
+    if (cols_apart == 1 && rows_apart == piece->cols) return;
+    for (int64_t i = 0; i < piece->rows; i++)
+        for (int64_t j = 0; j < piece->cols; j++)
+            memcpy(out + (i * rows_apart + j * cols_apart) * bytes, scratch + (i * piece->cols + j) * bytes, (size_t)bytes);
+}
+
+/* A block of an operand as its file has it, or of one that lies by columns by rows. */
+static exit_code read_block(job *j, operand_role role, const tw_mpi_block *block, io_type to, bool turns, char *out)
+{
+    const operand *x = &j->in.each[role];
+    const io_matrix *m = &x->matrix;
+    const int64_t bytes = (int64_t)io_type_bytes(to);
+    const pieces p = pieces_of(x->source.begin, io_by_columns(m) ? m->rows : m->cols, (int64_t)io_type_bytes(m->type), block);
+    const bool direct = m->type == to && !m->swapped && !turns;
+    const size_t room = (size_t)(p.lines * p.length);
+    char *piece = direct ? NULL : malloc(room * (size_t)p.bytes + 1), *scratch = turns ? malloc(room * (size_t)bytes + 1) : NULL;
+    dist_file *file = NULL;
+    exit_code code = (direct || piece != NULL) && (!turns || scratch != NULL) ? EXIT_OK : diag_no_memory(x->path);
+    code = together(j, code);
+    tw_status status = code == EXIT_OK ? j->mpi->open(x->path, false, &file) : TW_OK;
+    if (status != TW_OK) code = diag(EXIT_INPUT, "%s", j->mpi->error());
+    if (code == EXIT_OK) code = together(j, code);
+    for (int64_t i = 0, end = code == EXIT_OK ? rounds(j, &p) : 0; i < end; i++) {
+        const tw_mpi_block at = piece_at(&p, i);
+        const dist_piece place = place_of(&p, &at);
+        char *const whole = out + (at.row * block->cols + at.col) * bytes; /* whole lines, or a part of one */
+        status = j->mpi->read(file, &place, direct ? whole : piece);
+        watch_alive();
+        if (status != TW_OK && code == EXIT_OK) code = diag(EXIT_INPUT, "%s", j->mpi->error());
+        if (code != EXIT_OK || direct || at.rows == 0) continue;
+        const io_matrix view = {m->type, m->swapped, at.rows, at.cols, at.cols, 1, piece, NULL, 0};
+        if (turns)
+            scatter(&view, to, scratch, out + (at.row + at.col * block->rows) * bytes, 1, block->rows);
+        else
+            scatter(&view, to, NULL, whole, at.cols, 1);
+    }
+    if (file != NULL && j->mpi->close(file) != TW_OK && code == EXIT_OK) code = diag(EXIT_INPUT, "%s", j->mpi->error());
+    free(piece), free(scratch);
+    return code;
+}
+
+static exit_code read_operands(job *j)
+{
+    const tw_mpi_layout *l = &j->layout;
+    const operand *add = &j->in.each[OPERAND_ADD];
+    const bool multiplies = (j->in.problem.alpha != 0 || j->in.problem.alpha_imaginary != 0);
+    exit_code code = EXIT_OK;
+    watch_stage("A is read");
+    if (multiplies) code = together(j, read_block(j, OPERAND_A, &l->a, j->in.as.type_a, false, j->a));
+    watch_stage("B is read");
+    if (multiplies && code == EXIT_OK) code = together(j, read_block(j, OPERAND_B, &l->b, j->in.as.type_b, false, j->b));
+    watch_stage("C0 is read");
+    if (code != EXIT_OK || add->path == NULL) return code;
+    const bool turns = io_by_columns(&add->matrix);
+    const tw_mpi_block own = turns ? (tw_mpi_block){l->c.col, l->c.row, l->c.cols, l->c.rows} : l->c;
+    return together(j, read_block(j, OPERAND_ADD, &own, j->in.as.type_c, turns, j->c));
+}
+
+static exit_code allocate(job *j)
+{
+    const tw_mpi_layout *l = &j->layout;
+    j->a = memory_for(l->a.rows, l->a.cols, io_type_bytes(j->in.as.type_a));
+    j->b = memory_for(l->b.rows, l->b.cols, io_type_bytes(j->in.as.type_b));
+    j->c = memory_for(l->c.rows, l->c.cols, io_type_bytes(j->in.as.type_c));
+    return j->a != NULL && j->b != NULL && j->c != NULL ? EXIT_OK : diag_no_memory("this rank's blocks of A, B and C");
+}
+
+/* Rank 0 makes the file, its header and its room; each rank removes it if it is stopped. */
+static exit_code open_output(job *j)
+{
+    const io_matrix c = {.type = j->in.as.type_c, .rows = j->in.problem.m, .cols = j->in.problem.n,
+                         .row_stride = j->in.problem.n, .col_stride = 1};
+    static char told[4352 + 32]; /* the path, behind the place of the first element */
+    io_error error;
+    exit_code code = EXIT_OK;
+    if (j->world.rank == 0) {
+        guard_hold();
+        io_status status = io_output_open(&j->out, j->s->opt->output, &error);
+        if (status == IO_OK) guard_output(j->out.temp_path);
+        guard_release();
+        if (status == IO_OK) status = io_output_begin(&j->out, j->format, &c, &error);
+        if (status != IO_OK) code = diag_io(status, &error);
+        if (status == IO_OK && j->out.blocks.swapped)
+            code = diag(EXIT_USAGE, "several ranks write .npy on hosts of little-endian byte order alone");
+        if (status == IO_OK) snprintf(told, sizeof told, "%" PRId64 " %s", j->out.begin, j->out.temp_path);
+    }
+    code = together(j, code);
+    if (code != EXIT_OK) return code;
+    if (j->mpi->tell(told, sizeof told) != TW_OK) lost(j);
+    if (j->world.rank == 0) return EXIT_OK;
+    char *path = strchr(told, ' ');
+    j->out = (io_output){.fd = -1, .temp_path = path + 1, .begin = strtoll(told, NULL, 10)};
+    guard_output(j->out.temp_path);
+    return EXIT_OK;
+}
+
+static exit_code write_result(job *j)
+{
+    const int64_t bytes = (int64_t)io_type_bytes(j->in.as.type_c);
+    const pieces p = pieces_of(j->out.begin, j->in.problem.n, bytes, &j->layout.c);
+    dist_file *file = NULL;
+    watch_stage("C is written");
+    exit_code code = j->mpi->open(j->out.temp_path, true, &file) == TW_OK ? EXIT_OK : diag(EXIT_OUTPUT, "%s", j->mpi->error());
+    code = together(j, code);
+    for (int64_t i = 0, end = code == EXIT_OK ? rounds(j, &p) : 0; i < end; i++) {
+        const tw_mpi_block at = piece_at(&p, i);
+        const dist_piece place = place_of(&p, &at);
+        const tw_status status = j->mpi->write(file, &place, j->c + (at.row * j->layout.c.cols + at.col) * bytes);
+        watch_alive();
+        if (status != TW_OK && code == EXIT_OK) code = diag(EXIT_OUTPUT, "%s", j->mpi->error());
+    }
+    if (file != NULL && j->mpi->close(file) != TW_OK && code == EXIT_OK) code = diag(EXIT_OUTPUT, "%s", j->mpi->error());
+    return together(j, code);
+}
+
+/* ---- the product, its check, its end ---- */
+
+static exit_code compute(job *j)
+{
+    const tw_mpi_layout *l = &j->layout;
+    watch_stage("the product is computed");
+    const double start_s = measure_now_s();
+    const exit_code code = checked(j, j->mpi->gemm(j->a, l->a.cols > 0 ? l->a.cols : 1, j->b,
+                                                   l->b.cols > 0 ? l->b.cols : 1, j->c, l->c.cols > 0 ? l->c.cols : 1));
+    j->compute_s = measure_now_s() - start_s;
+    return together(j, code);
+}
+
+/* Each rank looks at elements of its own block of C. */
+static exit_code judge(job *j)
+{
+    const tw_mpi_block *own = &j->layout.c;
+    const sampled_region region = {own->row, own->col, own->rows, own->cols, SAMPLES};
+    const out_of_core sizes = {.limit = INT64_MAX,
+                               .problem = {.a_bytes = (int64_t)io_type_bytes(j->in.as.type_a),
+                                           .b_bytes = (int64_t)io_type_bytes(j->in.as.type_b),
+                                           .c_bytes = (int64_t)io_type_bytes(j->in.as.type_c)},
+                               .blocks = {.m = own->rows, .n = own->cols}};
+    exit_code code = EXIT_OK;
+    j->report = (verify_report){.passed = true};
+    if (!j->s->opt->verify) return EXIT_OK;
+    watch_stage("C is checked");
+    if (own->rows > 0 && own->cols > 0) {
+        operands of_block = j->in;
+        of_block.problem.m = own->rows, of_block.problem.n = own->cols;
+        j->nans = check_nans(&of_block, j->c, NULL, &j->infinite);
+        code = sampled_judge(j->s, &j->in, &j->out, &sizes, &region, &j->report);
+    }
+    return together(j, code);
+}
+
+static exit_code finish_output(job *j)
+{
+    io_error error;
+    exit_code code = EXIT_OK;
+    watch_stage("the output gets its name");
+    if (j->world.rank == 0) {
+        code = files_recheck(j->s->opt->output);
+        const io_status status = code == EXIT_OK ? io_output_commit(&j->out, &error) : IO_OK;
+        if (status != IO_OK) code = diag_io(status, &error);
+    }
+    code = together(j, code);
+    if (code == EXIT_OK) guard_output(NULL);
+    return code;
+}
+
+/* ---- telling ---- */
+
+static void gather_numbers(job *j, int64_t *words)
+{
+    double seconds[] = {j->read_s, j->compute_s, j->write_s, j->check_s, j->report.element_ratio};
+    int64_t counts[] = {j->nans, j->infinite, j->report.elements, j->mpi->received()};
+    if (j->mpi->most(seconds, 5) != TW_OK || j->mpi->add(counts, 4) != TW_OK) lost(j);
+    j->read_s = seconds[0], j->compute_s = seconds[1], j->write_s = seconds[2], j->check_s = seconds[3];
+    j->report.element_ratio = seconds[4];
+    j->nans = counts[0], j->infinite = counts[1], j->report.elements = counts[2];
+    *words = counts[3];
+}
+
+static void tell_ranks(const job *j, int64_t words)
+{
+    const tw_mpi_layout *l = &j->layout;
+    term_number memory;
+    fprintf(j->s->text, "ranks      %d", l->ranks);
+    if (l->ranks < j->world.ranks)
+        fprintf(j->s->text, " of %d, %s", j->world.ranks, j->s->opt->grids.count > 0 ? "as --grid says" : "more would be slower");
+    fprintf(j->s->text, ": %d x %d x %d of m x n x k, %d thread%s each; %" PRId64 " elements received by each, buffers of %s",
+            l->grid[0], l->grid[1], l->grid[2], (int)j->s->device.threads, j->s->device.threads == 1 ? "" : "s",
+            words / l->ranks, term_bytes((double)l->buffer_bytes, memory));
+    fputs(l->grid[2] > 1 ? "; sums of k's segments added in order: other last bits than of one rank\n" : "\n", j->s->text);
+}
+
+static exit_code tell_result(job *j)
+{
+    const tw_problem *p = &j->in.problem;
+    FILE *text = j->s->text;
+    term_number read_, compute_, write_, check, speed;
+    tame_name name;
+    int64_t words = 0;
+    gather_numbers(j, &words);
+    term_progress_end();
+    if (j->s->opt->quiet) return EXIT_OK;
+    if (j->s->opt->verbose) {
+        operands_tell(&j->in, text);
+        fprintf(text, "mpi        %s, this is rank 0 on %s\n", j->world.library, j->world.host);
+        if (j->planned) fprintf(text, "kernel     %s\n", j->plan.text);
+    }
+    tell_ranks(j, words);
+    if (j->s->opt->verbose)
+        fprintf(text, "time       read %s, compute %s, write %s, check %s\n", term_seconds(j->read_s, read_),
+                term_seconds(j->compute_s, compute_), term_seconds(j->write_s, write_), term_seconds(j->check_s, check));
+    fprintf(text, "%s: %" PRId64 " x %" PRId64 " %s, %s, %s GFLOP/s, ", diag_name(j->s->opt->output, name), p->m, p->n,
+            io_type_name(j->in.as.type_c), term_seconds(j->compute_s, compute_),
+            term_gflops(roofline_flops(p) / j->compute_s / 1e9, speed));
+    if (j->s->opt->verify)
+        fprintf(text, "verified by %" PRId64 " of its elements, some of each block", j->report.elements);
+    else
+        fputs("not verified", text);
+    if (j->nans > 0) fprintf(text, ", %" PRId64 " NaN", j->nans);
+    if (j->infinite > 0) fprintf(text, ", %" PRId64 " infinite", j->infinite);
+    fputc('\n', text);
+    return session_flush(j->s);
+}
+
+static exit_code write_record(job *j)
+{
+    const tw_problem *p = &j->in.problem;
+    char method[200];
+    record r = record_blank();
+    r.engine = j->s->device.engine, r.device = j->s->device.name;
+    snprintf(method, sizeof method, "tw_mpi_gemm, %d of %d ranks as %d x %d x %d, once", j->layout.ranks, j->world.ranks,
+             j->layout.grid[0], j->layout.grid[1], j->layout.grid[2]);
+    r.method = method;
+    r.dtype = j->in.as.a, r.dtype_b = j->in.as.b, r.dtype_c = io_type_name(j->in.as.type_c);
+    r.m = p->m, r.n = p->n, r.k = p->k;
+    r.op_a = "ntcr"[p->op_a], r.op_b = "ntcr"[p->op_b];
+    r.alpha = p->alpha, r.beta = p->beta;
+    r.threads = (int)j->s->device.threads;
+    r.samples = r.repeats = r.sets = 1;
+    r.min_s = r.median_s = r.p95_s = r.max_s = j->compute_s;
+    r.gflops = roofline_flops(p) / j->compute_s / 1e9;
+    r.compulsory_bytes = roofline_compulsory_bytes(p);
+    r.verified = j->s->opt->verify ? "elements sampled" : "no";
+    if (j->s->opt->verify) r.error_ratio = j->report.element_ratio;
+    r.read_s = j->read_s, r.write_s = j->write_s;
+    return session_record(j->s, &r);
+}
+
+/* ---- in turn ---- */
+
+static exit_code prepare(job *j)
+{
+    exit_code code = check_options(j);
+    if (code == EXIT_OK) code = open_device(j);
+    if (code == EXIT_OK) code = multiplied_check_engine(j->s);
+    if (code == EXIT_OK) code = open_operands(j);
+    return together(j, code);
+}
+
+static exit_code multiply(job *j, double timeout_s)
+{
+    exit_code code = prepare(j);
+    if (code == EXIT_OK) code = together(j, compare(j));
+    if (code == EXIT_OK) code = together(j, make_plan(j, timeout_s));
+    if (code == EXIT_OK) code = open_output(j);
+    if (code == EXIT_OK) code = together(j, allocate(j));
+    double start_s = measure_now_s();
+    if (code == EXIT_OK) code = read_operands(j);
+    j->read_s = measure_now_s() - start_s;
+    if (code == EXIT_OK) code = compute(j);
+    start_s = measure_now_s();
+    if (code == EXIT_OK) code = write_result(j);
+    j->write_s = measure_now_s() - start_s, start_s = measure_now_s();
+    if (code == EXIT_OK) code = judge(j);
+    j->check_s = measure_now_s() - start_s;
+    if (code == EXIT_OK) code = finish_output(j);
+    if (j->world.rank == 0) io_output_discard(&j->out);
+    guard_output(NULL);
+    return code;
+}
+
+exit_code ranks_multiply(session *s, const launched *l)
+{
+    static job j;
+    const double timeout_s = s->opt->timeout > 0 ? (double)s->opt->timeout : 600;
+    j = (job){.s = s, .out.fd = -1, .layout.size = sizeof j.layout};
+    exit_code code = launched_open(l, &j.mpi);
+    if (code != EXIT_OK) return code;
+    watch_begin(timeout_s + 2); /* what waits by itself says more */
+    j.mpi->timeout(timeout_s);
+    if (j.mpi->start(&j.world) != TW_OK) return diag(EXIT_DEVICE, "MPI does not start: %s", j.mpi->error());
+    diag_hold();
+    code = multiply(&j, timeout_s);
+    diag_let_go(true, "");
+    if (code == EXIT_OK) code = tell_result(&j);
+    if (code == EXIT_OK) code = write_record(&j);
+    operands_free(&j.in);
+    free(j.a), free(j.b), free(j.c);
+    watch_stage("MPI ends");
+    j.mpi->stop();
+    watch_end();
+    return code;
+}

@@ -1,0 +1,12 @@
+/* watch.h - ends the program where nothing moves any more: a rank or a link that is lost hangs inside MPI. */
+#ifndef TILEWRIGHT_WATCH_H
+#define TILEWRIGHT_WATCH_H
+
+/* watch_begin - from now on the program ends with EXIT_RUN and a sentence, after the clean-up of guard.h, when for so
+ * many seconds watch_alive() was not called. Seconds in which the process was stopped do not count. */
+void watch_begin(double limit_s);
+void watch_alive(void);
+void watch_stage(const char *stage); /* alive, and at what: "reading A"; it must stay */
+void watch_end(void);
+
+#endif

@@ -1,0 +1,108 @@
+/* failure.c - see failure.h. Nothing here blocks inside MPI: a rank that never answers ends in a sentence. */
+#define _POSIX_C_SOURCE 200809L
+#include "failure.h"
+
+#include <inttypes.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <time.h>
+
+static _Thread_local char sentence[FAILURE_TEXT];
+
+const char *tw_mpi_error_text(void) { return sentence; }
+
+tw_status failure(tw_status status, const char *format, ...)
+{
+    char text[FAILURE_TEXT];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    memcpy(sentence, text, sizeof sentence);
+    return status;
+}
+
+tw_status failure_mpi(int code, const char *what)
+{
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length = 0;
+    if (code == MPI_SUCCESS) return TW_OK;
+    MPI_Error_string(code, text, &length);
+    return failure(TW_DEVICE_FAILED, "%s failed: %.*s", what, length, text);
+}
+
+double failure_now_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* More ranks than processors: whoever is waited for needs the processor. */
+void failure_idle(double waited_s)
+{
+    if (waited_s > 20e-6 && waited_s <= 10e-3) sched_yield();
+    if (waited_s > 10e-3) nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+}
+
+tw_status failure_await(MPI_Request *request, const char *what, double timeout_s)
+{
+    const double start_s = failure_now_s();
+    for (;;) {
+        int done = 0;
+        const int code = MPI_Test(request, &done, MPI_STATUS_IGNORE);
+        if (code != MPI_SUCCESS) return failure_mpi(code, what);
+        if (done) return TW_OK;
+        const double waited_s = failure_now_s() - start_s;
+        if (timeout_s > 0 && waited_s > timeout_s)
+            return failure(TW_DEVICE_FAILED, "%s: the other ranks have not answered for %g s", what, timeout_s);
+        failure_idle(waited_s);
+    }
+}
+
+tw_status failure_reduce(MPI_Comm comm, const int64_t *from, int64_t *to, int count, MPI_Op op, const char *what,
+                         double timeout_s)
+{
+    MPI_Request request;
+    const tw_status status = failure_mpi(MPI_Iallreduce(from, to, count, MPI_INT64_T, op, comm, &request), what);
+    return status == TW_OK ? failure_await(&request, what, timeout_s) : status;
+}
+
+tw_status failure_agree(MPI_Comm comm, tw_status status, double timeout_s)
+{
+    int rank;
+    MPI_Request request;
+    char text[FAILURE_TEXT];
+    MPI_Comm_rank(comm, &rank);
+    /* the largest status first, of its ranks the lowest */
+    const int64_t mine = ((int64_t)status << 32) + (INT32_MAX - rank);
+    int64_t all;
+    tw_status told = failure_reduce(comm, &mine, &all, 1, MPI_MAX, "agreeing on the outcome", timeout_s);
+    if (told != TW_OK) return told;
+    const tw_status agreed_status = (tw_status)(all >> 32);
+    const int from = (int)(INT32_MAX - (all & INT32_MAX));
+    if (agreed_status == TW_OK) return TW_OK;
+    memcpy(text, sentence, sizeof text);
+    told = failure_mpi(MPI_Ibcast(text, sizeof text, MPI_CHAR, from, comm, &request), "telling of a failure");
+    if (told == TW_OK) told = failure_await(&request, "telling of a failure", timeout_s);
+    if (told != TW_OK) return told;
+    if (from != rank) return failure(agreed_status, "rank %d: %.900s", from, text);
+    return agreed_status;
+}
+
+tw_status failure_alike(MPI_Comm comm, const agreed *values, int count, double timeout_s)
+{
+    enum { MOST = 64 };
+    int64_t mine[2 * MOST], least[2 * MOST];
+    if (count > MOST) return failure(TW_DEVICE_FAILED, "more than %d values to agree on", MOST);
+    /* the least of ~x is ~ of the largest x */
+    for (int i = 0; i < count; i++) mine[i] = values[i].value, mine[count + i] = ~values[i].value;
+    const tw_status status = failure_reduce(comm, mine, least, 2 * count, MPI_MIN, "comparing what the ranks ask for", timeout_s);
+    if (status != TW_OK) return status;
+    for (int i = 0; i < count; i++)
+        if (least[i] != ~least[count + i])
+            return failure(TW_BAD_ARGUMENT, "the ranks do not ask for the same: %s is %" PRId64 " on one and %" PRId64
+                           " on another", values[i].name, least[i], ~least[count + i]);
+    return TW_OK;
+}

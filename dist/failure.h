@@ -1,0 +1,40 @@
+/* failure.h - sentences about failures, and the agreement of all ranks on them. */
+#ifndef TILEWRIGHT_DIST_FAILURE_H
+#define TILEWRIGHT_DIST_FAILURE_H
+
+#include <stdbool.h>
+#include "tilewright_mpi.h"
+
+enum { FAILURE_TEXT = 1024 };
+
+/* failure - keep the calling thread's sentence; returns status. */
+tw_status failure(tw_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* failure_mpi - TW_OK of MPI_SUCCESS; else what MPI says, and of what. */
+tw_status failure_mpi(int code, const char *what);
+
+/* failure_agree - collective: the largest status of all ranks, with the sentence of the lowest rank that has it. */
+tw_status failure_agree(MPI_Comm comm, tw_status status, double timeout_s);
+
+/* failure_await - wait for a request by testing it, for so many seconds at most (0: any). */
+tw_status failure_await(MPI_Request *request, const char *what, double timeout_s);
+
+/* A value that all ranks must have alike. */
+typedef struct agreed {
+    const char *name;
+    int64_t value;
+} agreed;
+
+/* failure_reduce - collective: the sums, or the like, of all ranks' values. */
+tw_status failure_reduce(MPI_Comm comm, const int64_t *from, int64_t *to, int count, MPI_Op op, const char *what,
+                         double timeout_s);
+
+/* failure_alike - collective: TW_OK, or TW_BAD_ARGUMENT with the first name whose values differ, and two of them. */
+tw_status failure_alike(MPI_Comm comm, const agreed *values, int count, double timeout_s);
+
+double failure_now_s(void);
+
+/* failure_idle - between two looks at messages that have not come: spins, then yields, then sleeps. */
+void failure_idle(double waited_s);
+
+#endif

@@ -1,0 +1,13 @@
+/* files.h - pieces of matrices in files that all ranks read or write together, by MPI-IO. */
+#ifndef TILEWRIGHT_DIST_FILES_H
+#define TILEWRIGHT_DIST_FILES_H
+
+#include "failure.h"
+#include "plugin.h"
+
+tw_status files_open(MPI_Comm comm, const char *path, bool writes, dist_file **out);
+/* files_move - collective: read a piece into data, or write it from there. No lines: nothing of this rank. */
+tw_status files_move(dist_file *file, const dist_piece *piece, void *data);
+tw_status files_close(dist_file *file);
+
+#endif

@@ -1,0 +1,97 @@
+/* grid.c - see grid.h. */
+#include "grid.h"
+
+enum { REDUCE_BYTES = 32 << 20 };
+
+grid_part grid_divide(int64_t length, int parts, int index)
+{
+    const int64_t each = length / parts, more = length % parts;
+    return (grid_part){each * index + (index < more ? index : more), each + (index < more)};
+}
+
+static int64_t largest(int64_t length, int parts) { return grid_divide(length, parts, 0).length; }
+
+/* k whole, or panels of one depth where two of them take less. */
+static int64_t panel_of(const grid_problem *p, int64_t segment)
+{
+    const bool whole = p->depth == 0 || segment <= 2 * p->depth;
+    return whole ? (segment > 0 ? segment : 1) : p->depth;
+}
+
+/* Blocks and buffers of the rank with the largest. Products of bytes stay below 2^63: a double says whether. */
+static void measure(const grid_problem *p, grid *g)
+{
+    const double m = (double)largest(p->m, g->pm), n = (double)largest(p->n, g->pn);
+    const int64_t segment = largest(p->k, g->pk);
+    g->panel = panel_of(p, segment);
+    const bool many = segment > g->panel;
+    const double deep = (double)g->panel * (many ? 2 : 1);
+    double buffers = 0;
+    if (g->pn > 1) buffers += m * deep * (double)p->a_bytes;
+    if (g->pm > 1) buffers += n * deep * (double)p->b_bytes;
+    const double c = m * n * (double)p->c_bytes;
+    if (g->pk > 1)
+        buffers += c + (c < REDUCE_BYTES ? c : REDUCE_BYTES);
+    else if (many && p->keeps_c0)
+        buffers += c;
+    const double own = (m * (double)segment * (double)p->a_bytes) / g->pn +
+                       (n * (double)segment * (double)p->b_bytes) / g->pm + c / g->pk;
+    const double all = own + buffers;
+    g->bytes = all < 0x1p62 ? (int64_t)all : INT64_MAX;
+    g->buffer_bytes = buffers < 0x1p62 ? (int64_t)buffers : INT64_MAX;
+}
+
+static void estimate(const grid_problem *p, grid *g)
+{
+    const double m = (double)p->m, n = (double)p->n, k = (double)p->k;
+    const double a = m * k / g->pm / g->pk * (1 - 1.0 / g->pn), b = k * n / g->pk / g->pn * (1 - 1.0 / g->pm),
+                 c = m * n / g->pm / g->pn * (1 - 1.0 / g->pk);
+    const double bytes = a * (double)p->a_bytes + b * (double)p->b_bytes + c * (double)p->c_bytes;
+    const double products = (double)largest(p->m, g->pm) * (double)largest(p->n, g->pn) * (double)largest(p->k, g->pk);
+    const double panels = (double)((largest(p->k, g->pk) + g->panel - 1) / g->panel);
+    const double messages = panels * (g->pm - 1 + g->pn - 1) + (g->pk - 1);
+    g->words = a + b + c;
+    g->seconds = products * p->flop_seconds + bytes * p->byte_seconds + messages * p->message_seconds;
+}
+
+static bool is_asked(const grid_problem *p, const grid *g)
+{
+    const int found[3] = {g->pm, g->pn, g->pk};
+    for (int d = 0; d < 3; d++)
+        if (p->asked[d] != 0 && p->asked[d] != found[d]) return false;
+    return true;
+}
+
+bool grid_choose(const grid_problem *p, grid *out)
+{
+    grid least = {.bytes = INT64_MAX};
+    bool found = false;
+    for (int ranks = 1; ranks <= p->ranks; ranks++)
+        for (int pk = 1; pk <= ranks; pk++) {
+            if (ranks % pk != 0 || (pk > 1 && p->depth == 0)) continue;
+            for (int pm = 1; pm <= ranks / pk; pm++) {
+                if (ranks / pk % pm != 0) continue;
+                grid g = {.pm = pm, .pn = ranks / pk / pm, .pk = pk};
+                if (!is_asked(p, &g)) continue;
+                measure(p, &g), estimate(p, &g);
+                if (least.pm == 0 || g.bytes < least.bytes) least = g;
+                if (g.bytes > p->memory_bytes || (found && g.seconds >= out->seconds)) continue;
+                *out = g, found = true;
+            }
+        }
+    if (!found) *out = least;
+    return found;
+}
+
+grid_place grid_place_of(const grid_problem *p, const grid *g, int rank)
+{
+    grid_place at = {.im = rank / g->pk / g->pn, .in = rank / g->pk % g->pn, .ik = rank % g->pk};
+    at.m = grid_divide(p->m, g->pm, at.im), at.n = grid_divide(p->n, g->pn, at.in), at.k = grid_divide(p->k, g->pk, at.ik);
+    const grid_part a = grid_divide(at.m.length, g->pn, at.in), b = grid_divide(at.n.length, g->pm, at.im),
+                    c = grid_divide(at.m.length, g->pk, at.ik);
+    at.own_m = (grid_part){at.m.begin + a.begin, a.length}, at.own_n = (grid_part){at.n.begin + b.begin, b.length};
+    at.own_c = (grid_part){at.m.begin + c.begin, c.length};
+    at.words_a = (at.m.length - a.length) * at.k.length, at.words_b = (at.n.length - b.length) * at.k.length;
+    at.words_c = c.length * at.n.length * (g->pk - 1);
+    return at;
+}

@@ -1,0 +1,73 @@
+/* grid.h - how a product is divided among ranks: a pure choice, and what it costs.
+ *
+ * The ranks are a grid of pm x pn x pk. Rank (im, in, ik) computes block (im, in) of C over segment ik of k. It owns an
+ * even share of everything, and gathers the rest of its operands from the ranks beside it:
+ *
+ *                         k: pk segments                          n: pn blocks, each of pm pieces
+ *                       .-------.-------.                         .---.---.---.---.
+ *   m: pm blocks, each  | own   |       |          k: pk segments | o |   |   |   |
+ *   of pn pieces        |-------|-------|                         | w |   |   |   |
+ *                       | the   |       |                         | n |   |   |   |
+ *                       | block |       |                         |---|---|---|---|
+ *                       '-------'-------'                         '---'---'---'---'
+ *                         op(A)                                      op(B)
+ *
+ * A's pieces are rows, B's are columns: what a rank owns has the whole of its segment, so it can be multiplied before
+ * anything has come. Of C a rank owns the rows ik of its block, which is divided into pk pieces.
+ *
+ *   words received by a rank, on average:  mk/(pm pk) (1 - 1/pn) + kn/(pk pn) (1 - 1/pm) + mn/(pm pn) (1 - 1/pk)
+ *
+ * (1, pn, 1) and (pm, pn, 1) are SUMMA, (p, p, c) is 2.5D, (1, 1, P) divides k alone. */
+#ifndef TILEWRIGHT_DIST_GRID_H
+#define TILEWRIGHT_DIST_GRID_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What is divided. depth: sums over so many steps of k may be added up; 0: k is not divided. */
+typedef struct grid_problem {
+    int64_t m, n, k;
+    int64_t a_bytes, b_bytes, c_bytes; /* of an element */
+    int64_t depth;
+    bool keeps_c0; /* beta is not 0: sums of several panels lie beside C */
+    int ranks;
+    int asked[3];         /* pm, pn, pk; 0: to be chosen */
+    int64_t memory_bytes; /* most that a rank's blocks and buffers may take */
+    double flop_seconds;  /* of one multiply and add on a rank, */
+    double byte_seconds;  /* of a byte on its link, */
+    double message_seconds;
+} grid_problem;
+
+typedef struct grid {
+    int pm, pn, pk;
+    int64_t panel;        /* steps of k that are gathered at a time; >= 1 */
+    int64_t bytes;        /* of a rank's blocks and buffers, at most */
+    int64_t buffer_bytes; /* of the buffers among them */
+    double words;         /* that a rank receives, on average */
+    double seconds;       /* estimated, without overlap */
+} grid;
+
+/* A part of a length that is divided into `parts` as even as can be. */
+typedef struct grid_part {
+    int64_t begin, length;
+} grid_part;
+
+grid_part grid_divide(int64_t length, int parts, int index);
+
+/* grid_choose - of all grids of at most that many ranks the one with the least estimated time; of equal ones that with
+ * the fewest ranks. False: none fits in the memory, and *out is the one that needs the least. */
+bool grid_choose(const grid_problem *p, grid *out);
+
+/* What rank (im, in, ik) owns and computes, as parts of m, n and k. */
+typedef struct grid_place {
+    int im, in, ik;
+    grid_part m, n, k;    /* of its block of C and its segment */
+    grid_part own_m;      /* rows of op(A) that it owns, of m's */
+    grid_part own_n;      /* columns of op(B) */
+    grid_part own_c;      /* rows of its block of C that it owns */
+    int64_t words_a, words_b, words_c; /* that it receives, exactly */
+} grid_place;
+
+grid_place grid_place_of(const grid_problem *p, const grid *g, int rank);
+
+#endif

@@ -1,0 +1,132 @@
+/* pending.c - see pending.h. */
+#include "pending.h"
+
+#include <stdlib.h>
+
+enum { MESSAGE_BYTES = 1 << 30 }; /* MPI-3.1 counts by int */
+
+void pending_begin(pending *p, MPI_Comm comm, double timeout_s)
+{
+    p->comm = comm, p->timeout_s = timeout_s;
+    p->received = 0, p->status = TW_OK;
+}
+
+void pending_free(pending *p)
+{
+    free(p->requests), free(p->left), free(p->indices);
+    *p = (pending){0};
+}
+
+static bool grow(pending *p)
+{
+    if (p->count < p->room) return true;
+    const int room = 2 * p->room + 64;
+    MPI_Request *requests = realloc(p->requests, (size_t)room * sizeof *requests);
+    if (requests != NULL) p->requests = requests;
+    int **left = realloc(p->left, (size_t)room * sizeof *left);
+    if (left != NULL) p->left = left;
+    int *indices = realloc(p->indices, (size_t)room * sizeof *indices);
+    if (indices != NULL) p->indices = indices;
+    if (requests == NULL || left == NULL || indices == NULL) return false;
+    p->room = room;
+    return true;
+}
+
+/* The bytes of a block of one message, as a type that lives until it is committed and used. */
+static tw_status type_of(const block *b, MPI_Datatype *type)
+{
+    const int64_t line = b->cols * b->bytes;
+    const bool solid = b->rows == 1 || b->ld == b->cols;
+    int code = solid ? MPI_Type_contiguous((int)(b->rows * line), MPI_BYTE, type)
+                     : MPI_Type_create_hvector((int)b->rows, (int)line, (MPI_Aint)(b->ld * b->bytes), MPI_BYTE, type);
+    if (code == MPI_SUCCESS) code = MPI_Type_commit(type);
+    return failure_mpi(code, "describing a block");
+}
+
+typedef struct route {
+    bool sends;
+    int rank, tag;
+    int *left;
+} route;
+
+static void post(pending *p, const block *b, const route *to)
+{
+    MPI_Datatype type;
+    if (p->status != TW_OK) return;
+    if (!grow(p)) p->status = failure(TW_NO_MEMORY, "no memory for the list of %d messages", p->count + 1);
+    if (p->status == TW_OK) p->status = type_of(b, &type);
+    if (p->status != TW_OK) return;
+    MPI_Request *request = &p->requests[p->count];
+    const int code = to->sends ? MPI_Isend(b->data, 1, type, to->rank, to->tag, p->comm, request)
+                               : MPI_Irecv(b->data, 1, type, to->rank, to->tag, p->comm, request);
+    MPI_Type_free(&type);
+    p->status = failure_mpi(code, to->sends ? "sending a block" : "receiving a block");
+    if (p->status != TW_OK) return;
+    p->left[p->count++] = to->left;
+    ++*to->left;
+    if (!to->sends) p->received += b->rows * b->cols;
+}
+
+/* Whole rows while one fits in a message, else parts of rows. */
+static void post_all(pending *p, const block *b, const route *to)
+{
+    const int64_t most = MESSAGE_BYTES / b->bytes;
+    if (b->rows == 0 || b->cols == 0) return;
+    const int64_t cols = b->cols < most ? b->cols : most, rows = most / cols;
+    for (int64_t i = 0; i < b->rows; i += rows)
+        for (int64_t j = 0; j < b->cols; j += cols) {
+            block part = *b;
+            part.data += (i * b->ld + j) * b->bytes;
+            part.rows = b->rows - i < rows ? b->rows - i : rows, part.cols = b->cols - j < cols ? b->cols - j : cols;
+            post(p, &part, to);
+        }
+}
+
+void pending_send(pending *p, const block *b, int rank, int tag, int *left)
+{
+    post_all(p, b, &(route){true, rank, tag, left});
+}
+
+void pending_receive(pending *p, const block *b, int rank, int tag, int *left)
+{
+    post_all(p, b, &(route){false, rank, tag, left});
+}
+
+static int poll_once(pending *p)
+{
+    int done = 0;
+    if (p->count == 0 || p->status != TW_OK) return 0;
+    const int code = MPI_Testsome(p->count, p->requests, &done, p->indices, MPI_STATUSES_IGNORE);
+    p->status = failure_mpi(code, "moving blocks between ranks");
+    if (p->status != TW_OK || done == MPI_UNDEFINED) return 0;
+    for (int d = 0; d < done; d++) --*p->left[p->indices[d]];
+    int kept = 0;
+    for (int i = 0; done > 0 && i < p->count; i++)
+        if (p->requests[i] != MPI_REQUEST_NULL) p->requests[kept] = p->requests[i], p->left[kept++] = p->left[i];
+    if (done > 0) p->count = kept;
+    return done;
+}
+
+void pending_poll(pending *p)
+{
+    while (poll_once(p) > 0) continue;
+}
+
+tw_status pending_wait(pending *p)
+{
+    const double start_s = failure_now_s();
+    while (p->count > 0 && p->status == TW_OK && poll_once(p) == 0) {
+        const double waited_s = failure_now_s() - start_s;
+        if (p->timeout_s > 0 && waited_s > p->timeout_s)
+            p->status = failure(TW_DEVICE_FAILED, "%d messages between ranks are on their way, and none came for %g s",
+                                p->count, p->timeout_s);
+        failure_idle(waited_s);
+    }
+    return p->status;
+}
+
+tw_status pending_wait_all(pending *p)
+{
+    while (p->count > 0 && pending_wait(p) == TW_OK) continue;
+    return p->status;
+}

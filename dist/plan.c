@@ -1,0 +1,390 @@
+/* plan.c - makes, describes and carries out a plan: all ranks ask for the same, then the grid, then memory, or none has
+ * anything. */
+#include "plan.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { A_TAG = 1, B_TAG = 2, REDUCE_BYTES = 32 << 20, MOST_IN_PLACE = 4 };
+
+/* ---- what is asked for ---- */
+
+/* A caller's struct may be smaller or larger than this library's; what it does not know must be 0. */
+static tw_status load(const char *name, const void *user, size_t first_bytes, void *own, size_t own_bytes)
+{
+    uint32_t size = 0;
+    if (user == NULL) return failure(TW_BAD_ARGUMENT, "%s is NULL", name);
+    memcpy(&size, user, sizeof size);
+    if (size < first_bytes)
+        return failure(TW_BAD_ARGUMENT, "%s->size is %" PRIu32 ", expected at least %zu", name, size, first_bytes);
+    for (size_t i = own_bytes; i < size; i++)
+        if (((const char *)user)[i] != 0)
+            return failure(TW_BAD_ARGUMENT, "%s: a field is set that this version does not know", name);
+    memset(own, 0, own_bytes);
+    memcpy(own, user, size < own_bytes ? size : own_bytes);
+    memcpy(own, &(uint32_t){(uint32_t)own_bytes}, sizeof(uint32_t));
+    return TW_OK;
+}
+
+static bool transposes(tw_op op) { return op == TW_T || op == TW_C; }
+
+/* Of A and B of this type; as tilewright.h says. */
+static tw_dtype result_of(tw_dtype dtype)
+{
+    if (dtype == TW_I8 || dtype == TW_U8) return TW_I32;
+    return dtype == TW_F64 || dtype == TW_CF32 || dtype == TW_CF64 ? dtype : TW_F32;
+}
+
+static int64_t bytes_of(tw_dtype dtype)
+{
+    switch (dtype) {
+    case TW_CF64: return 16;
+    case TW_F64:
+    case TW_CF32: return 8;
+    case TW_F32:
+    case TW_TF32:
+    case TW_I32: return 4;
+    case TW_F16:
+    case TW_BF16: return 2;
+    default: return 1;
+    }
+}
+
+/* Types, ops and scalars as the engine takes them; leading dimensions are those of blocks, later. */
+static tw_status settle_problem(const dist_engine *e, const tw_problem *asked, tw_problem *p)
+{
+    tw_status status = load("problem", asked, offsetof(tw_problem, dtype_b), p, sizeof *p);
+    if (status != TW_OK) return status;
+    if (p->flags != 0) return failure(TW_BAD_ARGUMENT, "problem->flags: a triangle of C is not divided among ranks");
+    if (p->dtype_b == 0) p->dtype_b = p->dtype;
+    if (p->dtype_c == 0) p->dtype_c = result_of(p->dtype);
+    const tw_problem whole = tw_problem_make(p->dtype, p->op_a, p->op_b, p->m, p->n, p->k);
+    p->lda = whole.lda, p->ldb = whole.ldb, p->ldc = whole.ldc;
+    p->place_a = p->place_b = p->place_c = TW_HOST;
+    p->align_a = p->align_b = p->align_c = 0;
+    status = e->check(e->self, p);
+    return status == TW_OK ? TW_OK : failure(status, "%.900s", e->error());
+}
+
+static tw_status settle_options(const tw_mpi_options *asked, tw_mpi_options *o)
+{
+    *o = (tw_mpi_options){.size = sizeof *o};
+    const tw_status status = asked == NULL ? TW_OK : load("options", asked, sizeof *o, o, sizeof *o);
+    if (status != TW_OK) return status;
+    for (int d = 0; d < 3; d++)
+        if (o->grid[d] < 0)
+            return failure(TW_BAD_ARGUMENT, "options->grid[%d] is %" PRId32 ", expected 0 or a number of parts", d,
+                           o->grid[d]);
+    if (o->network_gbps < 0 || o->memory_bytes < 0 || o->timeout_s < 0)
+        return failure(TW_BAD_ARGUMENT, "options: network_gbps, memory_bytes and timeout_s may not be negative");
+    return TW_OK;
+}
+
+static int64_t bits_of(double x)
+{
+    int64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static tw_status compare(MPI_Comm comm, const tw_problem *p, const tw_mpi_options *o)
+{
+    const agreed values[] = {
+        {"m", p->m},
+        {"n", p->n},
+        {"k", p->k},
+        {"dtype", p->dtype},
+        {"dtype_b", p->dtype_b},
+        {"dtype_c", p->dtype_c},
+        {"op_a", p->op_a},
+        {"op_b", p->op_b},
+        {"the bits of alpha", bits_of(p->alpha)},
+        {"the bits of beta", bits_of(p->beta)},
+        {"the bits of alpha_imaginary", bits_of(p->alpha_imaginary)},
+        {"the bits of beta_imaginary", bits_of(p->beta_imaginary)},
+        {"grid[0]", o->grid[0]},
+        {"grid[1]", o->grid[1]},
+        {"grid[2]", o->grid[2]},
+        {"the bits of network_gbps", bits_of(o->network_gbps)},
+        {"memory_bytes", o->memory_bytes},
+    };
+    return failure_alike(comm, values, sizeof values / sizeof *values, o->timeout_s);
+}
+
+/* ---- the grid ---- */
+
+/* Nominal, and alike on all ranks: what is chosen may not depend on a measurement. */
+static double nominal_flops(tw_dtype dtype, int threads)
+{
+    const double each = dtype == TW_F64 ? 35e9 : dtype == TW_CF64 ? 35e9 / 4 : dtype == TW_CF32 ? 70e9 / 4 : 70e9;
+    return each * threads;
+}
+
+/* Of the host's name: ranks with the same one are on one host. */
+static int64_t host_hash(void)
+{
+    char name[MPI_MAX_PROCESSOR_NAME] = "";
+    int length = 0;
+    uint64_t hash = 0xcbf29ce484222325;
+    MPI_Get_processor_name(name, &length);
+    for (int i = 0; i < length; i++) hash = (hash ^ (unsigned char)name[i]) * 0x100000001b3;
+    return (int64_t)hash;
+}
+
+/* The fewest threads of a rank, and whether all are on one host. */
+static tw_status find_machine(const tw_mpi_plan *plan, int *fewest, bool *one_host)
+{
+    const int64_t host = host_hash(), mine[3] = {plan->engine.threads, host, ~host};
+    int64_t least[3] = {1, 0, 0};
+    const tw_status status = failure_reduce(plan->comm, mine, least, 3, MPI_MIN, "comparing the hosts", plan->timeout_s);
+    *fewest = least[0] > 0 ? (int)least[0] : 1, *one_host = least[1] == ~least[2];
+    return status;
+}
+
+static tw_status choose_grid(tw_mpi_plan *plan, const tw_mpi_options *o)
+{
+    const tw_problem *p = &plan->problem;
+    const bool sums = p->dtype_c == TW_F64 || p->dtype_c == TW_F32 || p->dtype_c == TW_I32;
+    const bool multiplies = p->alpha != 0 || p->alpha_imaginary != 0;
+    int threads;
+    bool one_host;
+    const tw_status status = find_machine(plan, &threads, &one_host);
+    if (status != TW_OK) return status;
+    const double gbps = o->network_gbps > 0 ? o->network_gbps : one_host ? 32 : 10;
+    plan->sizes = (grid_problem){.m = p->m,
+                                 .n = p->n,
+                                 .k = multiplies ? p->k : 0,
+                                 .a_bytes = bytes_of(p->dtype),
+                                 .b_bytes = bytes_of(p->dtype_b),
+                                 .c_bytes = bytes_of(p->dtype_c),
+                                 .depth = sums ? plan->engine.depth(p->dtype) : 0,
+                                 .keeps_c0 = p->beta != 0 || p->beta_imaginary != 0,
+                                 .ranks = plan->ranks,
+                                 .asked = {o->grid[0], o->grid[1], o->grid[2]},
+                                 .memory_bytes = o->memory_bytes > 0 ? o->memory_bytes : INT64_MAX,
+                                 .flop_seconds = 2 / nominal_flops(p->dtype, threads),
+                                 .byte_seconds = 8 / (gbps * 1e9),
+                                 .message_seconds = one_host ? 5e-6 : 50e-6};
+    plan->flops = nominal_flops(p->dtype, threads);
+    if (grid_choose(&plan->sizes, &plan->grid)) return TW_OK;
+    if (plan->grid.pm == 0)
+        return failure(TW_BAD_ARGUMENT,
+                       "options->grid: %d x %d x %d (0: any) is no grid of at most %d ranks%s", o->grid[0], o->grid[1],
+                       o->grid[2], plan->ranks, plan->sizes.depth == 0 ? ", and k of these types is not divided" : "");
+    return failure(TW_NO_MEMORY,
+                   "a rank may take %" PRId64 " bytes, and the smallest of %d ranks' blocks and buffers are %" PRId64
+                   " (grid %d x %d x %d)", o->memory_bytes, plan->ranks, plan->grid.bytes, plan->grid.pm, plan->grid.pn,
+                   plan->grid.pk);
+}
+
+/* ---- memory ---- */
+
+static bool allocate(void *pointer, double bytes)
+{
+    void *memory = bytes < 0x1p62 ? malloc(bytes > 0 ? (size_t)bytes : 1) : NULL;
+    memcpy(pointer, &memory, sizeof memory);
+    return memory != NULL;
+}
+
+/* Two buffers where there are several panels; none where this rank owns the whole block. */
+static bool allocate_side(const tw_mpi_plan *plan, side *s)
+{
+    const bool many = plan->at.k.length > plan->grid.panel;
+    const int64_t depth = many ? plan->grid.panel : plan->at.k.length,
+                  own = grid_divide(s->length, s->peers, s->me).length;
+    s->copies_own = s->peers > MOST_IN_PLACE;
+    s->in_buffer = s->copies_own ? s->length : s->length - own;
+    for (int b = 0; b < 2; b++) {
+        s->left[b] = calloc((size_t)s->peers, sizeof **s->left);
+        if (s->left[b] == NULL) return false;
+        if (s->peers > 1 && b <= many &&
+            !allocate(&s->buffer[b], (double)s->in_buffer * (double)depth * (double)s->bytes))
+            return false;
+    }
+    s->taken = calloc((size_t)s->peers, sizeof *s->taken), s->sent = calloc(1, sizeof *s->sent);
+    return s->taken != NULL && s->sent != NULL;
+}
+
+static void free_side(side *s)
+{
+    for (int b = 0; b < 2; b++) free(s->buffer[b]), free(s->left[b]);
+    free(s->taken), free(s->sent);
+    *s = (side){0};
+}
+
+static bool allocate_all(tw_mpi_plan *plan)
+{
+    const grid *g = &plan->grid;
+    const grid_place *at = &plan->at;
+    const tw_problem *p = &plan->problem;
+    const int64_t bytes = plan->sizes.c_bytes, line = at->n.length * bytes,
+                  longest = grid_divide(at->m.length, g->pk, 0).length;
+    plan->a = (side){.along_rows = !transposes(p->op_a),
+                     .peers = g->pn,
+                     .me = at->in,
+                     .first = at->im * g->pn * g->pk + at->ik,
+                     .apart = g->pk,
+                     .length = at->m.length,
+                     .bytes = plan->sizes.a_bytes,
+                     .tag = A_TAG};
+    plan->b = (side){.along_rows = transposes(p->op_b),
+                     .peers = g->pm,
+                     .me = at->im,
+                     .first = at->in * g->pk + at->ik,
+                     .apart = g->pn * g->pk,
+                     .length = at->n.length,
+                     .bytes = plan->sizes.b_bytes,
+                     .tag = B_TAG};
+    if (!allocate_side(plan, &plan->a) || !allocate_side(plan, &plan->b)) return false;
+    const bool beside = g->pk > 1 || (plan->sizes.keeps_c0 && at->k.length > g->panel);
+    if (beside && !allocate(&plan->sums, (double)at->m.length * (double)line)) return false;
+    const double all = (double)longest * (double)line * (g->pk - 1), row = (double)line * (g->pk - 1);
+    plan->reduced_bytes = (int64_t)(all < REDUCE_BYTES ? all : row > REDUCE_BYTES ? row : REDUCE_BYTES);
+    return g->pk == 1 || allocate(&plan->reduced, (double)plan->reduced_bytes);
+}
+
+void tw_mpi_plan_free(tw_mpi_plan *plan)
+{
+    if (plan == NULL) return;
+    free_side(&plan->a), free_side(&plan->b);
+    free(plan->sums), free(plan->reduced);
+    pending_free(&plan->pending);
+    if (plan->comm != MPI_COMM_NULL) MPI_Comm_free(&plan->comm);
+    free(plan);
+}
+
+/* ---- making ---- */
+
+static tw_status settle(tw_mpi_plan *plan, const dist_engine *engine, const tw_problem *problem,
+                        const tw_mpi_options *options)
+{
+    tw_mpi_options o = {0};
+    tw_status status = settle_options(options, &o);
+    if (status == TW_OK) status = settle_problem(engine, problem, &plan->problem);
+    plan->engine = *engine;
+    plan->timeout_s = o.timeout_s;
+    status = failure_agree(plan->comm, status, o.timeout_s);
+    if (status == TW_OK) status = compare(plan->comm, &plan->problem, &o);
+    if (status == TW_OK) status = choose_grid(plan, &o);
+    if (status != TW_OK) return status;
+    plan->computes = plan->rank < plan->grid.pm * plan->grid.pn * plan->grid.pk;
+    if (plan->computes) plan->at = grid_place_of(&plan->sizes, &plan->grid, plan->rank);
+    if (plan->computes && !allocate_all(plan))
+        status = failure(TW_NO_MEMORY, "no memory for buffers of %" PRId64 " bytes", plan->grid.buffer_bytes);
+    return failure_agree(plan->comm, status, o.timeout_s);
+}
+
+tw_status plan_make(const dist_engine *engine, const tw_problem *problem, MPI_Comm comm, const tw_mpi_options *options,
+                    tw_mpi_plan **out)
+{
+    tw_mpi_plan *plan = calloc(1, sizeof *plan);
+    *out = NULL;
+    if (plan == NULL) return failure(TW_NO_MEMORY, "no memory for a plan");
+    plan->comm = MPI_COMM_NULL;
+    MPI_Request request;
+    const double timeout_s = options != NULL && options->size >= sizeof *options ? options->timeout_s : 0;
+    tw_status status = failure_mpi(MPI_Comm_idup(comm, &plan->comm, &request), "copying the communicator");
+    if (status == TW_OK) status = failure_await(&request, "copying the communicator", timeout_s);
+    if (status == TW_OK) {
+        MPI_Comm_set_errhandler(plan->comm, MPI_ERRORS_RETURN);
+        MPI_Comm_rank(plan->comm, &plan->rank), MPI_Comm_size(plan->comm, &plan->ranks);
+        status = settle(plan, engine, problem, options);
+    }
+    if (status == TW_OK)
+        *out = plan;
+    else
+        tw_mpi_plan_free(plan);
+    return status;
+}
+
+/* ---- describing ---- */
+
+/* `owned` of the divided dimension and the segment of k, as they are stored. */
+static tw_mpi_block stored(grid_part owned, grid_part k, bool along_rows)
+{
+    return along_rows ? (tw_mpi_block){owned.begin, k.begin, owned.length, k.length}
+                      : (tw_mpi_block){k.begin, owned.begin, k.length, owned.length};
+}
+
+tw_status tw_mpi_plan_layout(const tw_mpi_plan *plan, tw_mpi_layout *layout)
+{
+    if (plan == NULL || layout == NULL)
+        return failure(TW_BAD_ARGUMENT, "%s is NULL", plan == NULL ? "plan" : "layout");
+    if (layout->size < sizeof *layout)
+        return failure(TW_BAD_ARGUMENT, "layout->size is %" PRIu32 ", expected at least %zu", layout->size,
+                       sizeof *layout);
+    const grid *g = &plan->grid;
+    const grid_place *at = &plan->at;
+    memset((char *)layout + sizeof layout->size, 0, layout->size - sizeof layout->size);
+    layout->ranks = g->pm * g->pn * g->pk;
+    layout->grid[0] = g->pm, layout->grid[1] = g->pn, layout->grid[2] = g->pk;
+    layout->panel = g->panel, layout->buffer_bytes = g->buffer_bytes;
+    layout->mean_words = g->words, layout->seconds = g->seconds;
+    if (!plan->computes) return TW_OK;
+    layout->a = stored(at->own_m, at->k, plan->a.along_rows);
+    layout->b = stored(at->own_n, at->k, plan->b.along_rows);
+    layout->c = (tw_mpi_block){at->own_c.begin, at->n.begin, at->own_c.length, at->n.length};
+    layout->words = at->words_a + at->words_b + at->words_c;
+    return TW_OK;
+}
+
+int64_t tw_mpi_received_words(const tw_mpi_plan *plan) { return plan == NULL ? 0 : plan->pending.received; }
+
+/* ---- computing ---- */
+
+static tw_status check_block(const char *name, const void *data, int64_t ld, const tw_mpi_block *b)
+{
+    if (b->rows == 0 || b->cols == 0) return TW_OK;
+    if (data == NULL) return failure(TW_BAD_ARGUMENT, "%s is NULL, and this rank owns %" PRId64 " x %" PRId64 " of it",
+                                     name, b->rows, b->cols);
+    if (ld < b->cols) return failure(TW_BAD_ARGUMENT, "ld%s is %" PRId64 ", expected at least %" PRId64 ", the columns "
+                                     "that this rank owns", name, ld, b->cols);
+    return TW_OK;
+}
+
+/* C <- beta C, of what this rank owns. */
+static tw_status scale(tw_mpi_plan *plan, const tw_mpi_block *own, void *c, int64_t ldc)
+{
+    tw_problem p = plan->problem;
+    p.m = own->rows, p.n = own->cols, p.k = 0;
+    p.lda = transposes(p.op_a) && p.m > 0 ? p.m : 1, p.ldb = !transposes(p.op_b) && p.n > 0 ? p.n : 1;
+    p.ldc = ldc > 0 ? ldc : 1;
+    const tw_status status = plan->engine.gemm(plan->engine.self, &p, NULL, NULL, c);
+    return status == TW_OK ? TW_OK : failure(status, "%.900s", plan->engine.error());
+}
+
+static tw_status compute(tw_mpi_plan *plan, const tw_mpi_layout *own, const void *a, int64_t lda, const void *b,
+                         int64_t ldb, void *c, int64_t ldc)
+{
+    plan->a.own = a, plan->a.ld = lda;
+    plan->b.own = b, plan->b.ld = ldb;
+    if (plan->sizes.k == 0) return own->c.rows == 0 || own->c.cols == 0 ? TW_OK : scale(plan, &own->c, c, ldc);
+    if (plan->at.k.length == 0 && plan->sums != NULL) /* a segment without steps */
+        memset(plan->sums, 0, (size_t)(plan->at.m.length * plan->at.n.length * plan->sizes.c_bytes));
+    tw_status status = schedule_run(plan, c, ldc);
+    if (status == TW_OK && plan->grid.pk > 1) status = reduce_run(plan, c, ldc);
+    if (status == TW_OK && plan->pending.received != own->words)
+        status = failure(TW_DEVICE_FAILED, "this rank has received %" PRId64 " elements, and the plan says %" PRId64,
+                         plan->pending.received, own->words);
+    return status;
+}
+
+tw_status tw_mpi_gemm(tw_mpi_plan *plan, const void *a, int64_t lda, const void *b, int64_t ldb, void *c, int64_t ldc)
+{
+    tw_mpi_layout own = {.size = sizeof own};
+    tw_status status = tw_mpi_plan_layout(plan, &own);
+    if (status != TW_OK) return status;
+    if (plan->sizes.k > 0) {
+        status = check_block("a", a, lda, &own.a);
+        if (status == TW_OK) status = check_block("b", b, ldb, &own.b);
+    }
+    if (status == TW_OK) status = check_block("c", c, ldc, &own.c);
+    status = failure_agree(plan->comm, status, plan->timeout_s);
+    if (status != TW_OK) return status;
+    pending_begin(&plan->pending, plan->comm, plan->timeout_s);
+    if (plan->computes) status = compute(plan, &own, a, lda, b, ldb, c, ldc);
+    if (plan->pending.status != TW_OK) return status; /* nobody can be told */
+    return failure_agree(plan->comm, status, plan->timeout_s);
+}

@@ -1,0 +1,55 @@
+/* plan.h - a product divided among ranks, as every file of the schedule sees it. */
+#ifndef TILEWRIGHT_DIST_PLAN_H
+#define TILEWRIGHT_DIST_PLAN_H
+
+#include "engine.h"
+#include "grid.h"
+#include "pending.h"
+
+/* A or B as one rank gathers it: its block, in pieces of which each belongs to another rank of a row or column of the
+ * grid. */
+typedef struct side {
+    bool along_rows;     /* pieces are rows of the stored matrix; else columns */
+    int peers, me;       /* ranks that have a piece; which of them this one is */
+    int first, apart;    /* rank of piece i: first + i * apart */
+    int64_t length;      /* of all pieces together: rows of op(A), columns of op(B) */
+    int64_t bytes;       /* of an element */
+    bool copies_own;     /* the own piece goes into the buffers too */
+    int64_t in_buffer;   /* length of what lies in a buffer */
+    char *buffer[2];     /* panels, one after the other */
+    int *left[2], *sent; /* of each piece: messages still to come; of all that are sent */
+    bool *taken;         /* of each piece of the panel: multiplied, or about to be */
+    const char *own;     /* this rank's block, of the call */
+    int64_t ld;
+    int tag;
+} side;
+
+struct tw_mpi_plan {
+    MPI_Comm comm;
+    int rank, ranks;
+    double timeout_s;
+    dist_engine engine;
+    tw_problem problem; /* its types settled */
+    grid_problem sizes;
+    grid grid;
+    grid_place at;
+    bool computes; /* this rank is one of the grid */
+    side a, b;
+    char *sums;    /* of the block of C where they lie beside it; else NULL */
+    char *reduced; /* parts of other ranks' sums */
+    int64_t reduced_bytes;
+    pending pending;
+    double flops; /* that this rank was last seen to compute in a second */
+};
+
+/* schedule_run - gather panels and multiply them. Into c what a grid with pk = 1 computes; else unscaled into sums. */
+tw_status schedule_run(tw_mpi_plan *plan, char *c, int64_t ldc);
+
+/* reduce_run - add the sums of all segments of k in ascending order; into c the rows that this rank owns. */
+tw_status reduce_run(tw_mpi_plan *plan, char *c, int64_t ldc);
+
+/* plan_make - tw_mpi_plan_make() with any engine. */
+tw_status plan_make(const dist_engine *engine, const tw_problem *problem, MPI_Comm comm,
+                    const tw_mpi_options *options, tw_mpi_plan **out);
+
+#endif

@@ -1,0 +1,163 @@
+/* plugin.c - the table that the program opens: one world, one plan at a time. */
+#define _GNU_SOURCE /* sched_getaffinity() */
+#include "plugin.h"
+#include "files.h"
+#include "plan.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define TEXT(x)    #x
+#define TEXT_OF(x) TEXT(x)
+
+static MPI_Comm world_comm = MPI_COMM_NULL;
+static tw_mpi_plan *plan;
+static double deadline_s;
+
+static void set_timeout(double timeout_s) { deadline_s = timeout_s; }
+
+/* ---- beginning and end ---- */
+
+/* Ranks of this host whose processors are the same as this one's. */
+static tw_status count_sharing(MPI_Comm host, int beside, int *sharing)
+{
+    cpu_set_t mine;
+    CPU_ZERO(&mine);
+    sched_getaffinity(0, sizeof mine, &mine); /* none: all are alike */
+    cpu_set_t *all = malloc((size_t)beside * sizeof *all);
+    if (all == NULL) return failure(TW_NO_MEMORY, "no memory for the processors of %d ranks", beside);
+    const tw_status status = failure_mpi(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE, host),
+                                         "comparing the ranks' processors");
+    *sharing = 0;
+    for (int r = 0; status == TW_OK && r < beside; r++) *sharing += CPU_EQUAL(&mine, &all[r]) ? 1 : 0;
+    free(all);
+    return status;
+}
+
+static tw_status start(dist_world *world)
+{
+    int level, length = 0;
+    char library[MPI_MAX_LIBRARY_VERSION_STRING] = "", host_name[MPI_MAX_PROCESSOR_NAME] = "";
+    MPI_Comm host;
+    tw_status status = failure_mpi(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level), "MPI_Init_thread");
+    if (status == TW_OK && level < MPI_THREAD_FUNNELED)
+        status = failure(TW_NO_DEVICE, "this MPI does not let a rank have threads");
+    if (status == TW_OK) status = failure_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &world_comm), "copying the communicator");
+    if (status != TW_OK) return status;
+    MPI_Comm_set_errhandler(world_comm, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(world_comm, &world->rank), MPI_Comm_size(world_comm, &world->ranks);
+    MPI_Get_library_version(library, &length);
+    snprintf(world->library, sizeof world->library, "%.*s", (int)strcspn(library, "\n"), library);
+    MPI_Get_processor_name(host_name, &length);
+    snprintf(world->host, sizeof world->host, "%.250s", host_name);
+    status = failure_mpi(MPI_Comm_split_type(world_comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host),
+                         "finding the ranks of this host");
+    if (status != TW_OK) return status;
+    MPI_Comm_size(host, &world->beside);
+    status = count_sharing(host, world->beside, &world->sharing);
+    MPI_Comm_free(&host);
+    return status;
+}
+
+static void stop(void)
+{
+    tw_mpi_plan_free(plan);
+    plan = NULL;
+    if (world_comm != MPI_COMM_NULL) MPI_Comm_free(&world_comm);
+    MPI_Finalize();
+}
+
+/* ---- agreement ---- */
+
+static tw_status worst(int code, int *most_code, int *rank)
+{
+    int mine;
+    MPI_Comm_rank(world_comm, &mine);
+    const int64_t value = ((int64_t)code << 32) + (INT32_MAX - mine);
+    int64_t all = 0;
+    const tw_status status = failure_reduce(world_comm, &value, &all, 1, MPI_MAX, "agreeing on the outcome", deadline_s);
+    *most_code = (int)(all >> 32), *rank = (int)(INT32_MAX - (all & INT32_MAX));
+    return status;
+}
+
+static tw_status alike(const dist_value *values, int count)
+{
+    agreed all[64];
+    for (int i = 0; i < count && i < 64; i++) all[i] = (agreed){values[i].name, values[i].value};
+    return failure_alike(world_comm, all, count, deadline_s);
+}
+
+static tw_status add(int64_t *values, int count)
+{
+    int64_t sums[16];
+    if (count > 16) return failure(TW_BAD_ARGUMENT, "more than 16 values to add");
+    const tw_status status = failure_reduce(world_comm, values, sums, count, MPI_SUM, "adding up", deadline_s);
+    if (status == TW_OK) memcpy(values, sums, (size_t)count * sizeof *sums);
+    return status;
+}
+
+/* Numbers that are not negative are in the order of their bits. */
+static tw_status most(double *values, int count)
+{
+    int64_t bits[16], largest[16];
+    if (count > 16) return failure(TW_BAD_ARGUMENT, "more than 16 values to compare");
+    memcpy(bits, values, (size_t)count * sizeof *bits);
+    const tw_status status = failure_reduce(world_comm, bits, largest, count, MPI_MAX, "comparing", deadline_s);
+    if (status == TW_OK) memcpy(values, largest, (size_t)count * sizeof *largest);
+    return status;
+}
+
+static tw_status tell(char *text, int size)
+{
+    MPI_Request request;
+    const tw_status status = failure_mpi(MPI_Ibcast(text, size, MPI_CHAR, 0, world_comm, &request), "telling all ranks");
+    return status == TW_OK ? failure_await(&request, "telling all ranks", deadline_s) : status;
+}
+
+/* ---- products ---- */
+
+static tw_status make(const dist_engine *engine, const tw_problem *problem, const tw_mpi_options *options,
+                      tw_mpi_layout *layout)
+{
+    const tw_status status = plan_make(engine, problem, world_comm, options, &plan);
+    return status == TW_OK ? tw_mpi_plan_layout(plan, layout) : status;
+}
+
+static tw_status gemm(const void *a, int64_t lda, const void *b, int64_t ldb, void *c, int64_t ldc)
+{
+    return tw_mpi_gemm(plan, a, lda, b, ldb, c, ldc);
+}
+
+static int64_t received(void) { return tw_mpi_received_words(plan); }
+
+/* ---- files ---- */
+
+static tw_status open_file(const char *path, bool writes, dist_file **file)
+{
+    return files_open(world_comm, path, writes, file);
+}
+
+static tw_status write_piece(dist_file *file, const dist_piece *piece, const void *data)
+{
+    return files_move(file, piece, (void *)(uintptr_t)data);
+}
+
+TW_API extern const dist_plugin tilewright_mpi_plugin;
+const dist_plugin tilewright_mpi_plugin = {.version = TEXT_OF(TW_VERSION_MAJOR) "." TEXT_OF(TW_VERSION_MINOR) "." TEXT_OF(TW_VERSION_PATCH),
+                                           .start = start,
+                                           .stop = stop,
+                                           .error = tw_mpi_error_text,
+                                           .worst = worst,
+                                           .alike = alike,
+                                           .add = add,
+                                           .most = most,
+                                           .tell = tell,
+                                           .make = make,
+                                           .gemm = gemm,
+                                           .received = received,
+                                           .open = open_file,
+                                           .read = files_move,
+                                           .write = write_piece,
+                                           .close = files_close,
+                                           .timeout = set_timeout};

@@ -1,0 +1,54 @@
+/* plugin.h - the library of one MPI as the program sees it, which opens it at run time: no name of MPI, so that the
+ * program, which defines TILEWRIGHT_MPI_TYPES, is built without one. */
+#ifndef TILEWRIGHT_DIST_PLUGIN_H
+#define TILEWRIGHT_DIST_PLUGIN_H
+
+#include <stdbool.h>
+#include "engine.h"
+#include "tilewright_mpi.h"
+
+typedef struct dist_world {
+    int rank, ranks;
+    int beside;   /* ranks on this host, this one among them, */
+    int sharing;  /* and of those the ones that may run on the same processors */
+    char host[256];
+    char library[128]; /* of MPI, "Open MPI v4.1.4, ..." */
+} dist_world;
+
+typedef struct dist_value {
+    const char *name;
+    int64_t value;
+} dist_value;
+
+typedef struct dist_file dist_file;
+
+/* Bytes of a file: `lines` runs of line_bytes each, stride_bytes from one to the next, the first at offset. */
+typedef struct dist_piece {
+    int64_t offset, line_bytes, lines, stride_bytes;
+} dist_piece;
+
+/* Calls are collective, unless they say otherwise. A call that fails has a sentence in error(). */
+typedef struct dist_plugin {
+    const char *version; /* tw_version() of the build */
+    tw_status (*start)(dist_world *world);
+    void (*stop)(void);
+    const char *(*error)(void);                           /* not collective */
+    tw_status (*worst)(int code, int *worst, int *rank);  /* the largest code of all, and the lowest rank that has it */
+    tw_status (*alike)(const dist_value *values, int count);
+    tw_status (*add)(int64_t *values, int count);         /* sums over all ranks */
+    tw_status (*most)(double *values, int count);         /* the largest of all ranks; none is negative */
+    tw_status (*tell)(char *text, int size);              /* rank 0's text to all */
+    tw_status (*make)(const dist_engine *engine, const tw_problem *problem, const tw_mpi_options *options,
+                      tw_mpi_layout *layout);
+    tw_status (*gemm)(const void *a, int64_t lda, const void *b, int64_t ldb, void *c, int64_t ldc);
+    int64_t (*received)(void); /* not collective */
+    tw_status (*open)(const char *path, bool writes, dist_file **file);
+    tw_status (*read)(dist_file *file, const dist_piece *piece, void *data);
+    tw_status (*write)(dist_file *file, const dist_piece *piece, const void *data);
+    tw_status (*close)(dist_file *file); /* what was written is on the disk, or it fails */
+    void (*timeout)(double timeout_s);   /* not collective: of all calls to come */
+} dist_plugin;
+
+#define DIST_PLUGIN "tilewright_mpi_plugin" /* the one symbol, a const dist_plugin */
+
+#endif

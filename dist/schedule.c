@@ -1,0 +1,245 @@
+/* schedule.c - the panels of a segment of k: the next one is on its way while one is multiplied, and of one what has
+ * come is multiplied while the rest is on its way. Messages move on by polling between stripes of a product: MPI need
+ * not do anything by itself. */
+#include "plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const double stripe_s = 3e-3; /* of a product between two polls */
+enum { LEAST_STRIPE = 192, LEAST_RUN = 256 };
+
+/* A panel of the segment: steps begin to begin + depth. */
+typedef struct panel {
+    int number;
+    int64_t begin, depth;
+} panel;
+
+typedef struct work {
+    tw_mpi_plan *plan;
+    panel panel;
+    char *c; /* where sums go */
+    int64_t ldc;
+    bool scales; /* sums are all there is: alpha, beta and C come in here */
+    tw_status status;
+} work;
+
+/* ---- pieces ---- */
+
+static grid_part piece_of(const side *s, int i) { return grid_divide(s->length, s->peers, i); }
+
+/* Where a piece begins in a buffer, along the pieces. */
+static int64_t place_of(const side *s, int i)
+{
+    const int64_t begin = piece_of(s, i).begin;
+    return s->copies_own || i < s->me ? begin : begin - piece_of(s, s->me).length;
+}
+
+/* The stored block of `length` of a panel: from `place` on of what lies at data. */
+static block block_at(const side *s, const char *data, int64_t place, int64_t length, int64_t depth, int64_t ld)
+{
+    block b = {.rows = s->along_rows ? length : depth, .cols = s->along_rows ? depth : length, .ld = ld, .bytes = s->bytes};
+    b.data = (char *)(uintptr_t)data + (s->along_rows ? place * ld : place) * s->bytes;
+    return b;
+}
+
+static block own_block(const side *s, const panel *p)
+{
+    const int64_t skipped = s->own == NULL ? 0 : s->along_rows ? p->begin : p->begin * s->ld; /* NULL: it is empty */
+    return block_at(s, s->own + skipped * s->bytes, 0, piece_of(s, s->me).length, p->depth, s->ld);
+}
+
+static block buffer_block(const side *s, const panel *p, int64_t place, int64_t length)
+{
+    return block_at(s, s->buffer[p->number % 2], place, length, p->depth, s->along_rows ? p->depth : s->in_buffer);
+}
+
+static void copy_own(const side *s, const panel *p)
+{
+    const block from = own_block(s, p), to = buffer_block(s, p, place_of(s, s->me), piece_of(s, s->me).length);
+    for (int64_t i = 0; i < from.rows && from.cols > 0; i++)
+        memcpy(to.data + i * to.ld * to.bytes, from.data + i * from.ld * from.bytes, (size_t)(from.cols * from.bytes));
+}
+
+/* Peers in turn, each beginning behind itself: no two send to one at a time. */
+static void post_side(pending *pending, side *s, const panel *p)
+{
+    const block own = own_block(s, p);
+    for (int d = 1; d < s->peers; d++) {
+        const int from = (s->me + d) % s->peers;
+        const grid_part part = piece_of(s, from);
+        const block b = buffer_block(s, p, place_of(s, from), part.length);
+        pending_receive(pending, &b, s->first + from * s->apart, s->tag, &s->left[p->number % 2][from]);
+    }
+    for (int d = 1; d < s->peers; d++) {
+        const int to = (s->me + s->peers - d) % s->peers;
+        pending_send(pending, &own, s->first + to * s->apart, s->tag, s->sent);
+    }
+}
+
+/* ---- products ---- */
+
+/* Pieces that lie side by side in memory. */
+typedef struct run {
+    int first, end;
+} run;
+
+static grid_part part_of_run(const side *s, run r)
+{
+    const grid_part first = piece_of(s, r.first), last = piece_of(s, r.end - 1);
+    return (grid_part){first.begin, last.begin + last.length - first.begin};
+}
+
+static block block_of_run(const side *s, const panel *p, run r)
+{
+    if (!s->copies_own && r.first == s->me) return own_block(s, p);
+    return buffer_block(s, p, place_of(s, r.first), part_of_run(s, r).length);
+}
+
+/* Rows (or columns) of the next stripe. */
+static int64_t stripe_of(const work *w, int64_t across, int64_t left)
+{
+    if (w->plan->pending.count == 0) return left;
+    const double each = 2.0 * (double)across * (double)w->panel.depth / w->plan->flops;
+    const double fits = stripe_s / each;
+    const int64_t length = fits < LEAST_STRIPE ? LEAST_STRIPE : fits < 0x1p40 ? (int64_t)fits / 64 * 64 : left;
+    return left < length + length / 2 ? left : length;
+}
+
+static void multiply_stripe(work *w, const block *a, const block *b, char *c, int64_t m, int64_t n)
+{
+    tw_mpi_plan *plan = w->plan;
+    tw_problem p = plan->problem;
+    const double start_s = failure_now_s();
+    p.m = m, p.n = n, p.k = w->panel.depth;
+    p.lda = a->ld, p.ldb = b->ld, p.ldc = w->ldc;
+    if (!w->scales) p.alpha = 1, p.beta = w->panel.begin > 0, p.alpha_imaginary = p.beta_imaginary = 0;
+    w->status = plan->engine.gemm(plan->engine.self, &p, a->data, b->data, c);
+    if (w->status != TW_OK) failure(w->status, "%.900s", plan->engine.error());
+    const double spent_s = failure_now_s() - start_s;
+    if (spent_s > 1e-4) plan->flops = 2.0 * (double)m * (double)n * (double)p.k / spent_s;
+}
+
+/* One run of A by one of B, in stripes of its longer edge while messages are on their way. */
+static void multiply(work *w, run ra, run rb)
+{
+    const side *sa = &w->plan->a, *sb = &w->plan->b;
+    const grid_part rows = part_of_run(sa, ra), cols = part_of_run(sb, rb);
+    const bool by_rows = rows.length >= cols.length;
+    const int64_t along = by_rows ? rows.length : cols.length, across = by_rows ? cols.length : rows.length;
+    const int64_t c_bytes = w->plan->sizes.c_bytes;
+    if (across == 0 || w->status != TW_OK) return;
+    for (int64_t at = 0, step; at < along && w->status == TW_OK; at += step) {
+        block a = block_of_run(sa, &w->panel, ra), b = block_of_run(sb, &w->panel, rb);
+        step = stripe_of(w, across, along - at);
+        const int64_t i = by_rows ? at : 0, j = by_rows ? 0 : at;
+        a.data += (sa->along_rows ? i * a.ld : i) * a.bytes, b.data += (sb->along_rows ? j * b.ld : j) * b.bytes;
+        multiply_stripe(w, &a, &b, w->c + ((rows.begin + i) * w->ldc + cols.begin + j) * c_bytes,
+                        by_rows ? step : rows.length, by_rows ? cols.length : step);
+        pending_poll(&w->plan->pending);
+    }
+}
+
+/* ---- in which order ---- */
+
+static bool is_joined(const side *s, int i) { return s->copies_own || (i != s->me && i - 1 != s->me); }
+
+static bool has_come(const side *s, const panel *p, int i)
+{
+    return !s->taken[i] && s->left[p->number % 2][i] == 0;
+}
+
+/* The longest run of pieces that have come. */
+static run find_run(const side *s, const panel *p)
+{
+    run best = {0, 0};
+    for (int i = 0; i < s->peers; i++) {
+        run r = {i, i};
+        while (r.end < s->peers && has_come(s, p, r.end) && (r.end == i || is_joined(s, r.end))) r.end++;
+        if (r.end - r.first > best.end - best.first) best = r;
+        if (r.end > i) i = r.end - 1;
+    }
+    return best;
+}
+
+static bool is_all(const side *s, bool begun)
+{
+    for (int i = 0; i < s->peers; i++)
+        if (s->taken[i] != begun) return false;
+    return true;
+}
+
+/* Short runs wait for more, but for the first and where no more is to come. */
+static bool is_worthwhile(const side *s, const panel *p, run r)
+{
+    int open = 0;
+    for (int i = 0; i < s->peers; i++) open += !s->taken[i] && s->left[p->number % 2][i] > 0;
+    return open == 0 || part_of_run(s, r).length >= LEAST_RUN || is_all(s, false);
+}
+
+/* Takes a run of one side, and multiplies it by all that is taken of the other. */
+static bool take(work *w, side *s, side *other)
+{
+    const run mine = find_run(s, &w->panel);
+    if (mine.end == mine.first || !is_worthwhile(s, &w->panel, mine)) return false;
+    for (int i = 0; i < other->peers;) {
+        run theirs = {i, i};
+        while (theirs.end < other->peers && other->taken[theirs.end] && (theirs.end == i || is_joined(other, theirs.end)))
+            theirs.end++;
+        if (theirs.end > i) multiply(w, s == &w->plan->a ? mine : theirs, s == &w->plan->a ? theirs : mine);
+        i = theirs.end > i ? theirs.end : i + 1;
+    }
+    for (int i = mine.first; i < mine.end; i++) s->taken[i] = true;
+    return true;
+}
+
+static tw_status multiply_panel(work *w)
+{
+    side *a = &w->plan->a, *b = &w->plan->b;
+    if (a->copies_own) copy_own(a, &w->panel);
+    if (b->copies_own) copy_own(b, &w->panel);
+    memset(a->taken, 0, (size_t)a->peers), memset(b->taken, 0, (size_t)b->peers);
+    while (!is_all(a, true) || !is_all(b, true)) {
+        pending_poll(&w->plan->pending);
+        if (take(w, a, b) || take(w, b, a)) continue;
+        const tw_status status = pending_wait(&w->plan->pending);
+        if (status != TW_OK) return status;
+    }
+    return TW_OK;
+}
+
+static panel panel_at(const tw_mpi_plan *plan, int number)
+{
+    const int64_t begin = (int64_t)number * plan->grid.panel, left = plan->at.k.length - begin;
+    return (panel){number, begin, left < plan->grid.panel ? left : plan->grid.panel};
+}
+
+static void post(tw_mpi_plan *plan, int number)
+{
+    const panel p = panel_at(plan, number);
+    if (p.depth <= 0) return;
+    post_side(&plan->pending, &plan->a, &p);
+    post_side(&plan->pending, &plan->b, &p);
+}
+
+tw_status schedule_run(tw_mpi_plan *plan, char *c, int64_t ldc)
+{
+    const bool whole = plan->grid.pk == 1 && plan->at.k.length <= plan->grid.panel, beside = plan->sums != NULL;
+    work w = {.plan = plan, .c = beside ? plan->sums : c, .ldc = beside ? plan->at.n.length : ldc, .scales = whole};
+    tw_status status = TW_OK;
+    if (w.ldc < 1) w.ldc = 1;
+    post(plan, 0);
+    for (int number = 0; status == TW_OK && (int64_t)number * plan->grid.panel < plan->at.k.length; number++) {
+        w.panel = panel_at(plan, number);
+        post(plan, number + 1);
+        status = multiply_panel(&w);
+    }
+    if (status == TW_OK) status = pending_wait_all(&plan->pending);
+    if (status != TW_OK || w.status != TW_OK) return status != TW_OK ? status : w.status;
+    if (whole || plan->grid.pk > 1) return TW_OK;
+    const tw_problem *p = &plan->problem;
+    if (!beside && p->alpha == 1) return TW_OK;
+    status = plan->engine.finish(plan->engine.self, p->dtype_c, plan->at.m.length, plan->at.n.length, p->alpha, w.c,
+                                 w.ldc, p->beta, c, ldc);
+    return status == TW_OK ? TW_OK : failure(status, "%.900s", plan->engine.error());
+}

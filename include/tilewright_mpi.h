@@ -1,0 +1,110 @@
+/* tilewright_mpi.h - one product over all ranks of an MPI communicator.
+ *
+ *     C  <-  alpha * op(A) * op(B)  +  beta * C,   each rank holding its share of A, B and C
+ *
+ * A plan says which blocks each rank owns. The caller fills them; tw_mpi_gemm() moves what other ranks need while it
+ * multiplies. The library is built once for each MPI: link libtilewright_openmpi.so or libtilewright_mpich.so, beside
+ * libtilewright.so.
+ *
+ *     tw_problem problem = tw_problem_make(TW_F64, TW_N, TW_N, m, n, k);
+ *     tw_mpi_plan *plan;
+ *     tw_mpi_layout layout = {.size = sizeof layout};
+ *     tw_mpi_plan_make(NULL, &problem, MPI_COMM_WORLD, NULL, &plan);
+ *     tw_mpi_plan_layout(plan, &layout);
+ *     ... layout.a.rows x layout.a.cols elements of A from (layout.a.row, layout.a.col) on; B and C likewise
+ *     tw_mpi_gemm(plan, a, lda, b, ldb, c, ldc);
+ *     tw_mpi_plan_free(plan);
+ *
+ * CALLS    that take a communicator or a plan are collective, but tw_mpi_plan_layout(). They may not overlap on one
+ *          plan. MPI is to be initialised, by MPI_THREAD_FUNNELED at least; the calling thread is the one that calls MPI.
+ * ERRORS   All ranks of a call return the same status. tw_mpi_error_text() explains the calling thread's last failure.
+ *          After TW_DEVICE_FAILED messages may be on their way: the communicator's other ranks can only be ended, by
+ *          MPI_Abort().
+ * RANKS    with the same byte order and types. Hosts with other instruction sets give other last bits.
+ */
+#ifndef TILEWRIGHT_MPI_H
+#define TILEWRIGHT_MPI_H
+
+#ifndef TILEWRIGHT_MPI_TYPES /* defined: the structs alone, without mpi.h */
+#include <mpi.h>
+#endif
+#include "tilewright.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A block of a matrix as it is stored: rows x cols elements from (row, col) on. */
+typedef struct tw_mpi_block {
+    int64_t row, col, rows, cols;
+} tw_mpi_block;
+
+typedef struct tw_mpi_options {
+    uint32_t size;   /* sizeof(tw_mpi_options) */
+    int32_t grid[3]; /* pm, pn and pk: parts of m, of n and of k; 0: chosen */
+    /* assumed speed of a rank's link in Gbit/s; 0: 32 where all ranks are on one host, else 10. Only grids that are
+     * chosen depend on it */
+    double network_gbps;
+    int64_t memory_bytes; /* most memory of a rank's blocks and buffers; 0: any */
+    double timeout_s;     /* give up where nothing has come for so long; 0: never */
+} tw_mpi_options;
+
+/* What a plan says to this rank. */
+typedef struct tw_mpi_layout {
+    uint32_t size;        /* sizeof(tw_mpi_layout), set by the caller */
+    int32_t ranks;        /* that compute, at most those of the communicator; the others own nothing */
+    int32_t grid[3];      /* pm, pn, pk */
+    int32_t reserved;     /* 0 */
+    tw_mpi_block a, b, c; /* that this rank owns, of A, B and C as they are stored */
+    int64_t panel;        /* steps of k that are gathered at a time */
+    int64_t buffer_bytes; /* that this rank allocates beside its blocks */
+    int64_t words;        /* elements of A, B and sums that this rank receives in a call */
+    double mean_words;    /* of all ranks that compute */
+    double seconds;       /* estimated */
+} tw_mpi_layout;
+
+typedef struct tw_mpi_plan tw_mpi_plan;
+
+#ifndef TILEWRIGHT_MPI_TYPES
+/* tw_mpi_plan_make - choose a grid of ranks for a product, and allocate what it needs.
+ *
+ * context   of the cpu engine; NULL: as in tw_gemm()
+ * problem   m, n and k of the whole product. Leading dimensions, places and alignments are not read. flags are 0
+ * options   NULL: all fields 0
+ * Special   Fewer ranks than there are compute where more would be slower (layout.ranks).
+ * Bits      With pk = 1 those of tw_gemm(). With pk > 1 each segment of k is summed by itself, and these sums are added
+ *           in ascending order: they depend on the grid, and on nothing else.
+ * Returns   TW_OK and *plan; TW_BAD_ARGUMENT (also where ranks ask for different things, or the grid has more ranks than
+ *           there are), TW_NO_KERNEL, TW_NO_MEMORY, TW_DEVICE_FAILED (MPI failed), and *plan NULL */
+TW_API tw_status tw_mpi_plan_make(tw_context *context, const tw_problem *problem, MPI_Comm comm,
+                                  const tw_mpi_options *options, tw_mpi_plan **plan);
+
+/* tw_mpi_plan_free - collective; NULL does nothing. */
+TW_API void tw_mpi_plan_free(tw_mpi_plan *plan);
+
+/* tw_mpi_plan_layout - which blocks this rank owns. Not collective. Returns TW_OK, TW_BAD_ARGUMENT. */
+TW_API tw_status tw_mpi_plan_layout(const tw_mpi_plan *plan, tw_mpi_layout *layout);
+
+/* tw_mpi_gemm - compute the product of a plan.
+ *
+ * a, b, c   this rank's blocks, row by row, lda, ldb and ldc elements from one row to the next; not read, and may be
+ *           NULL, where the block is empty
+ * Special   as tw_gemm(): k or alpha 0, beta 0
+ * Error     as tw_gemm()
+ * Cost      layout.words elements received by this rank, in messages of 1 GiB at most; 2 m n k flops in all
+ * Returns   TW_OK; TW_BAD_ARGUMENT: C untouched; TW_NO_MEMORY, TW_DEVICE_FAILED (a rank's product or MPI failed, or the
+ *           time ran out): C undefined */
+TW_API tw_status tw_mpi_gemm(tw_mpi_plan *plan, const void *a, int64_t lda, const void *b, int64_t ldb, void *c,
+                             int64_t ldc);
+
+/* tw_mpi_received_words - the elements that this rank's last tw_mpi_gemm() has received, as counted. */
+TW_API int64_t tw_mpi_received_words(const tw_mpi_plan *plan);
+
+/* tw_mpi_error_text - one sentence about the calling thread's last failure of these calls; "": none failed. */
+TW_API const char *tw_mpi_error_text(void);
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,457 @@
+/* gemm.c - a user of tilewright_mpi.h under mpirun: products on every grid, what is refused, and a rank that is absent.
+ *
+ *   mpirun -n P gemm products CASES SEED     compared with whole numbers, and bit by bit with tw_gemm()
+ *   mpirun -n P gemm refusals
+ *   mpirun -n P gemm absent                  the last rank never calls: the others give up and say so
+ *   mpirun -n P gemm large                   blocks of 2^31 elements, in messages of 2 GiB together
+ *
+ * Every rank makes every element of A, B and C0 from its place, so that nothing need be sent to check. The first line
+ * of standard output is "N products" or the like; a fault is a line on standard error and exit status 1. */
+#define _POSIX_C_SOURCE 200809L
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "tilewright_lab.h"
+#include "tilewright_mpi.h"
+
+static int rank, ranks, faults;
+
+#define FAULT(...)                                                                                                     \
+    do {                                                                                                               \
+        if (faults++ < 5) {                                                                                            \
+            fprintf(stderr, "rank %d of %d: ", rank, ranks), fprintf(stderr, __VA_ARGS__), fputc('\n', stderr);        \
+        }                                                                                                              \
+    } while (0)
+
+/* ---- numbers ---- */
+
+static uint64_t mix(uint64_t x)
+{
+    x = (x ^ x >> 31) * 0x7fb5d329728ea185, x = (x ^ x >> 27) * 0x81dadef4bc2dd44d;
+    return x ^ x >> 33;
+}
+
+static uint64_t state;
+static int64_t draw(int64_t below) { return (int64_t)(mix(state += 0x9e3779b97f4a7c15) % (uint64_t)below); }
+
+typedef struct element {
+    int re, im; /* as whole numbers, -3 to 3 */
+    uint64_t bits;
+} element;
+
+static element element_at(uint64_t seed, int64_t i, int64_t j)
+{
+    const uint64_t bits = mix(mix(seed + (uint64_t)i * 0x10001) + (uint64_t)j);
+    return (element){(int)(bits % 7) - 3, (int)(bits / 7 % 7) - 3, bits};
+}
+
+static int64_t bytes_of(tw_dtype dtype) { return tw_lab_dtype_of(dtype)->bytes; }
+static bool is_complex(tw_dtype dtype) { return dtype == TW_CF32 || dtype == TW_CF64; }
+
+/* A whole number, or one whose last bits tell in which order it was added. */
+static void store(tw_dtype dtype, bool whole, element e, char *to)
+{
+    static const uint16_t halves[] = {0, 0x3c00, 0x4000, 0x4200}, brains[] = {0, 0x3f80, 0x4000, 0x4040};
+    const double re = whole ? e.re : (double)(e.bits >> 11) * 0x1p-53 - 0.5, im = whole ? e.im : re * 0.7;
+    const uint16_t sign = e.re < 0 ? 0x8000 : 0, random = (uint16_t)(0x3400 + (e.bits & 0x3ff));
+    const uint16_t half = whole ? halves[abs(e.re)] : random, brain = whole ? brains[abs(e.re)] : 0x3f00 + (e.bits & 0x7f);
+    const float single[2] = {(float)re, (float)im};
+    const double both[2] = {re, im};
+    const int8_t byte = (int8_t)(dtype == TW_U8 ? abs(e.re) : e.re);
+    const int32_t number = e.re;
+    const uint16_t two = (uint16_t)((dtype == TW_F16 ? half : brain) | sign);
+    switch (dtype) {
+    case TW_F64:
+    case TW_CF64: memcpy(to, both, (size_t)bytes_of(dtype)); break;
+    case TW_F32:
+    case TW_CF32: memcpy(to, single, (size_t)bytes_of(dtype)); break;
+    case TW_I32: memcpy(to, &number, 4); break;
+    case TW_I8:
+    case TW_U8: memcpy(to, &byte, 1); break;
+    default: memcpy(to, &two, 2); break;
+    }
+}
+
+static double part_of(tw_dtype dtype, const char *from, int part)
+{
+    double d[2];
+    float f[2];
+    int32_t i;
+    if (dtype == TW_F64 || dtype == TW_CF64) return memcpy(d, from, (size_t)bytes_of(dtype)), d[part];
+    if (dtype == TW_I32) return memcpy(&i, from, 4), i;
+    return memcpy(f, from, (size_t)bytes_of(dtype)), f[part];
+}
+
+/* ---- matrices ---- */
+
+enum { A_SEED = 11, B_SEED = 23, C_SEED = 37 };
+
+typedef struct matrix {
+    tw_dtype dtype;
+    int64_t rows, cols, ld;
+    char *data;
+} matrix;
+
+/* Poisoned: all bits set are NaN, or -1. */
+static matrix matrix_make(tw_dtype dtype, int64_t rows, int64_t cols, int64_t padding)
+{
+    matrix m = {dtype, rows, cols, cols + padding > 0 ? cols + padding : 1, NULL};
+    const size_t bytes = (size_t)((rows * m.ld + 1) * bytes_of(dtype));
+    m.data = malloc(bytes);
+    if (m.data == NULL) MPI_Abort(MPI_COMM_WORLD, 5);
+    memset(m.data, 0xff, bytes);
+    return m;
+}
+
+static char *at(const matrix *m, int64_t i, int64_t j) { return m->data + (i * m->ld + j) * bytes_of(m->dtype); }
+
+static void fill(const matrix *m, bool whole, uint64_t seed, int64_t row, int64_t col)
+{
+    for (int64_t i = 0; i < m->rows; i++)
+        for (int64_t j = 0; j < m->cols; j++) store(m->dtype, whole, element_at(seed, row + i, col + j), at(m, i, j));
+}
+
+/* ---- one product ---- */
+
+typedef struct product {
+    tw_problem p;
+    bool whole;
+    int grid[3];
+    char text[200];
+} product;
+
+static bool transposes(tw_op op) { return op == TW_T || op == TW_C; }
+
+/* Of op(A) or op(B): its element (i, j) as whole numbers. */
+static void operand(const tw_problem *p, bool of_a, int64_t i, int64_t j, double out[2])
+{
+    const tw_op op = of_a ? p->op_a : p->op_b;
+    const tw_dtype dtype = of_a ? p->dtype : p->dtype_b;
+    const element e = transposes(op) ? element_at(of_a ? A_SEED : B_SEED, j, i) : element_at(of_a ? A_SEED : B_SEED, i, j);
+    out[0] = dtype == TW_U8 ? abs(e.re) : e.re;
+    out[1] = !is_complex(dtype) ? 0 : op == TW_C || op == TW_R ? -e.im : e.im;
+}
+
+static void check_whole(const product *x, const matrix *c, const tw_mpi_block *own)
+{
+    const tw_problem *p = &x->p;
+    for (int64_t i = 0; i < own->rows; i++)
+        for (int64_t j = 0; j < own->cols; j++) {
+            const element c0 = element_at(C_SEED, own->row + i, own->col + j);
+            double sum[2] = {0, 0}, expected[2], u[2], v[2];
+            const double scaled[2] = {p->beta * c0.re, is_complex(p->dtype_c) ? p->beta * c0.im : 0};
+            for (int64_t k = 0; p->alpha != 0 && k < p->k; k++) {
+                operand(p, true, own->row + i, k, u), operand(p, false, k, own->col + j, v);
+                sum[0] += u[0] * v[0] - u[1] * v[1], sum[1] += u[0] * v[1] + u[1] * v[0];
+            }
+            for (int part = 0; part < (is_complex(p->dtype_c) ? 2 : 1); part++) {
+                expected[part] = p->alpha * sum[part] + scaled[part];
+                const double found = part_of(p->dtype_c, at(c, i, j), part);
+                if (!(found == expected[part])) {
+                    FAULT("%s: C[%" PRId64 ", %" PRId64 "] part %d is %.17g, expected %.17g", x->text, own->row + i,
+                          own->col + j, part, found, expected[part]);
+                    return;
+                }
+            }
+        }
+}
+
+/* tw_gemm() on the whole; or, where k is divided among ranks, on each segment, added up in ascending order. */
+static void compute_alone(const product *x, int segments, matrix *c)
+{
+    const tw_problem *p = &x->p;
+    const bool ta = transposes(p->op_a), tb = transposes(p->op_b);
+    matrix a = matrix_make(p->dtype, ta ? p->k : p->m, ta ? p->m : p->k, 0),
+           b = matrix_make(p->dtype_b, tb ? p->n : p->k, tb ? p->k : p->n, 0), part = matrix_make(p->dtype_c, p->m, p->n, 0),
+           sum = matrix_make(p->dtype_c, p->m, p->n, 0);
+    fill(&a, x->whole, A_SEED, 0, 0), fill(&b, x->whole, B_SEED, 0, 0);
+    tw_problem q = *p;
+    q.lda = a.ld, q.ldb = b.ld, q.ldc = c->ld;
+    tw_status status = TW_OK;
+    if (segments == 1 || p->alpha == 0 || p->k == 0) {
+        status = tw_gemm(NULL, &q, a.data, b.data, c->data);
+    } else {
+        const int64_t each = p->k / segments, more = p->k % segments;
+        q.alpha = 1, q.beta = 0, q.ldc = part.ld;
+        for (int64_t s = 0, k = 0; s < segments; k += q.k, s++) {
+            q.k = each + (s < more);
+            if (q.k == 0) memset(part.data, 0, (size_t)(p->m * part.ld * bytes_of(p->dtype_c)));
+            if (q.k > 0)
+                status = tw_gemm(NULL, &q, ta ? at(&a, k, 0) : at(&a, 0, k), tb ? at(&b, 0, k) : at(&b, k, 0), part.data);
+            if (status == TW_OK)
+                status = tw_lab_finish_sums(NULL, p->dtype_c, p->m, p->n, 1, part.data, part.ld, s > 0, sum.data, sum.ld);
+        }
+        if (status == TW_OK)
+            status = tw_lab_finish_sums(NULL, p->dtype_c, p->m, p->n, p->alpha, sum.data, sum.ld, p->beta, c->data, c->ld);
+    }
+    if (status != TW_OK) FAULT("%s: alone: %s", x->text, tw_error_text());
+    free(a.data), free(b.data), free(part.data), free(sum.data);
+}
+
+static void check_bits(const product *x, int segments, const matrix *c, const tw_mpi_block *own)
+{
+    matrix alone = matrix_make(x->p.dtype_c, x->p.m, x->p.n, 0);
+    const size_t line = (size_t)(own->cols * bytes_of(x->p.dtype_c));
+    if (x->p.beta != 0) fill(&alone, x->whole, C_SEED, 0, 0);
+    compute_alone(x, segments, &alone);
+    for (int64_t i = 0; i < own->rows; i++)
+        if (memcmp(at(c, i, 0), at(&alone, own->row + i, own->col), line) != 0) {
+            FAULT("%s: row %" PRId64 " of C has other bits than one process gives", x->text, own->row + i);
+            break;
+        }
+    free(alone.data);
+}
+
+static void check_padding(const product *x, const matrix *c)
+{
+    for (int64_t i = 0; i < c->rows; i++)
+        for (const char *byte = at(c, i, c->cols), *end = at(c, i, c->ld); byte < end; byte++)
+            if ((unsigned char)*byte != 0xff) {
+                FAULT("%s: the padding of row %" PRId64 " of C was written", x->text, i);
+                return;
+            }
+}
+
+/* Exactly what the plan says, and all together what the formula says. */
+static void check_words(const product *x, const tw_mpi_plan *plan, const tw_mpi_layout *l)
+{
+    const int64_t mine = tw_mpi_received_words(plan);
+    const bool moves = x->p.k > 0 && x->p.alpha != 0;
+    const double m = (double)x->p.m, n = (double)x->p.n, k = moves ? (double)x->p.k : 0;
+    const int *g = l->grid;
+    const double formula = m * k / g[0] / g[2] * (1 - 1.0 / g[1]) + k * n / g[2] / g[1] * (1 - 1.0 / g[0]) +
+                           m * n / g[0] / g[1] * (1 - 1.0 / g[2]);
+    int64_t all = 0;
+    MPI_Allreduce(&mine, &all, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+    if (moves && mine != l->words)
+        FAULT("%s: %" PRId64 " elements were received, the plan says %" PRId64, x->text, mine, l->words);
+    if (moves && !((double)all <= formula * l->ranks * (1 + 1e-12) + 1e-6 && (double)all >= formula * l->ranks * (1 - 1e-12) - 1e-6))
+        FAULT("%s: %" PRId64 " elements in all, the formula says %.17g", x->text, all, formula * l->ranks);
+}
+
+static void run_product(const product *x)
+{
+    const tw_mpi_options options = {.size = sizeof options, .grid = {x->grid[0], x->grid[1], x->grid[2]}, .timeout_s = 60};
+    tw_mpi_layout l = {.size = sizeof l};
+    tw_mpi_plan *plan;
+    if (tw_mpi_plan_make(NULL, &x->p, MPI_COMM_WORLD, &options, &plan) != TW_OK) {
+        FAULT("%s: %s", x->text, tw_mpi_error_text());
+        return;
+    }
+    tw_mpi_plan_layout(plan, &l);
+    matrix a = matrix_make(x->p.dtype, l.a.rows, l.a.cols, draw(3)), b = matrix_make(x->p.dtype_b, l.b.rows, l.b.cols, draw(3)),
+           c = matrix_make(x->p.dtype_c, l.c.rows, l.c.cols, draw(3));
+    if (x->p.alpha != 0) fill(&a, x->whole, A_SEED, l.a.row, l.a.col), fill(&b, x->whole, B_SEED, l.b.row, l.b.col);
+    for (int call = 0; call < 2; call++) { /* a plan may be used again */
+        if (x->p.beta != 0) fill(&c, x->whole, C_SEED, l.c.row, l.c.col);
+        if (tw_mpi_gemm(plan, a.data, a.ld, b.data, b.ld, c.data, c.ld) != TW_OK) {
+            FAULT("%s: %s", x->text, tw_mpi_error_text());
+        } else {
+            const tw_dtype t = x->p.dtype_c;
+            if (x->whole && t != TW_F16) check_whole(x, &c, &l.c);
+            check_bits(x, l.grid[2], &c, &l.c), check_padding(x, &c), check_words(x, plan, &l);
+        }
+        memset(c.data, 0xff, (size_t)(c.rows * c.ld * bytes_of(c.dtype)));
+    }
+    free(a.data), free(b.data), free(c.data);
+    tw_mpi_plan_free(plan);
+}
+
+/* ---- drawn ---- */
+
+static int64_t side(void)
+{
+    const int64_t sides[] = {0, 1, ranks - 1, ranks, ranks + 1, 2 * ranks + 1, 3 + draw(20), 3 + draw(20), 30 + draw(41)};
+    return sides[draw(sizeof sides / sizeof *sides)];
+}
+
+static product draw_product(int number)
+{
+    static const struct {
+        tw_dtype a, b, c;
+    } types[] = {{TW_F64, TW_F64, TW_F64},     {TW_F32, TW_F32, TW_F32},     {TW_F16, TW_F16, TW_F32}, {TW_F16, TW_F16, TW_F16},
+                 {TW_BF16, TW_BF16, TW_F32},   {TW_I8, TW_I8, TW_I32},       {TW_U8, TW_U8, TW_I32},   {TW_U8, TW_I8, TW_I32},
+                 {TW_CF32, TW_CF32, TW_CF32}, {TW_CF64, TW_CF64, TW_CF64}};
+    static const double factors[] = {0, 1, 1, 1, -1, 2, -3};
+    enum { TYPES = sizeof types / sizeof *types };
+    const int t = number % TYPES;
+    const bool complex = is_complex(types[t].a), divides = !complex && types[t].c != TW_F16;
+    product x = {.whole = types[t].c == TW_I32 || draw(2) == 0};
+    const int ops = complex ? 4 : 2;
+    int64_t m = side(), n = side(), k = side();
+    if (divides && draw(8) == 0) /* several panels */
+        m = draw(2 * ranks) + 1, n = draw(9) + 1, k = (2 + draw(2)) * tw_lab_sum_depth(types[t].a) * (1 + draw(ranks)) + draw(100);
+    x.p = tw_problem_make(types[t].a, (tw_op)draw(ops), (tw_op)draw(ops), m, n, k);
+    x.p.dtype_b = types[t].b, x.p.dtype_c = types[t].c;
+    x.p.alpha = factors[draw(7)], x.p.beta = factors[draw(7)];
+    if (draw(3) > 0) { /* any grid of at most so many ranks */
+        x.grid[0] = 1 + (int)draw(ranks), x.grid[1] = 1 + (int)draw(ranks / x.grid[0]);
+        x.grid[2] = divides ? 1 + (int)draw(ranks / x.grid[0] / x.grid[1]) : 1;
+    }
+    snprintf(x.text, sizeof x.text,
+             "case %d: %s by %s to %s, %" PRId64 " x %" PRId64 " x %" PRId64 ", ops %d %d, alpha %g, beta %g, grid %d x %d x %d, %s",
+             number, tw_lab_dtype_of(types[t].a)->name, tw_lab_dtype_of(types[t].b)->name,
+             tw_lab_dtype_of(types[t].c)->name, m, n, k, x.p.op_a, x.p.op_b, x.p.alpha, x.p.beta, x.grid[0], x.grid[1],
+             x.grid[2], x.whole ? "whole numbers" : "random bits");
+    return x;
+}
+
+/* ---- what is refused ---- */
+
+static void expect(const char *what, tw_status found, tw_status expected, const char *says)
+{
+    if (found != expected) FAULT("%s: status %d, expected %d (%s)", what, found, expected, tw_mpi_error_text());
+    if (expected != TW_OK && strstr(tw_mpi_error_text(), says) == NULL)
+        FAULT("%s: '%s' is not in '%s'", what, says, tw_mpi_error_text());
+}
+
+static tw_status make(const tw_problem *p, const tw_mpi_options *o)
+{
+    tw_mpi_plan *plan = NULL;
+    const tw_status status = tw_mpi_plan_make(NULL, p, MPI_COMM_WORLD, o, &plan);
+    if (status != TW_OK && plan != NULL) FAULT("a plan that failed is not NULL");
+    tw_mpi_plan_free(plan);
+    return status;
+}
+
+static void refusals(void)
+{
+    const tw_problem good = tw_problem_make(TW_F64, TW_N, TW_N, 20, 30, 40);
+    tw_mpi_options o = {.size = sizeof o};
+    tw_problem p = good;
+    expect("a good one", make(&good, &o), TW_OK, "");
+    p.m += rank == ranks - 1;
+    if (ranks > 1) expect("another m on one rank", make(&p, &o), TW_BAD_ARGUMENT, "m is 20 on one and 21 on another");
+    p = good, p.alpha = rank == 0 ? 1 : 1.5;
+    if (ranks > 1) expect("another alpha", make(&p, &o), TW_BAD_ARGUMENT, "alpha");
+    p = good, p.op_b = rank == 0 ? TW_T : TW_N;
+    if (ranks > 1) expect("another op", make(&p, &o), TW_BAD_ARGUMENT, "op_b");
+    p = good, p.n = rank == ranks - 1 ? -1 : 30;
+    expect("a negative n on the last rank", make(&p, &o), TW_BAD_ARGUMENT, "n ");
+    p = good, p.flags = TW_LOWER;
+    expect("a triangle", make(&p, &o), TW_BAD_ARGUMENT, "triangle");
+    p = good, p.dtype = TW_E4M3;
+    expect("a type of GPUs", make(&p, &o), TW_NO_KERNEL, "");
+    p = good, p.size = 8;
+    expect("a size of 8", make(&p, &o), TW_BAD_ARGUMENT, "problem->size is 8");
+    expect("no problem", make(NULL, &o), TW_BAD_ARGUMENT, "problem is NULL");
+    o.grid[0] = ranks + 1;
+    expect("a grid of more ranks than there are", make(&good, &o), TW_BAD_ARGUMENT, "grid");
+    o.grid[0] = -1;
+    expect("a negative grid", make(&good, &o), TW_BAD_ARGUMENT, "grid[0] is -1");
+    o = (tw_mpi_options){.size = sizeof o, .memory_bytes = 100};
+    expect("100 bytes", make(&good, &o), TW_NO_MEMORY, "100 bytes");
+    o = (tw_mpi_options){.size = sizeof o, .grid = {0, 0, 2}};
+    p = tw_problem_make(TW_CF64, TW_N, TW_N, 20, 30, 40);
+    if (ranks > 1) expect("k of a complex product divided", make(&p, &o), TW_BAD_ARGUMENT, "not divided");
+    o = (tw_mpi_options){.size = sizeof o, .network_gbps = -1};
+    expect("a negative speed", make(&good, &o), TW_BAD_ARGUMENT, "negative");
+
+    o = (tw_mpi_options){.size = sizeof o, .grid = {ranks, 1, 1}};
+    tw_mpi_plan *plan;
+    tw_mpi_layout l = {.size = sizeof l};
+    double a[20 * 40], b[40 * 30], c[20 * 30];
+    expect("a plan to be used wrongly", tw_mpi_plan_make(NULL, &good, MPI_COMM_WORLD, &o, &plan), TW_OK, "");
+    tw_mpi_plan_layout(plan, &l);
+    memset(a, 0, sizeof a), memset(b, 0, sizeof b), memset(c, 0xff, sizeof c);
+    expect("an ldc that is too small on the last rank", tw_mpi_gemm(plan, a, 40, b, 30, c, rank == ranks - 1 ? 29 : 30),
+           TW_BAD_ARGUMENT, "ldc is 29");
+    expect("no B on rank 0", tw_mpi_gemm(plan, a, 40, rank == 0 ? NULL : b, 30, c, 30), TW_BAD_ARGUMENT, "b is NULL");
+    for (size_t i = 0; i < sizeof c; i++)
+        if (((unsigned char *)c)[i] != 0xff) FAULT("a refused product has written C");
+    expect("a layout without a size", tw_mpi_plan_layout(plan, &(tw_mpi_layout){.size = 0}), TW_BAD_ARGUMENT, "layout->size");
+    expect("the same plan used well", tw_mpi_gemm(plan, a, 40, b, 30, c, 30), TW_OK, "");
+    tw_mpi_plan_free(plan);
+    tw_mpi_plan_free(NULL);
+
+    tw_problem small = tw_problem_make(TW_F64, TW_N, TW_N, 8, 8, 8);
+    expect("a small product", tw_mpi_plan_make(NULL, &small, MPI_COMM_WORLD, NULL, &plan), TW_OK, "");
+    tw_mpi_plan_layout(plan, &l);
+    if (l.ranks != 1) FAULT("8 x 8 x 8 is computed by %d ranks", l.ranks);
+    tw_mpi_plan_free(plan);
+}
+
+static double now_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* Ends all ranks: messages are on their way. */
+static void absent(void)
+{
+    const tw_problem p = tw_problem_make(TW_F64, TW_N, TW_N, ranks, 2, 2);
+    const tw_mpi_options o = {.size = sizeof o, .timeout_s = 2, .grid = {ranks, 1, 1}};
+    tw_mpi_plan *plan;
+    double a[2] = {1, 1}, b[4] = {1, 1, 1, 1}, c[2];
+    expect("a plan", tw_mpi_plan_make(NULL, &p, MPI_COMM_WORLD, &o, &plan), TW_OK, "");
+    if (rank == ranks - 1) nanosleep(&(struct timespec){.tv_sec = 600}, NULL);
+    const double start_s = now_s();
+    expect("a rank is absent", tw_mpi_gemm(plan, a, 2, b, 2, c, 2), TW_DEVICE_FAILED, "for 2 s");
+    const double waited_s = now_s() - start_s;
+    if (!(waited_s >= 2 && waited_s < 10)) FAULT("gave up after %g s, expected 2 and little more", waited_s);
+    if (rank == 0) printf("absent, %d faults\n", faults), fflush(stdout);
+    nanosleep(&(struct timespec){.tv_sec = 1}, NULL); /* all others have said what they found */
+    MPI_Abort(MPI_COMM_WORLD, 9);
+}
+
+/* ---- many elements ---- */
+
+/* A block of A has more than 2^31 elements and comes as more than 2 GiB; all but some are 0. */
+static void large(void)
+{
+    const int64_t rows = 131200 * (int64_t)ranks, depth = 16384;
+    const tw_problem p = tw_problem_make(TW_I8, TW_N, TW_N, rows, ranks, depth);
+    const tw_mpi_options o = {.size = sizeof o, .grid = {1, ranks, 1}};
+    const int64_t marks[][2] = {{0, 0}, {65535, 16383}, {65536, 0}, {131071, 16383}, {131072, 0}, {131199, 16383}};
+    tw_mpi_layout l = {.size = sizeof l};
+    tw_mpi_plan *plan;
+    expect("a large plan", tw_mpi_plan_make(NULL, &p, MPI_COMM_WORLD, &o, &plan), TW_OK, "");
+    tw_mpi_plan_layout(plan, &l);
+    if (l.a.rows * l.a.cols <= INT32_MAX) FAULT("a block of %" PRId64 " elements is not large", l.a.rows * l.a.cols);
+    char *a = calloc((size_t)l.a.rows, (size_t)l.a.cols) /* pages of zeros, until they are written */, *b = malloc((size_t)depth);
+    int32_t *c = malloc((size_t)rows * sizeof *c), *expected = calloc((size_t)rows, sizeof *expected);
+    if (a == NULL || b == NULL || c == NULL || expected == NULL) MPI_Abort(MPI_COMM_WORLD, 5);
+    memset(b, 1, (size_t)depth);
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+        a[marks[i][0] * depth + marks[i][1]] = (char)(rank + 1 + (int)i);
+        for (int r = 0; r < ranks; r++) expected[131200 * r + marks[i][0]] += r + 1 + (int)i;
+    }
+    expect("a large product", tw_mpi_gemm(plan, a, depth, b, 1, c, 1), TW_OK, "");
+    for (int64_t i = 0; i < rows; i++)
+        if (c[i] != expected[i]) FAULT("row %" PRId64 " is %d, expected %d", i, c[i], expected[i]);
+    free(a), free(b), free(c), free(expected);
+    tw_mpi_plan_free(plan);
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank), MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    int done = 0;
+    if (argc == 4 && strcmp(argv[1], "products") == 0) {
+        state = (uint64_t)atoll(argv[3]) * 1000 + (uint64_t)ranks;
+        for (; done < atoi(argv[2]); done++) {
+            const product x = draw_product(done);
+            run_product(&x);
+        }
+    } else if (argc == 2 && strcmp(argv[1], "refusals") == 0) {
+        refusals(), done = 1;
+    } else if (argc == 2 && strcmp(argv[1], "absent") == 0) {
+        absent();
+    } else if (argc == 2 && strcmp(argv[1], "large") == 0) {
+        large(), done = 1;
+    } else {
+        fprintf(stderr, "usage: gemm products CASES SEED | refusals | absent | large\n");
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    MPI_Allreduce(MPI_IN_PLACE, &faults, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    if (rank == 0) printf("%d %s, %d faults\n", done, argv[1], faults);
+    MPI_Finalize();
+    return faults > 0;
+}
