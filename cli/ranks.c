@@ -14,6 +14,7 @@
 #include "diag.h"
 #include "files.h"
 #include "guard.h"
+#include "keeper.h"
 #include "sampled.h"
 #include "term.h"
 #include "watch.h"
@@ -327,7 +328,7 @@ static exit_code open_output(job *j)
     if (j->world.rank == 0) {
         guard_hold();
         io_status status = io_output_open(&j->out, j->s->opt->output, &error);
-        if (status == IO_OK) guard_output(j->out.temp_path);
+        if (status == IO_OK) guard_output(j->out.temp_path), keeper_file(j->out.temp_path);
         guard_release();
         if (status == IO_OK) status = io_output_begin(&j->out, j->format, &c, &error);
         if (status != IO_OK) code = diag_io(status, &error);
@@ -374,6 +375,9 @@ static exit_code compute(job *j)
     const exit_code code = checked(j, j->mpi->gemm(j->a, l->a.cols > 0 ? l->a.cols : 1, j->b,
                                                    l->b.cols > 0 ? l->b.cols : 1, j->c, l->c.cols > 0 ? l->c.cols : 1));
     j->compute_s = measure_now_s() - start_s;
+    free(j->a), free(j->b);
+    j->a = j->b = NULL;
+    j->mpi->drop();
     return together(j, code);
 }
 
@@ -453,7 +457,7 @@ static exit_code tell_result(job *j)
     if (j->s->opt->quiet) return EXIT_OK;
     if (j->s->opt->verbose) {
         operands_tell(&j->in, text);
-        fprintf(text, "mpi        %s, this is rank 0 on %s\n", j->world.library, j->world.host);
+        fprintf(text, "mpi        %s\n", diag_name(j->world.library, name));
         if (j->planned) fprintf(text, "kernel     %s\n", j->plan.text);
     }
     tell_ranks(j, words);
@@ -526,7 +530,7 @@ static exit_code multiply(job *j, double timeout_s)
     j->check_s = measure_now_s() - start_s;
     if (code == EXIT_OK) code = finish_output(j);
     if (j->world.rank == 0) io_output_discard(&j->out);
-    guard_output(NULL);
+    guard_output(NULL), keeper_file(NULL);
     return code;
 }
 
@@ -537,6 +541,7 @@ exit_code ranks_multiply(session *s, const launched *l)
     j = (job){.s = s, .out.fd = -1, .layout.size = sizeof j.layout};
     exit_code code = launched_open(l, &j.mpi);
     if (code != EXIT_OK) return code;
+    if (l->rank == 0) keeper_begin();
     watch_begin(timeout_s + 2); /* what waits by itself says more */
     j.mpi->timeout(timeout_s);
     if (j.mpi->start(&j.world) != TW_OK) return diag(EXIT_DEVICE, "MPI does not start: %s", j.mpi->error());

@@ -11,6 +11,13 @@ grid_part grid_divide(int64_t length, int parts, int index)
 
 static int64_t largest(int64_t length, int parts) { return grid_divide(length, parts, 0).length; }
 
+/* Of a length that is gathered from so many ranks, at most: what lies in a buffer. */
+static double gathered(int64_t length, int peers)
+{
+    if (peers == 1) return 0;
+    return (double)(peers > GRID_MOST_IN_PLACE ? length : length - length / peers);
+}
+
 /* k whole, or panels of one depth where two of them take less. */
 static int64_t panel_of(const grid_problem *p, int64_t segment)
 {
@@ -26,9 +33,8 @@ static void measure(const grid_problem *p, grid *g)
     g->panel = panel_of(p, segment);
     const bool many = segment > g->panel;
     const double deep = (double)g->panel * (many ? 2 : 1);
-    double buffers = 0;
-    if (g->pn > 1) buffers += m * deep * (double)p->a_bytes;
-    if (g->pm > 1) buffers += n * deep * (double)p->b_bytes;
+    double buffers = gathered(largest(p->m, g->pm), g->pn) * deep * (double)p->a_bytes +
+                     gathered(largest(p->n, g->pn), g->pm) * deep * (double)p->b_bytes;
     const double c = m * n * (double)p->c_bytes;
     if (g->pk > 1)
         buffers += c + (c < REDUCE_BYTES ? c : REDUCE_BYTES);

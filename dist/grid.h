@@ -24,6 +24,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum { GRID_MOST_IN_PLACE = 4 }; /* of so many peers' pieces the own one is multiplied where it lies, not copied */
+
 /* What is divided. depth: sums over so many steps of k may be added up; 0: k is not divided. */
 typedef struct grid_problem {
     int64_t m, n, k;

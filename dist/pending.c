@@ -13,7 +13,7 @@ void pending_begin(pending *p, MPI_Comm comm, double timeout_s)
 
 void pending_free(pending *p)
 {
-    free(p->requests), free(p->left), free(p->indices);
+    free(p->requests), free(p->notes), free(p->indices);
     *p = (pending){0};
 }
 
@@ -23,11 +23,11 @@ static bool grow(pending *p)
     const int room = 2 * p->room + 64;
     MPI_Request *requests = realloc(p->requests, (size_t)room * sizeof *requests);
     if (requests != NULL) p->requests = requests;
-    int **left = realloc(p->left, (size_t)room * sizeof *left);
-    if (left != NULL) p->left = left;
+    pending_note *notes = realloc(p->notes, (size_t)room * sizeof *notes);
+    if (notes != NULL) p->notes = notes;
     int *indices = realloc(p->indices, (size_t)room * sizeof *indices);
     if (indices != NULL) p->indices = indices;
-    if (requests == NULL || left == NULL || indices == NULL) return false;
+    if (requests == NULL || notes == NULL || indices == NULL) return false;
     p->room = room;
     return true;
 }
@@ -62,7 +62,7 @@ static void post(pending *p, const block *b, const route *to)
     MPI_Type_free(&type);
     p->status = failure_mpi(code, to->sends ? "sending a block" : "receiving a block");
     if (p->status != TW_OK) return;
-    p->left[p->count++] = to->left;
+    p->notes[p->count++] = (pending_note){to->left, to->rank};
     ++*to->left;
     if (!to->sends) p->received += b->rows * b->cols;
 }
@@ -99,10 +99,10 @@ static int poll_once(pending *p)
     const int code = MPI_Testsome(p->count, p->requests, &done, p->indices, MPI_STATUSES_IGNORE);
     p->status = failure_mpi(code, "moving blocks between ranks");
     if (p->status != TW_OK || done == MPI_UNDEFINED) return 0;
-    for (int d = 0; d < done; d++) --*p->left[p->indices[d]];
+    for (int d = 0; d < done; d++) --*p->notes[p->indices[d]].left;
     int kept = 0;
     for (int i = 0; done > 0 && i < p->count; i++)
-        if (p->requests[i] != MPI_REQUEST_NULL) p->requests[kept] = p->requests[i], p->left[kept++] = p->left[i];
+        if (p->requests[i] != MPI_REQUEST_NULL) p->requests[kept] = p->requests[i], p->notes[kept++] = p->notes[i];
     if (done > 0) p->count = kept;
     return done;
 }
@@ -118,8 +118,8 @@ tw_status pending_wait(pending *p)
     while (p->count > 0 && p->status == TW_OK && poll_once(p) == 0) {
         const double waited_s = failure_now_s() - start_s;
         if (p->timeout_s > 0 && waited_s > p->timeout_s)
-            p->status = failure(TW_DEVICE_FAILED, "%d messages between ranks are on their way, and none came for %g s",
-                                p->count, p->timeout_s);
+            p->status = failure(TW_DEVICE_FAILED, "rank %d and this one have not moved a block for %g s, of %d messages on "
+                                "their way", p->notes[0].rank, p->timeout_s, p->count);
         failure_idle(waited_s);
     }
     return p->status;

@@ -10,11 +10,16 @@ typedef struct block {
     int64_t rows, cols, ld, bytes; /* bytes: of an element */
 } block;
 
+/* Of a request: what counts the messages of its block, and the other rank. */
+typedef struct pending_note {
+    int *left, rank;
+} pending_note;
+
 typedef struct pending {
     MPI_Comm comm;
     double timeout_s;
     MPI_Request *requests;
-    int **left; /* what counts the messages of a request's block; one for each request */
+    pending_note *notes;
     int *indices;
     int count, room;
     int64_t received; /* elements, since pending_begin() */

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { A_TAG = 1, B_TAG = 2, REDUCE_BYTES = 32 << 20, MOST_IN_PLACE = 4 };
+enum { A_TAG = 1, B_TAG = 2, REDUCE_BYTES = 32 << 20 };
 
 /* ---- what is asked for ---- */
 
@@ -194,7 +194,7 @@ static bool allocate_side(const tw_mpi_plan *plan, side *s)
     const bool many = plan->at.k.length > plan->grid.panel;
     const int64_t depth = many ? plan->grid.panel : plan->at.k.length,
                   own = grid_divide(s->length, s->peers, s->me).length;
-    s->copies_own = s->peers > MOST_IN_PLACE;
+    s->copies_own = s->peers > GRID_MOST_IN_PLACE;
     s->in_buffer = s->copies_own ? s->length : s->length - own;
     for (int b = 0; b < 2; b++) {
         s->left[b] = calloc((size_t)s->peers, sizeof **s->left);
@@ -287,10 +287,12 @@ tw_status plan_make(const dist_engine *engine, const tw_problem *problem, MPI_Co
     const double timeout_s = options != NULL && options->size >= sizeof *options ? options->timeout_s : 0;
     tw_status status = failure_mpi(MPI_Comm_idup(comm, &plan->comm, &request), "copying the communicator");
     if (status == TW_OK) status = failure_await(&request, "copying the communicator", timeout_s);
+    if (status != TW_OK) plan->comm = MPI_COMM_NULL;
     if (status == TW_OK) {
         MPI_Comm_set_errhandler(plan->comm, MPI_ERRORS_RETURN);
         MPI_Comm_rank(plan->comm, &plan->rank), MPI_Comm_size(plan->comm, &plan->ranks);
         status = settle(plan, engine, problem, options);
+        if (status == TW_DEVICE_FAILED) plan->comm = MPI_COMM_NULL; /* to free it, MPI would ask the other ranks */
     }
     if (status == TW_OK)
         *out = plan;

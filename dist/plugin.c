@@ -13,6 +13,7 @@
 
 static MPI_Comm world_comm = MPI_COMM_NULL;
 static tw_mpi_plan *plan;
+static int64_t received_words;
 static double deadline_s;
 
 static void set_timeout(double timeout_s) { deadline_s = timeout_s; }
@@ -48,7 +49,9 @@ static tw_status start(dist_world *world)
     MPI_Comm_set_errhandler(world_comm, MPI_ERRORS_RETURN);
     MPI_Comm_rank(world_comm, &world->rank), MPI_Comm_size(world_comm, &world->ranks);
     MPI_Get_library_version(library, &length);
-    snprintf(world->library, sizeof world->library, "%.*s", (int)strcspn(library, "\n"), library);
+    snprintf(world->library, sizeof world->library, "%.*s", (int)strcspn(library, ",\n"), library);
+    for (char *c = world->library; *c != '\0'; c++)
+        if ((unsigned char)*c < ' ') *c = ' '; /* MPICH's has a tab */
     MPI_Get_processor_name(host_name, &length);
     snprintf(world->host, sizeof world->host, "%.250s", host_name);
     status = failure_mpi(MPI_Comm_split_type(world_comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host),
@@ -60,10 +63,15 @@ static tw_status start(dist_world *world)
     return status;
 }
 
-static void stop(void)
+static void drop(void)
 {
     tw_mpi_plan_free(plan);
     plan = NULL;
+}
+
+static void stop(void)
+{
+    drop();
     if (world_comm != MPI_COMM_NULL) MPI_Comm_free(&world_comm);
     MPI_Finalize();
 }
@@ -126,10 +134,12 @@ static tw_status make(const dist_engine *engine, const tw_problem *problem, cons
 
 static tw_status gemm(const void *a, int64_t lda, const void *b, int64_t ldb, void *c, int64_t ldc)
 {
-    return tw_mpi_gemm(plan, a, lda, b, ldb, c, ldc);
+    const tw_status status = tw_mpi_gemm(plan, a, lda, b, ldb, c, ldc);
+    received_words = tw_mpi_received_words(plan);
+    return status;
 }
 
-static int64_t received(void) { return tw_mpi_received_words(plan); }
+static int64_t received(void) { return received_words; }
 
 /* ---- files ---- */
 
@@ -155,6 +165,7 @@ const dist_plugin tilewright_mpi_plugin = {.version = TEXT_OF(TW_VERSION_MAJOR) 
                                            .tell = tell,
                                            .make = make,
                                            .gemm = gemm,
+                                           .drop = drop,
                                            .received = received,
                                            .open = open_file,
                                            .read = files_move,

@@ -12,7 +12,7 @@ typedef struct dist_world {
     int beside;   /* ranks on this host, this one among them, */
     int sharing;  /* and of those the ones that may run on the same processors */
     char host[256];
-    char library[128]; /* of MPI, "Open MPI v4.1.4, ..." */
+    char library[128]; /* of MPI, "Open MPI v4.1.4" */
 } dist_world;
 
 typedef struct dist_value {
@@ -41,7 +41,8 @@ typedef struct dist_plugin {
     tw_status (*make)(const dist_engine *engine, const tw_problem *problem, const tw_mpi_options *options,
                       tw_mpi_layout *layout);
     tw_status (*gemm)(const void *a, int64_t lda, const void *b, int64_t ldb, void *c, int64_t ldc);
-    int64_t (*received)(void); /* not collective */
+    void (*drop)(void);        /* the plan and its buffers */
+    int64_t (*received)(void); /* not collective: in the last product */
     tw_status (*open)(const char *path, bool writes, dist_file **file);
     tw_status (*read)(dist_file *file, const dist_piece *piece, void *data);
     tw_status (*write)(dist_file *file, const dist_piece *piece, const void *data);

@@ -1,0 +1,71 @@
+/* fault.c - preloaded into a rank: MPI's calls of one stage of `multiply` end or stop the process.
+ *
+ *   TEST_FAULT=STAGE:RANK:ACTION:CALL    ACTION is kill, stop or exit; CALL counts the stage's calls from 1 */
+#define _GNU_SOURCE
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void meet(const char *stage)
+{
+    static int calls;
+    char named[32] = "", action[32] = "";
+    int rank = -1, wanted = -1, call = 1;
+    const char *fault = getenv("TEST_FAULT");
+    if (fault == NULL || sscanf(fault, "%31[^:]:%d:%31[^:]:%d", named, &wanted, action, &call) < 3) return;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank != wanted || strcmp(stage, named) != 0 || ++calls != call) return;
+    fprintf(stderr, "test fault: %s\n", fault);
+    if (strcmp(action, "kill") == 0) kill(getpid(), SIGKILL);
+    if (strcmp(action, "stop") == 0) kill(getpid(), SIGSTOP);
+    if (strcmp(action, "exit") == 0) _exit(5);
+}
+
+__attribute__((visibility("default"))) int MPI_Init_thread(int *argc, char ***argv, int wanted, int *level)
+{
+    const int code = PMPI_Init_thread(argc, argv, wanted, level);
+    meet("start");
+    return code;
+}
+
+__attribute__((visibility("default"))) int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *copy, MPI_Request *request)
+{
+    meet("plan");
+    return PMPI_Comm_idup(comm, copy, request);
+}
+
+__attribute__((visibility("default"))) int MPI_File_read_all(MPI_File file, void *data, int count, MPI_Datatype type,
+                                                             MPI_Status *status)
+{
+    meet("read");
+    return PMPI_File_read_all(file, data, count, type, status);
+}
+
+__attribute__((visibility("default"))) int MPI_Isend(const void *data, int count, MPI_Datatype type, int to, int tag,
+                                                     MPI_Comm comm, MPI_Request *request)
+{
+    meet("product");
+    return PMPI_Isend(data, count, type, to, tag, comm, request);
+}
+
+__attribute__((visibility("default"))) int MPI_File_write_all(MPI_File file, const void *data, int count,
+                                                              MPI_Datatype type, MPI_Status *status)
+{
+    meet("write");
+    return PMPI_File_write_all(file, data, count, type, status);
+}
+
+__attribute__((visibility("default"))) int MPI_File_sync(MPI_File file)
+{
+    meet("sync");
+    return PMPI_File_sync(file);
+}
+
+__attribute__((visibility("default"))) int MPI_Finalize(void)
+{
+    meet("end");
+    return PMPI_Finalize();
+}
