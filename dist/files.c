@@ -20,8 +20,11 @@ tw_status files_open(MPI_Comm comm, const char *path, bool writes, dist_file **o
     snprintf(file->path, sizeof file->path, "%.500s", path);
     file->writes = writes;
     snprintf(what, sizeof what, "%.500s: opening it for all ranks", path);
-    const tw_status status = failure_mpi(MPI_File_open(comm, path, writes ? MPI_MODE_WRONLY : MPI_MODE_RDONLY,
-                                                       MPI_INFO_NULL, &file->handle), what);
+    MPI_Info info = MPI_INFO_NULL; /* the usual 16 or 32 MiB would be much of a rank's memory */
+    if (MPI_Info_create(&info) == MPI_SUCCESS) MPI_Info_set(info, "cb_buffer_size", "4194304");
+    const tw_status status = failure_mpi(MPI_File_open(comm, path, writes ? MPI_MODE_WRONLY : MPI_MODE_RDONLY, info,
+                                                       &file->handle), what);
+    if (info != MPI_INFO_NULL) MPI_Info_free(&info);
     if (status == TW_OK)
         *out = file;
     else

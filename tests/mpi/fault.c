@@ -1,27 +1,32 @@
 /* fault.c - preloaded into a rank: MPI's calls of one stage of `multiply` end or stop the process.
  *
- *   TEST_FAULT=STAGE:RANK:ACTION:CALL    ACTION is kill, stop or exit; CALL counts the stage's calls from 1 */
+ *   TEST_FAULT=STAGE:RANK:ACTION:CALL    ACTION is kill, stop or fail; CALL counts the stage's calls from 1 */
 #define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
 #include <mpi.h>
+#include <stdbool.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 #include <unistd.h>
 
-static void meet(const char *stage)
+/* True: the call is to fail. */
+static bool meet(const char *stage)
 {
     static int calls;
     char named[32] = "", action[32] = "";
     int rank = -1, wanted = -1, call = 1;
     const char *fault = getenv("TEST_FAULT");
-    if (fault == NULL || sscanf(fault, "%31[^:]:%d:%31[^:]:%d", named, &wanted, action, &call) < 3) return;
+    if (fault == NULL || sscanf(fault, "%31[^:]:%d:%31[^:]:%d", named, &wanted, action, &call) < 3) return false;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (rank != wanted || strcmp(stage, named) != 0 || ++calls != call) return;
+    if (rank != wanted || strcmp(stage, named) != 0 || ++calls != call) return false;
     fprintf(stderr, "test fault: %s\n", fault);
     if (strcmp(action, "kill") == 0) kill(getpid(), SIGKILL);
     if (strcmp(action, "stop") == 0) kill(getpid(), SIGSTOP);
-    if (strcmp(action, "exit") == 0) _exit(5);
+    return strcmp(action, "fail") == 0;
 }
 
 __attribute__((visibility("default"))) int MPI_Init_thread(int *argc, char ***argv, int wanted, int *level)
@@ -54,8 +59,9 @@ __attribute__((visibility("default"))) int MPI_Isend(const void *data, int count
 __attribute__((visibility("default"))) int MPI_File_write_all(MPI_File file, const void *data, int count,
                                                               MPI_Datatype type, MPI_Status *status)
 {
-    meet("write");
-    return PMPI_File_write_all(file, data, count, type, status);
+    const bool fails = meet("write");
+    const int code = PMPI_File_write_all(file, data, count, type, status);
+    return fails ? MPI_ERR_NO_SPACE : code;
 }
 
 __attribute__((visibility("default"))) int MPI_File_sync(MPI_File file)
@@ -68,4 +74,12 @@ __attribute__((visibility("default"))) int MPI_Finalize(void)
 {
     meet("end");
     return PMPI_Finalize();
+}
+
+__attribute__((visibility("default"))) int fallocate(int file, int mode, off_t from, off_t bytes)
+{
+    (void)file, (void)mode, (void)from, (void)bytes;
+    if (!meet("room")) return 0;
+    errno = ENOSPC;
+    return -1;
 }

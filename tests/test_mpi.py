@@ -1,0 +1,420 @@
+#!/usr/bin/python3 -B
+"""test_mpi.py - products over the ranks of Open MPI and MPICH: the library by a program of its own, and `tilewright multiply` under mpirun.
+
+    test_mpi.py [--list] [--full] [--only TEXT] [PROGRAM]
+
+PROGRAM is the path of the program ($TILEWRIGHT without it). Prints TAP. Skipped where the build has found no MPI. Hosts are network
+namespaces with links of 1 Gbit/s, which needs root, `ip` and `tc`. --full takes every stage of a lost rank, more products, and blocks of
+2^31 elements, for which two ranks take 9 GB of memory.
+"""
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+from support.matrices import complexes, integers, npy, npy_header, pair, product, read_npy, transpose
+from support.program import BUILD, PROGRAM, bad, clean_environment, good, records
+from support.tap import Skip, case, main
+
+FULL = "--full" in sys.argv
+AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+OF_A_LAUNCHER = ("OMPI_", "PMI_", "PMIX_", "HYDRA_")
+
+
+def built():
+    """The MPIs whose library and launcher are here."""
+    found = [mpi for mpi in ("openmpi", "mpich") if os.path.exists(os.path.join(BUILD, f"libtilewright_{mpi}.so.0")) and shutil.which(f"mpirun.{mpi}")]
+    if not found:
+        raise Skip("the build has no library for an MPI, or its mpirun is not here as mpirun.openmpi or mpirun.mpich")
+    return found
+
+
+def mpirun(mpi, ranks, *words, env=None, before=(), timeout=240):
+    """The finished job, its output as text; what it left running is an error."""
+    launcher = [f"mpirun.{mpi}", *(["--oversubscribe"] if mpi == "openmpi" else []), "-n", str(ranks)]
+    kept = {k: v for k, v in clean_environment(**AS_ROOT, **(env or {})).items() if not k.startswith(OF_A_LAUNCHER) or k in AS_ROOT or k in (env or {})}
+    job = subprocess.Popen([*launcher, *before, *map(str, words)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=kept)
+    try:
+        job.out, job.err = job.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        job.kill()
+        raise AssertionError(f"{words}: still running after {timeout} s") from None
+    return job
+
+
+def multiply(mpi, ranks, *words, **more):
+    done = mpirun(mpi, ranks, PROGRAM, "multiply", *words, **more)
+    assert done.returncode == 0, f"{mpi}, {ranks} ranks, {words}: exit {done.returncode}: {done.err}"
+    assert done.err == "", done.err
+    return done
+
+
+def saved(path):
+    return open(path, "rb").read()
+
+
+def nothing_left(*but):
+    """No file but these, and no process of a job in this folder."""
+    assert sorted(os.listdir(".")) == sorted(but), os.listdir(".")
+    here = os.path.realpath(".")
+    for _ in range(50):
+        left = []
+        for process in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                if os.readlink(f"/proc/{process}/cwd") == here and os.readlink(f"/proc/{process}/exe") == os.path.realpath(PROGRAM):
+                    left.append(process)
+            except OSError:
+                pass
+        if not left:
+            return
+        time.sleep(0.1)  # a process that was killed is still ending
+    raise AssertionError(f"processes are left: {left}")
+
+
+def refused(mpi, ranks, code, *words, says, left=(), **more):
+    """The job ends with one sentence, this code, and no output."""
+    before = sorted(os.listdir("."))
+    done = mpirun(mpi, ranks, *(more.pop("command", None) or (PROGRAM, "multiply", *words)), **more)
+    sentences = [line for line in done.err.splitlines() if line.startswith("tilewright: ")]
+    assert done.returncode == code, f"{words}: exit {done.returncode}, expected {code}: {done.err}"
+    assert len(sentences) == 1 and says in sentences[0], f"{words}: {says!r}, alone, is not in {sentences}"
+    nothing_left(*before, *left)
+
+
+# ---- the library ------------------------------------------------------------------------------------------------------
+
+def products(mpi, ranks, cases, seed):
+    done = mpirun(mpi, ranks, os.path.join(BUILD, f"tests/mpi_gemm_{mpi}"), "products", cases, seed)
+    assert done.returncode == 0 and f"{cases} products, 0 faults" in done.out, f"{mpi}, {ranks} ranks: {done.out}{done.err}"
+
+
+@case
+def the_library_computes_every_type_on_every_grid():
+    """MPICH's ranks spin while they wait: with more of them than processors each step takes long."""
+    for mpi in built():
+        for ranks in (1, 2, 3, 4, 5, 6, 7) if mpi == "openmpi" or FULL else (2, 3):
+            products(mpi, ranks, (4000 if FULL else 200) if mpi == "openmpi" else (300 if FULL else 60), 1)
+
+
+@case
+def the_library_refuses_alike_on_all_ranks():
+    for mpi in built():
+        for ranks in (1, 3):
+            done = mpirun(mpi, ranks, os.path.join(BUILD, f"tests/mpi_gemm_{mpi}"), "refusals")
+            assert done.returncode == 0 and "refusals, 0 faults" in done.out, done.out + done.err
+
+
+@case
+def the_library_gives_up_on_a_rank_that_is_absent():
+    for mpi in built():
+        done = mpirun(mpi, 3, os.path.join(BUILD, f"tests/mpi_gemm_{mpi}"), "absent")
+        assert done.returncode == 9 and "absent, 0 faults" in done.out, done.out + done.err
+
+
+@case
+def a_block_of_more_than_two_to_the_31_elements():
+    if not FULL:
+        raise Skip("takes 9 GB of memory and a minute: --full")
+    for mpi in built():
+        done = mpirun(mpi, 2, os.path.join(BUILD, f"tests/mpi_gemm_{mpi}"), "large", timeout=900)
+        assert done.returncode == 0 and "large, 0 faults" in done.out, done.out + done.err
+
+
+# ---- the program: the same bytes as of one process ----------------------------------------------------------------------
+
+@case
+def every_type_order_op_and_scalar_has_the_bytes_of_one_process():
+    draw = random.Random(5)
+    mpis = built()
+
+    def reals(rows, cols, seed):
+        of = random.Random(seed)
+        return [[of.uniform(-1, 1) for _ in range(cols)] for _ in range(rows)]
+
+    types = (("f8", [], reals), ("f4", [], reals), ("f2", [], reals), ("i2", [], integers), ("c8", [], complexes), ("c16", [], complexes),
+             ("f4", ["--dtype", "bf16"], reals), ("i1", ["--dtype", "i8"], integers), ("f2", ["--dtype", "f16", "--dtype-c", "f16"], reals))
+    for number, (code, words, numbers) in enumerate(types):
+        for variant in range(4) if FULL else (number % 4, (number + 2) % 4):
+            m, n, k = (2 + draw.randrange(60) for _ in range(3))
+            ranks, mpi = 2 + draw.randrange(4), mpis[(number + variant) % len(mpis)]
+            ops = [word for word, bit in (("--transpose-a", variant & 1), ("--transpose-b", variant & 2)) if bit]
+            a, b, order = numbers(m, k, 1), numbers(k, n, 2), ">" if variant == 3 else "<"
+            npy("A.npy", transpose(a) if variant & 1 else a, code, order, fortran=variant in (1, 2))
+            npy("B.npy", transpose(b) if variant & 2 else b, code, order, fortran=variant in (0, 1))
+            npy("Z.npy", numbers(m, n, 3), code, fortran=variant == 2)
+            factors = [[], ["--alpha", "3"], ["--beta", "-2", "--add", "Z.npy"], ["--alpha", "-3", "--beta", "2", "--add", "Z.npy"]][variant]
+            grid = f"{1 + draw.randrange(ranks)}x0x1"
+            if ranks // int(grid[0]) < 1:
+                grid = "0x0x1"
+            good("multiply", "A.npy", "B.npy", *words, *ops, *factors, "-o", "one.npy")
+            done = multiply(mpi, ranks, "A.npy", "B.npy", *words, *ops, *factors, "-o", "all.npy", "--grid", grid, "--verify")
+            assert saved("one.npy") == saved("all.npy"), (mpi, ranks, code, m, n, k, words, ops, factors, grid, done.stdout)
+
+
+@case
+def several_panels_and_divided_segments():
+    """k beyond two sums' depth comes in panels, with the bytes of one process; a k that is divided is exact in whole numbers."""
+    mpi = built()[0]
+    for code, k in (("f8", 9000), ("f4", 17000)):
+        draw = random.Random(4)
+        npy("A.npy", [[draw.uniform(-1, 1) for _ in range(k)] for _ in range(7)], code), npy("B.npy", [[draw.uniform(-1, 1) for _ in range(5)] for _ in range(k)], code)
+        npy("Z.npy", [[draw.uniform(-1, 1) for _ in range(5)] for _ in range(7)], code)
+        for factors in ([], ["--alpha", "-3", "--beta", "2", "--add", "Z.npy"]):
+            good("multiply", "A.npy", "B.npy", *factors, "-o", "one.npy")
+            multiply(mpi, 4, "A.npy", "B.npy", *factors, "-o", "all.npy", "--grid", "2x2x1")
+            assert saved("one.npy") == saved("all.npy"), (code, k, factors)
+    a, b = pair(7, 5, 300)
+    for grid in ("1x1x4", "2x1x2", "1x1x3"):
+        done = multiply(mpi, 4, "A.npy", "B.npy", "-o", "all.npy", "--grid", grid)
+        assert read_npy("all.npy")[2] == product(a, b), grid
+        assert "sums of k's segments added in order" in done.out, done.out
+
+
+@case
+def sizes_of_zero_one_and_fewer_than_ranks():
+    mpi = built()[0]
+    for m, n, k in ((0, 4, 3), (4, 0, 3), (4, 3, 0), (1, 1, 1), (2, 3, 1), (3, 4, 5)):
+        a, b = integers(m, k, 1), integers(k, n, 2)
+        npy("A.npy", a, cols=k), npy("B.npy", b, cols=n)
+        good("multiply", "A.npy", "B.npy", "-o", "one.npy")
+        for grid in ("5x1x1", "1x5x1", "1x1x5", "0x0x0"):
+            multiply(mpi, 5, "A.npy", "B.npy", "-o", "all.npy", "--grid", grid, "--verify")
+            assert saved("one.npy") == saved("all.npy"), (m, n, k, grid)
+
+
+@case
+def raw_files_an_output_that_replaces_an_operand_and_a_record():
+    for mpi in built():
+        pair(90, 80, 70, "f4")
+        for name in "AB":
+            open(f"{name}.raw", "wb").write(saved(f"{name}.npy")[128:])
+        words = ["A.raw", "B.raw", "--shape", "90x80x70", "--dtype", "f32"]
+        good("multiply", *words, "-o", "one.raw")
+        done = multiply(mpi, 3, *words, "-o", "all.raw", "--grid", "3x1x1", "--json", "r.jsonl", "-v")
+        assert saved("one.raw") == saved("all.raw")
+        kept, = records(open("r.jsonl").read())
+        assert kept["method"] == "tw_mpi_gemm, 3 of 3 ranks as 3 x 1 x 1, once" and kept["gflops"] > 0, kept
+        assert re.search(r"^mpi        (Open MPI v|MPICH)", done.out, re.M), done.out
+        assert "3: 3 x 1 x 1 of m x n x k" in done.out, done.out
+        npy("S.npy", integers(90, 80, 5), "f4")
+        good("multiply", "A.npy", "B.npy", "--beta", "1", "--add", "S.npy", "-o", "one.npy")
+        multiply(mpi, 2, "A.npy", "B.npy", "--beta", "1", "--add", "S.npy", "-o", "S.npy", "--grid", "1x2x1")
+        assert saved("one.npy") == saved("S.npy")
+
+
+@case
+def fewer_ranks_where_more_would_be_slower():
+    for mpi in built():
+        pair(8, 8, 8)
+        done = multiply(mpi, 3, "A.npy", "B.npy", "-o", "C.npy")
+        assert "ranks      1 of 3, more would be slower: 1 x 1 x 1" in done.out, done.out
+
+
+@case
+def no_rank_holds_more_than_its_share():
+    """Of 4 ranks' memory: a quarter of the matrices, two panels, and 60 MB."""
+    side, ranks = 3000, 4
+    for name in ("A.npy", "B.npy"):
+        with open(name, "wb") as file:
+            file.write(npy_header("<f8", (side, side)))
+            file.truncate(file.tell() + side * side * 8)
+    measure = "import os, resource, subprocess, sys\ncode = subprocess.run(sys.argv[1:], close_fds=False).returncode\n" \
+              "os.write(1, b'rank takes %d KiB\\n' % resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)\nsys.exit(code)"
+    for mpi in built():
+        done = multiply(mpi, ranks, "A.npy", "B.npy", "-o", "C.npy", "--grid", "2x2x1", before=[sys.executable, "-c", measure])
+        takes = [int(x) * 1024 for x in re.findall(r"rank takes (\d+) KiB", done.out)]
+        whole = 3 * side * side * 8
+        panels = 2 * (side // 2) * side * 8
+        assert len(takes) == ranks and max(takes) <= whole / ranks + panels + 60e6, (mpi, takes, whole / ranks, panels)
+
+
+# ---- what is refused --------------------------------------------------------------------------------------------------
+
+@case
+def what_ranks_do_not_take():
+    pair()
+    mpi = built()[0]
+    open("short.npy", "wb").write(saved("A.npy")[:-8])
+    for code, words, says in ((2, ["A.npy", "B.npy"], "-o FILE is missing"), (2, ["A.npy", "B.npy", "-o", "C.mtx"], "several ranks write .npy"),
+                              (2, ["A.npy", "B.npy", "-o", "C.npy", "--engine", "cuda"], "by the cpu engine alone"),
+                              (2, ["-", "B.npy", "-o", "C.npy"], "regular .npy"), (6, ["A.npy", "no.npy", "-o", "C.npy"], "no.npy"),
+                              (6, ["short.npy", "B.npy", "-o", "C.npy"], "short.npy"), (6, ["B.npy", "B.npy", "-o", "C.npy"], "must be equal"),
+                              (2, ["A.npy", "B.npy", "-o", "C.npy", "--grid", "3x1x1"], "no grid of at most 2 ranks"),
+                              (5, ["A.npy", "B.npy", "-o", "C.npy", "--memory", "100"], "a rank may take 100 bytes"),
+                              (7, ["A.npy", "B.npy", "-o", "none/C.npy"], "the folder none does not exist"),
+                              (7, ["A.npy", "B.npy", "-o", "/proc/C.npy"], "/proc/C.npy")):
+        refused(mpi, 2, code, *words, says=says)
+    bad(2, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--grid", "1x1x1", says="--grid is for several ranks")
+
+
+@case
+def ranks_that_ask_for_different_things():
+    pair()
+    npy("W.npy", integers(5, 4, 9))
+    shell = 'exec "$0" multiply "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}.npy" B.npy -o C.npy'
+    shutil.copy("A.npy", "0.npy"), shutil.copy("W.npy", "1.npy")
+    for mpi in built():
+        refused(mpi, 2, 2, says="m is 3 on one and 5 on another", command=("sh", "-c", shell, PROGRAM))
+        refused(mpi, 2, 2, says="the path of -o", command=("sh", "-c", 'exec "$0" multiply A.npy B.npy -o "C${OMPI_COMM_WORLD_RANK:-$PMI_RANK}.npy"', PROGRAM))
+    os.remove("1.npy")
+    refused(built()[0], 2, 6, says="rank 1 on ", command=("sh", "-c", shell, PROGRAM))
+
+
+@case
+def a_disk_without_room():
+    pair(200, 200, 20)
+    for mpi in built():
+        for fault, says in (("room:0:fail:1", "there is no room for the whole of it"), ("write:1:fail:1", "rank 1 on ")):
+            preload = {"LD_PRELOAD": os.path.join(BUILD, f"tests/mpi_fault_{mpi}.so"), "TEST_FAULT": fault}
+            refused(mpi, 2, 7, says=says, before=["env", *(f"{name}={value}" for name, value in preload.items())],
+                    command=(PROGRAM, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--grid", "2x1x1"))
+
+
+@case
+def a_launcher_without_the_library():
+    pair()
+    done = bad(3, "multiply", "A.npy", "B.npy", "-o", "C.npy", env={"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2", "TILEWRIGHT_MPI": "/no/such.so"},
+               says="TILEWRIGHT_MPI names another library")
+    assert "/no/such.so" in done.stderr
+    good("multiply", "A.npy", "B.npy", "-o", "C.npy", env={"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2", "TILEWRIGHT_MPI": "off"})
+    good("multiply", "A.npy", "B.npy", "-o", "C.npy", env={"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "1"})
+
+
+# ---- ranks and links that are lost --------------------------------------------------------------------------------------
+
+STAGES = ("start", "plan", "read", "product", "write", "sync")
+
+
+def with_fault(mpi, fault, *words, timeout=4):
+    preload = ["env", "LD_PRELOAD=" + os.path.join(BUILD, f"tests/mpi_fault_{mpi}.so"), f"TEST_FAULT={fault}"]
+    start = time.monotonic()
+    done = mpirun(mpi, 3, PROGRAM, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--grid", "1x3x1", "--timeout", timeout, *words, before=preload, timeout=60)
+    assert f"test fault: {fault}" in done.err, f"{mpi}: {fault} was not met: {done.err}"
+    assert done.returncode != 0, f"{mpi}: {fault}: exit 0"
+    nothing_left("A.npy", "B.npy")
+    return done, time.monotonic() - start
+
+
+@case
+def a_rank_that_is_killed_at_each_stage():
+    pair(50, 60, 70)
+    for number, stage in enumerate(STAGES):
+        for mpi in built() if FULL else built()[number % len(built()):][:1]:
+            for rank in (0, 1, 2) if FULL else (number % 3,):
+                _, spent_s = with_fault(mpi, f"{stage}:{rank}:kill:1")
+                assert spent_s < 15, (mpi, stage, rank, spent_s)
+
+
+@case
+def a_rank_that_hangs_at_each_stage():
+    pair(50, 60, 70)
+    for number, stage in enumerate(STAGES if FULL else STAGES[1:5]):
+        for mpi in built() if FULL else built()[(number + 1) % len(built()):][:1]:
+            for rank in (0, 2) if FULL else (2 - number % 2 * 2,):
+                done, spent_s = with_fault(mpi, f"{stage}:{rank}:stop:1", timeout=2)
+                assert 2 <= spent_s < 20, (mpi, stage, rank, spent_s)
+                assert re.search(r"nothing has moved for|have not answered for|have not moved a block for", done.err), done.err
+
+
+# ---- several hosts ----------------------------------------------------------------------------------------------------
+
+AGENT = '#!/bin/sh\nh=$1; shift\nexec ip netns exec "$h" unshare --uts sh -c "hostname $h; $*"\n'
+
+
+class Hosts:
+    """Three network namespaces on a bridge, each link 1 Gbit/s. Their names are never used again: the system removes them later."""
+    made = 0
+
+    def __enter__(self):
+        if "openmpi" not in built():
+            raise Skip("needs Open MPI, whose launcher takes an agent")
+        if os.geteuid() != 0 or not shutil.which("ip") or not shutil.which("tc"):
+            raise Skip("hosts as network namespaces need root, ip and tc")
+        Hosts.made += 1
+        self.tag = f"tw{os.getpid() % 100000}{'abc'[Hosts.made]}"
+        self.names = [f"{self.tag}h{i}" for i in (1, 2, 3)]
+        try:
+            self.run("ip", "link", "add", self.tag, "type", "bridge")
+        except AssertionError as error:
+            raise Skip(f"no bridge: {error}") from None
+        self.run("ip", "link", "set", self.tag, "up")
+        for i, host in enumerate(self.names, 1):
+            self.run("ip", "netns", "add", host)
+            self.run("ip", "link", "add", f"{self.tag}v{i}", "type", "veth", "peer", "name", "eth0", "netns", host)
+            self.run("ip", "link", "set", f"{self.tag}v{i}", "master", self.tag, "up")
+            self.run("ip", "-n", host, "addr", "add", f"10.77.0.{i}/24", "dev", "eth0")
+            self.run("ip", "-n", host, "link", "set", "eth0", "up")
+            self.run("ip", "-n", host, "link", "set", "lo", "up")
+            self.run("ip", "netns", "exec", host, "tc", "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", "1gbit", "burst", "256kb", "latency", "50ms")
+        self.agent = os.path.join(os.getcwd(), "..", f"{self.tag}.agent")
+        self.hosts = os.path.join(os.getcwd(), "..", f"{self.tag}.hosts")
+        open(self.agent, "w").write(AGENT), os.chmod(self.agent, 0o755)
+        open(self.hosts, "w").write("".join(f"{host} slots=1\n" for host in self.names))
+        return self
+
+    def __exit__(self, *_):
+        for host in self.names:
+            subprocess.run(["ip", "netns", "del", host], check=False, capture_output=True)
+        subprocess.run(["ip", "link", "del", self.tag], check=False, capture_output=True)
+        for path in (self.agent, self.hosts):
+            os.remove(path)
+
+    @staticmethod
+    def run(*words):
+        done = subprocess.run(words, capture_output=True, text=True)
+        assert done.returncode == 0, f"{words}: {done.stderr}"
+
+    def start(self, *words):
+        net = "10.77.0.0/24"
+        line = ["mpirun.openmpi", "--mca", "plm_rsh_agent", self.agent, "--hostfile", self.hosts, "--mca", "oob_tcp_if_include", net, "--mca", "btl_tcp_if_include", net,
+                "--mca", "btl", "tcp,self", "--mca", "oob_tcp_keepalive_time", "3", "--mca", "oob_tcp_keepalive_intvl", "1", "--mca", "oob_tcp_keepalive_probes", "2",
+                "-n", "3", PROGRAM, "multiply", *words]
+        kept = {k: v for k, v in clean_environment(**AS_ROOT).items() if not k.startswith(OF_A_LAUNCHER) or k in AS_ROOT}
+        return subprocess.Popen([self.agent, self.names[0], *line], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=kept)
+
+
+@case
+def three_hosts_with_slow_links():
+    draw = random.Random(6)
+    npy("A.npy", [[draw.uniform(-1, 1) for _ in range(130)] for _ in range(150)]), npy("B.npy", [[draw.uniform(-1, 1) for _ in range(140)] for _ in range(130)])
+    good("multiply", "A.npy", "B.npy", "-o", "one.npy")
+    with Hosts() as hosts:
+        for grid in ("3x1x1", "1x3x1") if FULL else ("3x1x1",):
+            job = hosts.start("A.npy", "B.npy", "-o", "all.npy", "--grid", grid, "--verify")
+            out, err = job.communicate(timeout=120)
+            assert job.returncode == 0 and err == "", f"exit {job.returncode}: {err}"
+            assert saved("one.npy") == saved("all.npy"), out
+        nothing_left("A.npy", "B.npy", "all.npy", "one.npy")
+
+
+@case
+def a_link_that_is_cut():
+    """Beyond the deadline each rank ends by itself; mpirun ends when its keepalive probes of the lost host's daemon fail."""
+    for name in ("A.npy", "B.npy"):
+        with open(name, "wb") as file:  # the other host's share alone takes its link a second
+            file.write(npy_header("<f8", (6000, 6000)))
+            file.truncate(file.tell() + 6000 * 6000 * 8)
+    with Hosts() as hosts:
+        job = hosts.start("A.npy", "B.npy", "-o", "C.npy", "--grid", "3x1x1", "--timeout", "3")
+        try:
+            for _ in range(300):  # until C's temporary file is there: the ranks have met, and read
+                if any(name.endswith(".C.npy") for name in os.listdir(".")):
+                    break
+                time.sleep(0.1)
+            hosts.run("ip", "-n", hosts.names[2], "link", "set", "eth0", "down")
+            cut_s = time.monotonic()
+            _, err = job.communicate(timeout=60)
+        finally:
+            job.send_signal(signal.SIGKILL)
+        spent_s = time.monotonic() - cut_s
+        assert job.returncode != 0 and spent_s < 30, f"exit {job.returncode} after {spent_s} s: {err}"
+        assert "nothing has moved for" in err or "have not" in err or "lost communication" in err, err
+        nothing_left("A.npy", "B.npy")
+
+
+if __name__ == "__main__":
+    main()
