@@ -238,6 +238,7 @@ static void tell_environment(doctor *d)
                                         "TILEWRIGHT_NVRTC",
                                         "TILEWRIGHT_OPENCL_OPTIONS",
                                         "TILEWRIGHT_SELF_TEST",
+                                        "TILEWRIGHT_MPI",
                                         "TILEWRIGHT_PEERS",
                                         "TILEWRIGHT_VERBOSE",
                                         "TILEWRIGHT_PROFILE",

@@ -35,6 +35,7 @@ static const char environment[] =
     "TILEWRIGHT_NVRTC: the file of the CUDA compiler.\n"
     "TILEWRIGHT_OPENCL_OPTIONS: more options for the OpenCL compiler.\n"
     "TILEWRIGHT_SELF_TEST: off: OpenCL's kernels are not tested at first use.\n"
+    "TILEWRIGHT_MPI: the MPI of mpirun: openmpi, mpich or the path of a library; off: none.\n"
     "NO_COLOR: no colours.\n"
     "COLUMNS: the width of the help.";
 

@@ -1,6 +1,6 @@
 /* launched.c - see launched.h. Open MPI and MPICH have different ABIs, so each has a library of its own, and the
  * launcher's variables say which one this process needs. */
-#define _XOPEN_SOURCE 700
+#define _GNU_SOURCE /* secure_getenv() */
 #include "launched.h"
 
 #include <dlfcn.h>
@@ -19,7 +19,7 @@ static int number_in(const char *variable)
 
 launched launched_find(void)
 {
-    const char *named = getenv("TILEWRIGHT_MPI");
+    const char *named = secure_getenv("TILEWRIGHT_MPI");
     launched l = {NULL, -1, -1};
     if (number_in("OMPI_COMM_WORLD_RANK") >= 0)
         l = (launched){"openmpi", number_in("OMPI_COMM_WORLD_RANK"), number_in("OMPI_COMM_WORLD_SIZE")};
@@ -57,11 +57,12 @@ exit_code launched_open(const launched *l, const dist_plugin **out)
     void *library = strchr(l->mpi, '/') != NULL ? dlopen(l->mpi, RTLD_NOW | RTLD_GLOBAL) : open_beside(l->mpi);
     *out = NULL;
     if (library == NULL)
-        return diag(EXIT_DEVICE,
-                    "started as one of several ranks, and the library for %s cannot be opened: %s. Where the build finds "
-                    "its mpicc it makes libtilewright_openmpi.so or libtilewright_mpich.so; TILEWRIGHT_MPI names another "
-                    "library, and off lets each process compute by itself",
-                    l->mpi, dlerror());
+        return diag(
+            EXIT_DEVICE,
+            "started as one of several ranks, and the library for %s cannot be opened: %s. Where the build finds "
+            "its mpicc it makes libtilewright_openmpi.so or libtilewright_mpich.so; TILEWRIGHT_MPI names another "
+            "library, and off lets each process compute by itself",
+            l->mpi, dlerror());
     const void *symbol = dlsym(library, DIST_PLUGIN);
     const dist_plugin *plugin = symbol;
     if (plugin == NULL || strcmp(plugin->version, tw_version()) != 0)

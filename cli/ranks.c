@@ -66,8 +66,12 @@ static exit_code together(const job *j, exit_code code)
 static exit_code checked(const job *j, tw_status status)
 {
     static const exit_code codes[] = {
-        [TW_OK] = EXIT_OK,           [TW_BAD_ARGUMENT] = EXIT_USAGE, [TW_NO_DEVICE] = EXIT_DEVICE,
-        [TW_NO_KERNEL] = EXIT_DEVICE, [TW_BUILD_FAILED] = EXIT_BUILD, [TW_NO_MEMORY] = EXIT_MEMORY,
+        [TW_OK] = EXIT_OK,
+        [TW_BAD_ARGUMENT] = EXIT_USAGE,
+        [TW_NO_DEVICE] = EXIT_DEVICE,
+        [TW_NO_KERNEL] = EXIT_DEVICE,
+        [TW_BUILD_FAILED] = EXIT_BUILD,
+        [TW_NO_MEMORY] = EXIT_MEMORY,
     };
     if (status == TW_DEVICE_FAILED) lost(j);
     return status == TW_OK ? EXIT_OK : diag(codes[status], "%s", j->mpi->error());
@@ -105,9 +109,12 @@ exit_code ranks_check(const options *opt, const launched *l)
     const shape *grid = &opt->grids.items[0];
     if (l->mpi == NULL && asks)
         return diag(EXIT_USAGE, "--%s is for several ranks: start the program by mpirun",
-                    opt->grids.count > 0 ? "grid" : opt->network > 0 ? "network" : "timeout");
+                    opt->grids.count > 0 ? "grid"
+                    : opt->network > 0   ? "network"
+                                         : "timeout");
     if (opt->grids.count > 0 && (grid->m > 1 || grid->n > 1 || grid->k > 1))
-        return diag(EXIT_USAGE, "--grid %" PRId64 "x%" PRId64 "x%" PRId64 ": there is one rank", grid->m, grid->n, grid->k);
+        return diag(EXIT_USAGE, "--grid %" PRId64 "x%" PRId64 "x%" PRId64 ": there is one rank", grid->m, grid->n,
+                    grid->k);
     return EXIT_OK;
 }
 
@@ -246,14 +253,16 @@ static int64_t rounds(const job *j, const pieces *p)
 }
 
 /* Element (i, j) of a piece goes to place i * rows_apart + j * cols_apart. */
-static void scatter(const io_matrix *piece, io_type to, char *scratch, char *out, int64_t rows_apart, int64_t cols_apart)
+static void scatter(const io_matrix *piece, io_type to, char *scratch, char *out, int64_t rows_apart,
+                    int64_t cols_apart)
 {
     const int64_t bytes = (int64_t)io_type_bytes(to);
     io_convert(piece, to, cols_apart == 1 && rows_apart == piece->cols ? out : scratch);
     if (cols_apart == 1 && rows_apart == piece->cols) return;
     for (int64_t i = 0; i < piece->rows; i++)
         for (int64_t j = 0; j < piece->cols; j++)
-            memcpy(out + (i * rows_apart + j * cols_apart) * bytes, scratch + (i * piece->cols + j) * bytes, (size_t)bytes);
+            memcpy(out + (i * rows_apart + j * cols_apart) * bytes, scratch + (i * piece->cols + j) * bytes,
+                   (size_t)bytes);
 }
 
 /* A block of an operand as its file has it, or of one that lies by columns by rows. */
@@ -262,10 +271,12 @@ static exit_code read_block(job *j, operand_role role, const tw_mpi_block *block
     const operand *x = &j->in.each[role];
     const io_matrix *m = &x->matrix;
     const int64_t bytes = (int64_t)io_type_bytes(to);
-    const pieces p = pieces_of(x->source.begin, io_by_columns(m) ? m->rows : m->cols, (int64_t)io_type_bytes(m->type), block);
+    const pieces p = pieces_of(x->source.begin, io_by_columns(m) ? m->rows : m->cols, (int64_t)io_type_bytes(m->type),
+                               block);
     const bool direct = m->type == to && !m->swapped && !turns;
     const size_t room = (size_t)(p.lines * p.length);
-    char *piece = direct ? NULL : malloc(room * (size_t)p.bytes + 1), *scratch = turns ? malloc(room * (size_t)bytes + 1) : NULL;
+    char *piece = direct ? NULL : malloc(room * (size_t)p.bytes + 1),
+         *scratch = turns ? malloc(room * (size_t)bytes + 1) : NULL;
     dist_file *file = NULL;
     exit_code code = (direct || piece != NULL) && (!turns || scratch != NULL) ? EXIT_OK : diag_no_memory(x->path);
     code = together(j, code);
@@ -300,7 +311,8 @@ static exit_code read_operands(job *j)
     watch_stage("A is read");
     if (multiplies) code = together(j, read_block(j, OPERAND_A, &l->a, j->in.as.type_a, false, j->a));
     watch_stage("B is read");
-    if (multiplies && code == EXIT_OK) code = together(j, read_block(j, OPERAND_B, &l->b, j->in.as.type_b, false, j->b));
+    if (multiplies && code == EXIT_OK)
+        code = together(j, read_block(j, OPERAND_B, &l->b, j->in.as.type_b, false, j->b));
     watch_stage("C0 is read");
     if (code != EXIT_OK || add->path == NULL) return code;
     const bool turns = io_by_columns(&add->matrix);
@@ -320,8 +332,11 @@ static exit_code allocate(job *j)
 /* Rank 0 makes the file, its header and its room; each rank removes it if it is stopped. */
 static exit_code open_output(job *j)
 {
-    const io_matrix c = {.type = j->in.as.type_c, .rows = j->in.problem.m, .cols = j->in.problem.n,
-                         .row_stride = j->in.problem.n, .col_stride = 1};
+    const io_matrix c = {.type = j->in.as.type_c,
+                         .rows = j->in.problem.m,
+                         .cols = j->in.problem.n,
+                         .row_stride = j->in.problem.n,
+                         .col_stride = 1};
     static char told[4352 + 32]; /* the path, behind the place of the first element */
     io_error error;
     exit_code code = EXIT_OK;
@@ -352,7 +367,8 @@ static exit_code write_result(job *j)
     const pieces p = pieces_of(j->out.begin, j->in.problem.n, bytes, &j->layout.c);
     dist_file *file = NULL;
     watch_stage("C is written");
-    exit_code code = j->mpi->open(j->out.temp_path, true, &file) == TW_OK ? EXIT_OK : diag(EXIT_OUTPUT, "%s", j->mpi->error());
+    exit_code code = j->mpi->open(j->out.temp_path, true, &file) == TW_OK ? EXIT_OK
+                                                                          : diag(EXIT_OUTPUT, "%s", j->mpi->error());
     code = together(j, code);
     for (int64_t i = 0, end = code == EXIT_OK ? rounds(j, &p) : 0; i < end; i++) {
         const tw_mpi_block at = piece_at(&p, i);
@@ -361,7 +377,8 @@ static exit_code write_result(job *j)
         watch_alive();
         if (status != TW_OK && code == EXIT_OK) code = diag(EXIT_OUTPUT, "%s", j->mpi->error());
     }
-    if (file != NULL && j->mpi->close(file) != TW_OK && code == EXIT_OK) code = diag(EXIT_OUTPUT, "%s", j->mpi->error());
+    if (file != NULL && j->mpi->close(file) != TW_OK && code == EXIT_OK)
+        code = diag(EXIT_OUTPUT, "%s", j->mpi->error());
     return together(j, code);
 }
 
@@ -438,11 +455,14 @@ static void tell_ranks(const job *j, int64_t words)
     term_number memory;
     fprintf(j->s->text, "ranks      %d", l->ranks);
     if (l->ranks < j->world.ranks)
-        fprintf(j->s->text, " of %d, %s", j->world.ranks, j->s->opt->grids.count > 0 ? "as --grid says" : "more would be slower");
-    fprintf(j->s->text, ": %d x %d x %d of m x n x k, %d thread%s each; %" PRId64 " elements received by each, buffers of %s",
+        fprintf(j->s->text, " of %d, %s", j->world.ranks,
+                j->s->opt->grids.count > 0 ? "as --grid says" : "more would be slower");
+    fprintf(j->s->text,
+            ": %d x %d x %d of m x n x k, %d thread%s each; %" PRId64 " elements received by each, buffers of %s",
             l->grid[0], l->grid[1], l->grid[2], (int)j->s->device.threads, j->s->device.threads == 1 ? "" : "s",
             words / l->ranks, term_bytes((double)l->buffer_bytes, memory));
-    fputs(l->grid[2] > 1 ? "; sums of k's segments added in order: other last bits than of one rank\n" : "\n", j->s->text);
+    fputs(l->grid[2] > 1 ? "; sums of k's segments added in order: other last bits than of one rank\n" : "\n",
+          j->s->text);
 }
 
 static exit_code tell_result(job *j)
@@ -463,7 +483,8 @@ static exit_code tell_result(job *j)
     tell_ranks(j, words);
     if (j->s->opt->verbose)
         fprintf(text, "time       read %s, compute %s, write %s, check %s\n", term_seconds(j->read_s, read_),
-                term_seconds(j->compute_s, compute_), term_seconds(j->write_s, write_), term_seconds(j->check_s, check));
+                term_seconds(j->compute_s, compute_), term_seconds(j->write_s, write_),
+                term_seconds(j->check_s, check));
     fprintf(text, "%s: %" PRId64 " x %" PRId64 " %s, %s, %s GFLOP/s, ", diag_name(j->s->opt->output, name), p->m, p->n,
             io_type_name(j->in.as.type_c), term_seconds(j->compute_s, compute_),
             term_gflops(roofline_flops(p) / j->compute_s / 1e9, speed));
@@ -483,8 +504,8 @@ static exit_code write_record(job *j)
     char method[200];
     record r = record_blank();
     r.engine = j->s->device.engine, r.device = j->s->device.name;
-    snprintf(method, sizeof method, "tw_mpi_gemm, %d of %d ranks as %d x %d x %d, once", j->layout.ranks, j->world.ranks,
-             j->layout.grid[0], j->layout.grid[1], j->layout.grid[2]);
+    snprintf(method, sizeof method, "tw_mpi_gemm, %d of %d ranks as %d x %d x %d, once", j->layout.ranks,
+             j->world.ranks, j->layout.grid[0], j->layout.grid[1], j->layout.grid[2]);
     r.method = method;
     r.dtype = j->in.as.a, r.dtype_b = j->in.as.b, r.dtype_c = io_type_name(j->in.as.type_c);
     r.m = p->m, r.n = p->n, r.k = p->k;

@@ -19,8 +19,8 @@ static tw_status finish(void *self, tw_dtype dtype, int64_t m, int64_t n, double
     return tw_lab_finish_sums(self, dtype, m, n, alpha, sums, ld_sums, beta, c, ldc);
 }
 
-tw_status tw_mpi_plan_make(tw_context *context, const tw_problem *problem, MPI_Comm comm,
-                           const tw_mpi_options *options, tw_mpi_plan **plan)
+tw_status tw_mpi_plan_make(tw_context *context, const tw_problem *problem, MPI_Comm comm, const tw_mpi_options *options,
+                           tw_mpi_plan **plan)
 {
     tw_device device = {.size = sizeof device};
     if (plan == NULL) return failure(TW_BAD_ARGUMENT, "plan is NULL");

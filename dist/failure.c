@@ -98,11 +98,13 @@ tw_status failure_alike(MPI_Comm comm, const agreed *values, int count, double t
     if (count > MOST) return failure(TW_DEVICE_FAILED, "more than %d values to agree on", MOST);
     /* the least of ~x is ~ of the largest x */
     for (int i = 0; i < count; i++) mine[i] = values[i].value, mine[count + i] = ~values[i].value;
-    const tw_status status = failure_reduce(comm, mine, least, 2 * count, MPI_MIN, "comparing what the ranks ask for", timeout_s);
+    const tw_status status = failure_reduce(comm, mine, least, 2 * count, MPI_MIN, "comparing what the ranks ask for",
+                                            timeout_s);
     if (status != TW_OK) return status;
     for (int i = 0; i < count; i++)
         if (least[i] != ~least[count + i])
-            return failure(TW_BAD_ARGUMENT, "the ranks do not ask for the same: %s is %" PRId64 " on one and %" PRId64
-                           " on another", values[i].name, least[i], ~least[count + i]);
+            return failure(TW_BAD_ARGUMENT,
+                           "the ranks do not ask for the same: %s is %" PRId64 " on one and %" PRId64 " on another",
+                           values[i].name, least[i], ~least[count + i]);
     return TW_OK;
 }

@@ -22,8 +22,8 @@ tw_status files_open(MPI_Comm comm, const char *path, bool writes, dist_file **o
     snprintf(what, sizeof what, "%.500s: opening it for all ranks", path);
     MPI_Info info = MPI_INFO_NULL; /* the usual 16 or 32 MiB would be much of a rank's memory */
     if (MPI_Info_create(&info) == MPI_SUCCESS) MPI_Info_set(info, "cb_buffer_size", "4194304");
-    const tw_status status = failure_mpi(MPI_File_open(comm, path, writes ? MPI_MODE_WRONLY : MPI_MODE_RDONLY, info,
-                                                       &file->handle), what);
+    const tw_status status = failure_mpi(
+        MPI_File_open(comm, path, writes ? MPI_MODE_WRONLY : MPI_MODE_RDONLY, info, &file->handle), what);
     if (info != MPI_INFO_NULL) MPI_Info_free(&info);
     if (status == TW_OK)
         *out = file;
@@ -37,7 +37,8 @@ static int file_type(const dist_piece *p, MPI_Datatype *type)
 {
     const bool solid = p->lines < 2 || p->stride_bytes == p->line_bytes;
     int code = solid ? MPI_Type_contiguous((int)(p->lines * p->line_bytes), MPI_BYTE, type)
-                     : MPI_Type_create_hvector((int)p->lines, (int)p->line_bytes, (MPI_Aint)p->stride_bytes, MPI_BYTE, type);
+                     : MPI_Type_create_hvector((int)p->lines, (int)p->line_bytes, (MPI_Aint)p->stride_bytes, MPI_BYTE,
+                                               type);
     return code == MPI_SUCCESS ? MPI_Type_commit(type) : code;
 }
 
@@ -57,8 +58,8 @@ static tw_status move(dist_file *f, const dist_piece *p, void *data, const char 
     if (code != MPI_SUCCESS) return failure_mpi(code, what);
     if (bytes > 0) MPI_Get_count(&found, MPI_BYTE, &moved);
     if (moved == bytes) return TW_OK;
-    return failure(TW_DEVICE_FAILED, "%s: %d of %" PRId64 " bytes from byte %" PRId64 " on were %s", f->path, moved, bytes,
-                   p->offset, f->writes ? "written" : "there: the file became shorter while it was in use");
+    return failure(TW_DEVICE_FAILED, "%s: %d of %" PRId64 " bytes from byte %" PRId64 " on were %s", f->path, moved,
+                   bytes, p->offset, f->writes ? "written" : "there: the file became shorter while it was in use");
 }
 
 tw_status files_move(dist_file *file, const dist_piece *piece, void *data)

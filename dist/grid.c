@@ -92,7 +92,8 @@ bool grid_choose(const grid_problem *p, grid *out)
 grid_place grid_place_of(const grid_problem *p, const grid *g, int rank)
 {
     grid_place at = {.im = rank / g->pk / g->pn, .in = rank / g->pk % g->pn, .ik = rank % g->pk};
-    at.m = grid_divide(p->m, g->pm, at.im), at.n = grid_divide(p->n, g->pn, at.in), at.k = grid_divide(p->k, g->pk, at.ik);
+    at.m = grid_divide(p->m, g->pm, at.im), at.n = grid_divide(p->n, g->pn, at.in),
+    at.k = grid_divide(p->k, g->pk, at.ik);
     const grid_part a = grid_divide(at.m.length, g->pn, at.in), b = grid_divide(at.n.length, g->pm, at.im),
                     c = grid_divide(at.m.length, g->pk, at.ik);
     at.own_m = (grid_part){at.m.begin + a.begin, a.length}, at.own_n = (grid_part){at.n.begin + b.begin, b.length};

@@ -63,10 +63,10 @@ bool grid_choose(const grid_problem *p, grid *out);
 /* What rank (im, in, ik) owns and computes, as parts of m, n and k. */
 typedef struct grid_place {
     int im, in, ik;
-    grid_part m, n, k;    /* of its block of C and its segment */
-    grid_part own_m;      /* rows of op(A) that it owns, of m's */
-    grid_part own_n;      /* columns of op(B) */
-    grid_part own_c;      /* rows of its block of C that it owns */
+    grid_part m, n, k;                 /* of its block of C and its segment */
+    grid_part own_m;                   /* rows of op(A) that it owns, of m's */
+    grid_part own_n;                   /* columns of op(B) */
+    grid_part own_c;                   /* rows of its block of C that it owns */
     int64_t words_a, words_b, words_c; /* that it receives, exactly */
 } grid_place;
 

@@ -118,8 +118,10 @@ tw_status pending_wait(pending *p)
     while (p->count > 0 && p->status == TW_OK && poll_once(p) == 0) {
         const double waited_s = failure_now_s() - start_s;
         if (p->timeout_s > 0 && waited_s > p->timeout_s)
-            p->status = failure(TW_DEVICE_FAILED, "rank %d and this one have not moved a block for %g s, of %d messages on "
-                                "their way", p->notes[0].rank, p->timeout_s, p->count);
+            p->status = failure(TW_DEVICE_FAILED,
+                                "rank %d and this one have not moved a block for %g s, of %d messages on "
+                                "their way",
+                                p->notes[0].rank, p->timeout_s, p->count);
         failure_idle(waited_s);
     }
     return p->status;

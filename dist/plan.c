@@ -138,7 +138,8 @@ static tw_status find_machine(const tw_mpi_plan *plan, int *fewest, bool *one_ho
 {
     const int64_t host = host_hash(), mine[3] = {plan->engine.threads, host, ~host};
     int64_t least[3] = {1, 0, 0};
-    const tw_status status = failure_reduce(plan->comm, mine, least, 3, MPI_MIN, "comparing the hosts", plan->timeout_s);
+    const tw_status status = failure_reduce(plan->comm, mine, least, 3, MPI_MIN, "comparing the hosts",
+                                            plan->timeout_s);
     *fewest = least[0] > 0 ? (int)least[0] : 1, *one_host = least[1] == ~least[2];
     return status;
 }
@@ -170,13 +171,13 @@ static tw_status choose_grid(tw_mpi_plan *plan, const tw_mpi_options *o)
     plan->flops = nominal_flops(p->dtype, threads);
     if (grid_choose(&plan->sizes, &plan->grid)) return TW_OK;
     if (plan->grid.pm == 0)
-        return failure(TW_BAD_ARGUMENT,
-                       "options->grid: %d x %d x %d (0: any) is no grid of at most %d ranks%s", o->grid[0], o->grid[1],
-                       o->grid[2], plan->ranks, plan->sizes.depth == 0 ? ", and k of these types is not divided" : "");
+        return failure(TW_BAD_ARGUMENT, "options->grid: %d x %d x %d (0: any) is no grid of at most %d ranks%s",
+                       o->grid[0], o->grid[1], o->grid[2], plan->ranks,
+                       plan->sizes.depth == 0 ? ", and k of these types is not divided" : "");
     return failure(TW_NO_MEMORY,
                    "a rank may take %" PRId64 " bytes, and the smallest of %d ranks' blocks and buffers are %" PRId64
-                   " (grid %d x %d x %d)", o->memory_bytes, plan->ranks, plan->grid.bytes, plan->grid.pm, plan->grid.pn,
-                   plan->grid.pk);
+                   " (grid %d x %d x %d)",
+                   o->memory_bytes, plan->ranks, plan->grid.bytes, plan->grid.pm, plan->grid.pn, plan->grid.pk);
 }
 
 /* ---- memory ---- */
@@ -312,8 +313,7 @@ static tw_mpi_block stored(grid_part owned, grid_part k, bool along_rows)
 
 tw_status tw_mpi_plan_layout(const tw_mpi_plan *plan, tw_mpi_layout *layout)
 {
-    if (plan == NULL || layout == NULL)
-        return failure(TW_BAD_ARGUMENT, "%s is NULL", plan == NULL ? "plan" : "layout");
+    if (plan == NULL || layout == NULL) return failure(TW_BAD_ARGUMENT, "%s is NULL", plan == NULL ? "plan" : "layout");
     if (layout->size < sizeof *layout)
         return failure(TW_BAD_ARGUMENT, "layout->size is %" PRIu32 ", expected at least %zu", layout->size,
                        sizeof *layout);
@@ -339,10 +339,14 @@ int64_t tw_mpi_received_words(const tw_mpi_plan *plan) { return plan == NULL ? 0
 static tw_status check_block(const char *name, const void *data, int64_t ld, const tw_mpi_block *b)
 {
     if (b->rows == 0 || b->cols == 0) return TW_OK;
-    if (data == NULL) return failure(TW_BAD_ARGUMENT, "%s is NULL, and this rank owns %" PRId64 " x %" PRId64 " of it",
-                                     name, b->rows, b->cols);
-    if (ld < b->cols) return failure(TW_BAD_ARGUMENT, "ld%s is %" PRId64 ", expected at least %" PRId64 ", the columns "
-                                     "that this rank owns", name, ld, b->cols);
+    if (data == NULL)
+        return failure(TW_BAD_ARGUMENT, "%s is NULL, and this rank owns %" PRId64 " x %" PRId64 " of it", name, b->rows,
+                       b->cols);
+    if (ld < b->cols)
+        return failure(TW_BAD_ARGUMENT,
+                       "ld%s is %" PRId64 ", expected at least %" PRId64 ", the columns "
+                       "that this rank owns",
+                       name, ld, b->cols);
     return TW_OK;
 }
 

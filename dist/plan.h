@@ -49,7 +49,7 @@ tw_status schedule_run(tw_mpi_plan *plan, char *c, int64_t ldc);
 tw_status reduce_run(tw_mpi_plan *plan, char *c, int64_t ldc);
 
 /* plan_make - tw_mpi_plan_make() with any engine. */
-tw_status plan_make(const dist_engine *engine, const tw_problem *problem, MPI_Comm comm,
-                    const tw_mpi_options *options, tw_mpi_plan **out);
+tw_status plan_make(const dist_engine *engine, const tw_problem *problem, MPI_Comm comm, const tw_mpi_options *options,
+                    tw_mpi_plan **out);
 
 #endif

@@ -86,7 +86,8 @@ static tw_status worst(int code, int *most_code, int *rank)
     MPI_Comm_rank(world_comm, &mine);
     const int64_t value = ((int64_t)code << 32) + (INT32_MAX - mine);
     int64_t all = 0;
-    const tw_status status = failure_reduce(world_comm, &value, &all, 1, MPI_MAX, "agreeing on the outcome", deadline_s);
+    const tw_status status = failure_reduce(world_comm, &value, &all, 1, MPI_MAX, "agreeing on the outcome",
+                                            deadline_s);
     *most_code = (int)(all >> 32), *rank = (int)(INT32_MAX - (all & INT32_MAX));
     return status;
 }
@@ -121,7 +122,8 @@ static tw_status most(double *values, int count)
 static tw_status tell(char *text, int size)
 {
     MPI_Request request;
-    const tw_status status = failure_mpi(MPI_Ibcast(text, size, MPI_CHAR, 0, world_comm, &request), "telling all ranks");
+    const tw_status status = failure_mpi(MPI_Ibcast(text, size, MPI_CHAR, 0, world_comm, &request),
+                                         "telling all ranks");
     return status == TW_OK ? failure_await(&request, "telling all ranks", deadline_s) : status;
 }
 
@@ -156,21 +158,22 @@ static tw_status write_piece(dist_file *file, const dist_piece *piece, const voi
 }
 
 TW_API extern const dist_plugin tilewright_mpi_plugin;
-const dist_plugin tilewright_mpi_plugin = {.version = TEXT_OF(TW_VERSION_MAJOR) "." TEXT_OF(TW_VERSION_MINOR) "." TEXT_OF(TW_VERSION_PATCH),
-                                           .start = start,
-                                           .stop = stop,
-                                           .error = tw_mpi_error_text,
-                                           .worst = worst,
-                                           .alike = alike,
-                                           .add = add,
-                                           .most = most,
-                                           .tell = tell,
-                                           .make = make,
-                                           .gemm = gemm,
-                                           .drop = drop,
-                                           .received = received,
-                                           .open = open_file,
-                                           .read = files_move,
-                                           .write = write_piece,
-                                           .close = files_close,
-                                           .timeout = set_timeout};
+const dist_plugin tilewright_mpi_plugin = {
+    .version = TEXT_OF(TW_VERSION_MAJOR) "." TEXT_OF(TW_VERSION_MINOR) "." TEXT_OF(TW_VERSION_PATCH),
+    .start = start,
+    .stop = stop,
+    .error = tw_mpi_error_text,
+    .worst = worst,
+    .alike = alike,
+    .add = add,
+    .most = most,
+    .tell = tell,
+    .make = make,
+    .gemm = gemm,
+    .drop = drop,
+    .received = received,
+    .open = open_file,
+    .read = files_move,
+    .write = write_piece,
+    .close = files_close,
+    .timeout = set_timeout};

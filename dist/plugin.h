@@ -9,8 +9,8 @@
 
 typedef struct dist_world {
     int rank, ranks;
-    int beside;   /* ranks on this host, this one among them, */
-    int sharing;  /* and of those the ones that may run on the same processors */
+    int beside;  /* ranks on this host, this one among them, */
+    int sharing; /* and of those the ones that may run on the same processors */
     char host[256];
     char library[128]; /* of MPI, "Open MPI v4.1.4" */
 } dist_world;
@@ -32,12 +32,12 @@ typedef struct dist_plugin {
     const char *version; /* tw_version() of the build */
     tw_status (*start)(dist_world *world);
     void (*stop)(void);
-    const char *(*error)(void);                           /* not collective */
-    tw_status (*worst)(int code, int *worst, int *rank);  /* the largest code of all, and the lowest rank that has it */
+    const char *(*error)(void);                          /* not collective */
+    tw_status (*worst)(int code, int *worst, int *rank); /* the largest code of all, and the lowest rank that has it */
     tw_status (*alike)(const dist_value *values, int count);
-    tw_status (*add)(int64_t *values, int count);         /* sums over all ranks */
-    tw_status (*most)(double *values, int count);         /* the largest of all ranks; none is negative */
-    tw_status (*tell)(char *text, int size);              /* rank 0's text to all */
+    tw_status (*add)(int64_t *values, int count); /* sums over all ranks */
+    tw_status (*most)(double *values, int count); /* the largest of all ranks; none is negative */
+    tw_status (*tell)(char *text, int size);      /* rank 0's text to all */
     tw_status (*make)(const dist_engine *engine, const tw_problem *problem, const tw_mpi_options *options,
                       tw_mpi_layout *layout);
     tw_status (*gemm)(const void *a, int64_t lda, const void *b, int64_t ldb, void *c, int64_t ldc);

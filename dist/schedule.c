@@ -38,7 +38,8 @@ static int64_t place_of(const side *s, int i)
 /* The stored block of `length` of a panel: from `place` on of what lies at data. */
 static block block_at(const side *s, const char *data, int64_t place, int64_t length, int64_t depth, int64_t ld)
 {
-    block b = {.rows = s->along_rows ? length : depth, .cols = s->along_rows ? depth : length, .ld = ld, .bytes = s->bytes};
+    block b = {
+        .rows = s->along_rows ? length : depth, .cols = s->along_rows ? depth : length, .ld = ld, .bytes = s->bytes};
     b.data = (char *)(uintptr_t)data + (s->along_rows ? place * ld : place) * s->bytes;
     return b;
 }
@@ -144,10 +145,7 @@ static void multiply(work *w, run ra, run rb)
 
 static bool is_joined(const side *s, int i) { return s->copies_own || (i != s->me && i - 1 != s->me); }
 
-static bool has_come(const side *s, const panel *p, int i)
-{
-    return !s->taken[i] && s->left[p->number % 2][i] == 0;
-}
+static bool has_come(const side *s, const panel *p, int i) { return !s->taken[i] && s->left[p->number % 2][i] == 0; }
 
 /* The longest run of pieces that have come. */
 static run find_run(const side *s, const panel *p)
@@ -184,7 +182,8 @@ static bool take(work *w, side *s, side *other)
     if (mine.end == mine.first || !is_worthwhile(s, &w->panel, mine)) return false;
     for (int i = 0; i < other->peers;) {
         run theirs = {i, i};
-        while (theirs.end < other->peers && other->taken[theirs.end] && (theirs.end == i || is_joined(other, theirs.end)))
+        while (theirs.end < other->peers && other->taken[theirs.end] &&
+               (theirs.end == i || is_joined(other, theirs.end)))
             theirs.end++;
         if (theirs.end > i) multiply(w, s == &w->plan->a ? mine : theirs, s == &w->plan->a ? theirs : mine);
         i = theirs.end > i ? theirs.end : i + 1;

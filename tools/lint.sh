@@ -22,13 +22,14 @@ no_calls() {
     ! grep -nE '\b(printf|fprintf|vprintf|vfprintf|dprintf|puts|fputs|putchar|putc|perror|exit|_exit|_Exit|abort|assert|raise|setenv)\(' \
         -r src kernels --include='*.c' --include='*.h' &&
         ! grep -nE "\b(secure_)?getenv\(" -r src kernels include | grep -vE "^src/(engines/[a-z]+/(engine|dl)|jit_cache|context|tuned_file)\.c:" &&
-        ! grep -nE '\b(exit|_exit|_Exit|abort|assert|raise|setenv|(secure_)?getenv)\(' -r blas | grep -v 'getenv("TILEWRIGHT_[A-Z_]*")'
+        ! grep -nE '\b(exit|_exit|_Exit|abort|assert|raise|setenv|(secure_)?getenv)\(' -r blas | grep -v 'getenv("TILEWRIGHT_[A-Z_]*")' &&
+        ! grep -nE '\b(printf|fprintf|puts|fputs|perror|exit|_exit|abort|assert|raise|(secure_)?getenv)\(' -r dist
 }
 
 no_fast_math() {
     ! grep -noE -e '-(ffast-math|Ofast|funsafe-math-optimizations|ffp-contract=fast|fassociative-math|ffinite-math-only)' \
         build/lint-gcc/compile_commands.json | sort | uniq -c | grep . &&
-        ! grep -nE '^ *#pragma.*(fast-math|FP_CONTRACT +ON)|__attribute__ *\(\( *optimize' -r src kernels lab io cli blas
+        ! grep -nE '^ *#pragma.*(fast-math|FP_CONTRACT +ON)|__attribute__ *\(\( *optimize' -r src kernels lab io cli blas dist
 }
 
 # build FOLDER COMPILER ARGUMENT ...
@@ -48,6 +49,15 @@ symbols() {
         sed -n 's/^TW_API.*[ *]\(tw_lab_[a-z0-9_]*\)(.*/\1@@TILEWRIGHT_LAB/p' include/tilewright_lab.h
     } | sort >build/lint-gcc/declared
     diff build/lint-gcc/declared build/lint-gcc/exported || return 1
+    for mpi in openmpi mpich; do
+        [ -e build/lint-gcc/libtilewright_$mpi.so ] || continue
+        {
+            sed -n 's/^TW_API.*[ *]\(tw_mpi_[a-z0-9_]*\)(.*/\1@@TILEWRIGHT_MPI_0.2/p' include/tilewright_mpi.h
+            echo tilewright_mpi_plugin@@TILEWRIGHT_MPI_PLUGIN
+        } | sort >build/lint-gcc/declared
+        nm -D --defined-only --with-symbol-versions build/lint-gcc/libtilewright_$mpi.so |
+            awk '$2 != "A" { print $3 }' | sort | diff build/lint-gcc/declared - || return 1
+    done
     # and the spellings of blas/spellings.h
     {
         sed -n 's/^void \([a-z0-9_]*\)(.*/\1/p' include/tilewright_blas.h | sed 'p; s/^/scipy_/'
@@ -64,7 +74,7 @@ static_checks() {
 }
 
 # C, OpenCL C and CUDA C. Each major version of clang-format lays out some lines in its own way: 14 is Debian 12's.
-sources() { find blas cli examples exercises fuzz include io kernels lab src tests tools \( -name '*.[ch]' -o -name '*.cl*' -o -name '*.cu*' \) -type f | sort; }
+sources() { find blas cli dist examples exercises fuzz include io kernels lab src tests tools \( -name '*.[ch]' -o -name '*.cl*' -o -name '*.cu*' \) -type f | sort; }
 
 formatted() {
     clang-format --version | grep -q ' version 14\.' || { clang-format --version && echo 'expected version 14' && return 1; }

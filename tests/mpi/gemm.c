@@ -58,7 +58,8 @@ static void store(tw_dtype dtype, bool whole, element e, char *to)
     static const uint16_t halves[] = {0, 0x3c00, 0x4000, 0x4200}, brains[] = {0, 0x3f80, 0x4000, 0x4040};
     const double re = whole ? e.re : (double)(e.bits >> 11) * 0x1p-53 - 0.5, im = whole ? e.im : re * 0.7;
     const uint16_t sign = e.re < 0 ? 0x8000 : 0, random = (uint16_t)(0x3400 + (e.bits & 0x3ff));
-    const uint16_t half = whole ? halves[abs(e.re)] : random, brain = whole ? brains[abs(e.re)] : 0x3f00 + (e.bits & 0x7f);
+    const uint16_t half = whole ? halves[abs(e.re)] : random,
+                   brain = whole ? brains[abs(e.re)] : 0x3f00 + (e.bits & 0x7f);
     const float single[2] = {(float)re, (float)im};
     const double both[2] = {re, im};
     const int8_t byte = (int8_t)(dtype == TW_U8 ? abs(e.re) : e.re);
@@ -131,7 +132,8 @@ static void operand(const tw_problem *p, bool of_a, int64_t i, int64_t j, double
 {
     const tw_op op = of_a ? p->op_a : p->op_b;
     const tw_dtype dtype = of_a ? p->dtype : p->dtype_b;
-    const element e = transposes(op) ? element_at(of_a ? A_SEED : B_SEED, j, i) : element_at(of_a ? A_SEED : B_SEED, i, j);
+    const element e = transposes(op) ? element_at(of_a ? A_SEED : B_SEED, j, i)
+                                     : element_at(of_a ? A_SEED : B_SEED, i, j);
     out[0] = dtype == TW_U8 ? abs(e.re) : e.re;
     out[1] = !is_complex(dtype) ? 0 : op == TW_C || op == TW_R ? -e.im : e.im;
 }
@@ -166,8 +168,8 @@ static void compute_alone(const product *x, int segments, matrix *c)
     const tw_problem *p = &x->p;
     const bool ta = transposes(p->op_a), tb = transposes(p->op_b);
     matrix a = matrix_make(p->dtype, ta ? p->k : p->m, ta ? p->m : p->k, 0),
-           b = matrix_make(p->dtype_b, tb ? p->n : p->k, tb ? p->k : p->n, 0), part = matrix_make(p->dtype_c, p->m, p->n, 0),
-           sum = matrix_make(p->dtype_c, p->m, p->n, 0);
+           b = matrix_make(p->dtype_b, tb ? p->n : p->k, tb ? p->k : p->n, 0),
+           part = matrix_make(p->dtype_c, p->m, p->n, 0), sum = matrix_make(p->dtype_c, p->m, p->n, 0);
     fill(&a, x->whole, A_SEED, 0, 0), fill(&b, x->whole, B_SEED, 0, 0);
     tw_problem q = *p;
     q.lda = a.ld, q.ldb = b.ld, q.ldc = c->ld;
@@ -181,12 +183,15 @@ static void compute_alone(const product *x, int segments, matrix *c)
             q.k = each + (s < more);
             if (q.k == 0) memset(part.data, 0, (size_t)(p->m * part.ld * bytes_of(p->dtype_c)));
             if (q.k > 0)
-                status = tw_gemm(NULL, &q, ta ? at(&a, k, 0) : at(&a, 0, k), tb ? at(&b, 0, k) : at(&b, k, 0), part.data);
+                status = tw_gemm(NULL, &q, ta ? at(&a, k, 0) : at(&a, 0, k), tb ? at(&b, 0, k) : at(&b, k, 0),
+                                 part.data);
             if (status == TW_OK)
-                status = tw_lab_finish_sums(NULL, p->dtype_c, p->m, p->n, 1, part.data, part.ld, s > 0, sum.data, sum.ld);
+                status = tw_lab_finish_sums(NULL, p->dtype_c, p->m, p->n, 1, part.data, part.ld, s > 0, sum.data,
+                                            sum.ld);
         }
         if (status == TW_OK)
-            status = tw_lab_finish_sums(NULL, p->dtype_c, p->m, p->n, p->alpha, sum.data, sum.ld, p->beta, c->data, c->ld);
+            status = tw_lab_finish_sums(NULL, p->dtype_c, p->m, p->n, p->alpha, sum.data, sum.ld, p->beta, c->data,
+                                        c->ld);
     }
     if (status != TW_OK) FAULT("%s: alone: %s", x->text, tw_error_text());
     free(a.data), free(b.data), free(part.data), free(sum.data);
@@ -229,13 +234,15 @@ static void check_words(const product *x, const tw_mpi_plan *plan, const tw_mpi_
     MPI_Allreduce(&mine, &all, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
     if (moves && mine != l->words)
         FAULT("%s: %" PRId64 " elements were received, the plan says %" PRId64, x->text, mine, l->words);
-    if (moves && !((double)all <= formula * l->ranks * (1 + 1e-12) + 1e-6 && (double)all >= formula * l->ranks * (1 - 1e-12) - 1e-6))
+    if (moves && !((double)all <= formula * l->ranks * (1 + 1e-12) + 1e-6 &&
+                   (double)all >= formula * l->ranks * (1 - 1e-12) - 1e-6))
         FAULT("%s: %" PRId64 " elements in all, the formula says %.17g", x->text, all, formula * l->ranks);
 }
 
 static void run_product(const product *x)
 {
-    const tw_mpi_options options = {.size = sizeof options, .grid = {x->grid[0], x->grid[1], x->grid[2]}, .timeout_s = 60};
+    const tw_mpi_options options = {
+        .size = sizeof options, .grid = {x->grid[0], x->grid[1], x->grid[2]}, .timeout_s = 60};
     tw_mpi_layout l = {.size = sizeof l};
     tw_mpi_plan *plan;
     if (tw_mpi_plan_make(NULL, &x->p, MPI_COMM_WORLD, &options, &plan) != TW_OK) {
@@ -243,7 +250,8 @@ static void run_product(const product *x)
         return;
     }
     tw_mpi_plan_layout(plan, &l);
-    matrix a = matrix_make(x->p.dtype, l.a.rows, l.a.cols, draw(3)), b = matrix_make(x->p.dtype_b, l.b.rows, l.b.cols, draw(3)),
+    matrix a = matrix_make(x->p.dtype, l.a.rows, l.a.cols, draw(3)),
+           b = matrix_make(x->p.dtype_b, l.b.rows, l.b.cols, draw(3)),
            c = matrix_make(x->p.dtype_c, l.c.rows, l.c.cols, draw(3));
     if (x->p.alpha != 0) fill(&a, x->whole, A_SEED, l.a.row, l.a.col), fill(&b, x->whole, B_SEED, l.b.row, l.b.col);
     for (int call = 0; call < 2; call++) { /* a plan may be used again */
@@ -265,7 +273,8 @@ static void run_product(const product *x)
 
 static int64_t side(void)
 {
-    const int64_t sides[] = {0, 1, ranks - 1, ranks, ranks + 1, 2 * ranks + 1, 3 + draw(20), 3 + draw(20), 30 + draw(41)};
+    const int64_t sides[] = {
+        0, 1, ranks - 1, ranks, ranks + 1, 2 * ranks + 1, 3 + draw(20), 3 + draw(20), 30 + draw(41)};
     return sides[draw(sizeof sides / sizeof *sides)];
 }
 
@@ -273,9 +282,10 @@ static product draw_product(int number)
 {
     static const struct {
         tw_dtype a, b, c;
-    } types[] = {{TW_F64, TW_F64, TW_F64},     {TW_F32, TW_F32, TW_F32},     {TW_F16, TW_F16, TW_F32}, {TW_F16, TW_F16, TW_F16},
-                 {TW_BF16, TW_BF16, TW_F32},   {TW_I8, TW_I8, TW_I32},       {TW_U8, TW_U8, TW_I32},   {TW_U8, TW_I8, TW_I32},
-                 {TW_CF32, TW_CF32, TW_CF32}, {TW_CF64, TW_CF64, TW_CF64}};
+    } types[] = {{TW_F64, TW_F64, TW_F64},   {TW_F32, TW_F32, TW_F32},   {TW_F16, TW_F16, TW_F32},
+                 {TW_F16, TW_F16, TW_F16},   {TW_BF16, TW_BF16, TW_F32}, {TW_I8, TW_I8, TW_I32},
+                 {TW_U8, TW_U8, TW_I32},     {TW_U8, TW_I8, TW_I32},     {TW_CF32, TW_CF32, TW_CF32},
+                 {TW_CF64, TW_CF64, TW_CF64}};
     static const double factors[] = {0, 1, 1, 1, -1, 2, -3};
     enum { TYPES = sizeof types / sizeof *types };
     const int t = number % TYPES;
@@ -284,7 +294,8 @@ static product draw_product(int number)
     const int ops = complex ? 4 : 2;
     int64_t m = side(), n = side(), k = side();
     if (divides && draw(8) == 0) /* several panels */
-        m = draw(2 * ranks) + 1, n = draw(9) + 1, k = (2 + draw(2)) * tw_lab_sum_depth(types[t].a) * (1 + draw(ranks)) + draw(100);
+        m = draw(2 * ranks) + 1, n = draw(9) + 1,
+        k = (2 + draw(2)) * tw_lab_sum_depth(types[t].a) * (1 + draw(ranks)) + draw(100);
     x.p = tw_problem_make(types[t].a, (tw_op)draw(ops), (tw_op)draw(ops), m, n, k);
     x.p.dtype_b = types[t].b, x.p.dtype_c = types[t].c;
     x.p.alpha = factors[draw(7)], x.p.beta = factors[draw(7)];
@@ -293,7 +304,8 @@ static product draw_product(int number)
         x.grid[2] = divides ? 1 + (int)draw(ranks / x.grid[0] / x.grid[1]) : 1;
     }
     snprintf(x.text, sizeof x.text,
-             "case %d: %s by %s to %s, %" PRId64 " x %" PRId64 " x %" PRId64 ", ops %d %d, alpha %g, beta %g, grid %d x %d x %d, %s",
+             "case %d: %s by %s to %s, %" PRId64 " x %" PRId64 " x %" PRId64
+             ", ops %d %d, alpha %g, beta %g, grid %d x %d x %d, %s",
              number, tw_lab_dtype_of(types[t].a)->name, tw_lab_dtype_of(types[t].b)->name,
              tw_lab_dtype_of(types[t].c)->name, m, n, k, x.p.op_a, x.p.op_b, x.p.alpha, x.p.beta, x.grid[0], x.grid[1],
              x.grid[2], x.whole ? "whole numbers" : "random bits");
@@ -363,7 +375,8 @@ static void refusals(void)
     expect("no B on rank 0", tw_mpi_gemm(plan, a, 40, rank == 0 ? NULL : b, 30, c, 30), TW_BAD_ARGUMENT, "b is NULL");
     for (size_t i = 0; i < sizeof c; i++)
         if (((unsigned char *)c)[i] != 0xff) FAULT("a refused product has written C");
-    expect("a layout without a size", tw_mpi_plan_layout(plan, &(tw_mpi_layout){.size = 0}), TW_BAD_ARGUMENT, "layout->size");
+    expect("a layout without a size", tw_mpi_plan_layout(plan, &(tw_mpi_layout){.size = 0}), TW_BAD_ARGUMENT,
+           "layout->size");
     expect("the same plan used well", tw_mpi_gemm(plan, a, 40, b, 30, c, 30), TW_OK, "");
     tw_mpi_plan_free(plan);
     tw_mpi_plan_free(NULL);
@@ -414,7 +427,8 @@ static void large(void)
     expect("a large plan", tw_mpi_plan_make(NULL, &p, MPI_COMM_WORLD, &o, &plan), TW_OK, "");
     tw_mpi_plan_layout(plan, &l);
     if (l.a.rows * l.a.cols <= INT32_MAX) FAULT("a block of %" PRId64 " elements is not large", l.a.rows * l.a.cols);
-    char *a = calloc((size_t)l.a.rows, (size_t)l.a.cols) /* pages of zeros, until they are written */, *b = malloc((size_t)depth);
+    char *a = calloc((size_t)l.a.rows, (size_t)l.a.cols) /* pages of zeros, until they are written */,
+         *b = malloc((size_t)depth);
     int32_t *c = malloc((size_t)rows * sizeof *c), *expected = calloc((size_t)rows, sizeof *expected);
     if (a == NULL || b == NULL || c == NULL || expected == NULL) MPI_Abort(MPI_COMM_WORLD, 5);
     memset(b, 1, (size_t)depth);
