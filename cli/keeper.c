@@ -1,4 +1,4 @@
-/* keeper.c - see keeper.h. It reads paths from a pipe, of which the last counts when the pipe ends: with the program. */
+/* keeper.c - see keeper.h. It reads paths from a pipe; the last one counts when the pipe ends, with the program. */
 #define _POSIX_C_SOURCE 200809L
 #include "keeper.h"
 

@@ -1,4 +1,4 @@
-/* launched.h - was the program started as one of several ranks, by the launcher of which MPI, and the library for it. */
+/* launched.h - was the program started as one of several ranks, and by which MPI's launcher; the library for it. */
 #ifndef TILEWRIGHT_LAUNCHED_H
 #define TILEWRIGHT_LAUNCHED_H
 

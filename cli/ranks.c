@@ -4,7 +4,7 @@
 #include "ranks.h"
 
 #include <inttypes.h>
-#include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -574,6 +574,7 @@ exit_code ranks_multiply(session *s, const launched *l)
     operands_free(&j.in);
     free(j.a), free(j.b), free(j.c);
     watch_stage("MPI ends");
+    if (code != EXIT_OK) signal(SIGTERM, SIG_IGN); /* a launcher's, to ranks that end behind the first */
     j.mpi->stop();
     watch_end();
     return code;

@@ -1,4 +1,4 @@
-/* pending.h - blocks on their way between ranks: sent and received in messages of at most 1 GiB, moved on by polling. */
+/* pending.h - blocks on their way between ranks, in messages of at most 1 GiB, moved on by polling. */
 #ifndef TILEWRIGHT_DIST_PENDING_H
 #define TILEWRIGHT_DIST_PENDING_H
 

@@ -16,7 +16,7 @@
  *     tw_mpi_plan_free(plan);
  *
  * CALLS    that take a communicator or a plan are collective, but tw_mpi_plan_layout(). They may not overlap on one
- *          plan. MPI is to be initialised, by MPI_THREAD_FUNNELED at least; the calling thread is the one that calls MPI.
+ *          plan. MPI is to be initialised, by MPI_THREAD_FUNNELED at least; the caller is the thread that calls MPI.
  * ERRORS   All ranks of a call return the same status. tw_mpi_error_text() explains the calling thread's last failure.
  *          After TW_DEVICE_FAILED messages may be on their way: the communicator's other ranks can only be ended, by
  *          MPI_Abort().
@@ -74,8 +74,8 @@ typedef struct tw_mpi_plan tw_mpi_plan;
  * Special   Fewer ranks than there are compute where more would be slower (layout.ranks).
  * Bits      With pk = 1 those of tw_gemm(). With pk > 1 each segment of k is summed by itself, and these sums are added
  *           in ascending order: they depend on the grid, and on nothing else.
- * Returns   TW_OK and *plan; TW_BAD_ARGUMENT (also where ranks ask for different things, or the grid has more ranks than
- *           there are), TW_NO_KERNEL, TW_NO_MEMORY, TW_DEVICE_FAILED (MPI failed), and *plan NULL */
+ * Returns   TW_OK and *plan; TW_BAD_ARGUMENT (also where ranks ask for different things, or for a grid of more ranks
+ *           than there are), TW_NO_KERNEL, TW_NO_MEMORY, TW_DEVICE_FAILED (MPI failed), and *plan NULL */
 TW_API tw_status tw_mpi_plan_make(tw_context *context, const tw_problem *problem, MPI_Comm comm,
                                   const tw_mpi_options *options, tw_mpi_plan **plan);
 
