@@ -175,6 +175,21 @@ def several_panels_and_divided_segments():
 
 
 @case
+def products_in_stripes_while_blocks_come():
+    """Long enough for a product to be cut into stripes; the products of int16 are not exact in f32, so their order shows."""
+    draw = random.Random(7)
+    for name, rows, cols in (("A.npy", 1000, 3000), ("B.npy", 3000, 800)):
+        open(name, "wb").write(npy_header("<i2", (rows, cols)) + draw.randbytes(rows * cols * 2))
+    for words in ([], ["--transpose-a", "--transpose-b"]):
+        names = ["B.npy", "A.npy"] if words else ["A.npy", "B.npy"]
+        good("multiply", *names, *words, "-o", "one.npy")
+        for number, (ranks, grid) in enumerate(((2, "1x2x1"), (2, "2x1x1"), (4, "2x2x1"))):
+            mpi = built()[number % len(built())]
+            multiply(mpi, ranks, *names, *words, "-o", "all.npy", "--grid", grid)
+            assert saved("one.npy") == saved("all.npy"), (mpi, words, grid)
+
+
+@case
 def sizes_of_zero_one_and_fewer_than_ranks():
     mpi = built()[0]
     for m, n, k in ((0, 4, 3), (4, 0, 3), (4, 3, 0), (1, 1, 1), (2, 3, 1), (3, 4, 5)):

@@ -296,8 +296,6 @@ static product draw_product(int number)
     if (divides && draw(8) == 0) /* several panels */
         m = draw(2 * ranks) + 1, n = draw(9) + 1,
         k = (2 + draw(2)) * tw_lab_sum_depth(types[t].a) * (1 + draw(ranks)) + draw(100);
-    else if (draw(100) == 0) /* several stripes of a product */
-        m = 300 + draw(900), n = 300 + draw(900), k = 64 + draw(64), x.whole = x.whole && types[t].c == TW_I32;
     x.p = tw_problem_make(types[t].a, (tw_op)draw(ops), (tw_op)draw(ops), m, n, k);
     x.p.dtype_b = types[t].b, x.p.dtype_c = types[t].c;
     x.p.alpha = factors[draw(7)], x.p.beta = factors[draw(7)];
@@ -305,6 +303,7 @@ static product draw_product(int number)
         x.grid[0] = 1 + (int)draw(ranks), x.grid[1] = 1 + (int)draw(ranks / x.grid[0]);
         x.grid[2] = divides ? 1 + (int)draw(ranks / x.grid[0] / x.grid[1]) : 1;
     }
+    if (divides && draw(6) == 0) x.grid[0] = x.grid[1] = 1, x.grid[2] = ranks; /* as many segments as can be */
     snprintf(x.text, sizeof x.text,
              "case %d: %s by %s to %s, %" PRId64 " x %" PRId64 " x %" PRId64
              ", ops %d %d, alpha %g, beta %g, grid %d x %d x %d, %s",
