@@ -3,7 +3,7 @@
 #define TILEWRIGHT_DIST_FAILURE_H
 
 #include <stdbool.h>
-#include "tilewright_mpi.h"
+#include "plugin.h"
 
 enum { FAILURE_TEXT = 1024 };
 
@@ -19,18 +19,12 @@ tw_status failure_agree(MPI_Comm comm, tw_status status, double timeout_s);
 /* failure_await - wait for a request by testing it, for so many seconds at most (0: any). */
 tw_status failure_await(MPI_Request *request, const char *what, double timeout_s);
 
-/* A value that all ranks must have alike. */
-typedef struct agreed {
-    const char *name;
-    int64_t value;
-} agreed;
-
 /* failure_reduce - collective: the sums, or the like, of all ranks' values. */
 tw_status failure_reduce(MPI_Comm comm, const int64_t *from, int64_t *to, int count, MPI_Op op, const char *what,
                          double timeout_s);
 
 /* failure_alike - collective: TW_OK, or TW_BAD_ARGUMENT with the first name whose values differ, and two of them. */
-tw_status failure_alike(MPI_Comm comm, const agreed *values, int count, double timeout_s);
+tw_status failure_alike(MPI_Comm comm, const dist_value *values, int count, double timeout_s);
 
 double failure_now_s(void);
 

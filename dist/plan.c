@@ -91,7 +91,7 @@ static int64_t bits_of(double x)
 
 static tw_status compare(MPI_Comm comm, const tw_problem *p, const tw_mpi_options *o)
 {
-    const agreed values[] = {
+    const dist_value values[] = {
         {"m", p->m},
         {"n", p->n},
         {"k", p->k},

@@ -94,9 +94,7 @@ static tw_status worst(int code, int *most_code, int *rank)
 
 static tw_status alike(const dist_value *values, int count)
 {
-    agreed all[64];
-    for (int i = 0; i < count && i < 64; i++) all[i] = (agreed){values[i].name, values[i].value};
-    return failure_alike(world_comm, all, count, deadline_s);
+    return failure_alike(world_comm, values, count, deadline_s);
 }
 
 static tw_status add(int64_t *values, int count)

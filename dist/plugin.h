@@ -15,6 +15,7 @@ typedef struct dist_world {
     char library[128]; /* of MPI, "Open MPI v4.1.4" */
 } dist_world;
 
+/* What all ranks must have alike. */
 typedef struct dist_value {
     const char *name;
     int64_t value;

@@ -39,6 +39,7 @@ typedef struct tw_mpi_block {
     int64_t row, col, rows, cols;
 } tw_mpi_block;
 
+/* What a plan may be asked for; a zeroed one, but for its size, asks for nothing. */
 typedef struct tw_mpi_options {
     uint32_t size;   /* sizeof(tw_mpi_options) */
     int32_t grid[3]; /* pm, pn and pk: parts of m, of n and of k; 0: chosen */
@@ -57,7 +58,7 @@ typedef struct tw_mpi_layout {
     int32_t reserved;     /* 0 */
     tw_mpi_block a, b, c; /* that this rank owns, of A, B and C as they are stored */
     int64_t panel;        /* steps of k that are gathered at a time */
-    int64_t buffer_bytes; /* that this rank allocates beside its blocks */
+    int64_t buffer_bytes; /* that a rank allocates beside its blocks, at most */
     int64_t words;        /* elements of A, B and sums that this rank receives in a call */
     double mean_words;    /* of all ranks that compute */
     double seconds;       /* estimated */
@@ -100,7 +101,7 @@ TW_API tw_status tw_mpi_gemm(tw_mpi_plan *plan, const void *a, int64_t lda, cons
 /* tw_mpi_received_words - the elements that this rank's last tw_mpi_gemm() has received, as counted. */
 TW_API int64_t tw_mpi_received_words(const tw_mpi_plan *plan);
 
-/* tw_mpi_error_text - one sentence about the calling thread's last failure of these calls; "": none failed. */
+/* tw_mpi_error_text - one sentence about the calling thread's last failure of these calls, or "". */
 TW_API const char *tw_mpi_error_text(void);
 #endif
 
