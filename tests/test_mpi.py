@@ -97,7 +97,7 @@ def the_library_computes_every_type_on_every_grid():
     """MPICH's ranks spin while they wait: with more of them than processors each step takes long."""
     for mpi in built():
         for ranks in (1, 2, 3, 4, 5, 6, 7) if mpi == "openmpi" or FULL else (2, 3):
-            products(mpi, ranks, (4000 if FULL else 200) if mpi == "openmpi" else (300 if FULL else 60), 1)
+            products(mpi, ranks, (4000 if FULL else 120) if mpi == "openmpi" else (300 if FULL else 30), 1)
 
 
 @case
