@@ -352,10 +352,19 @@ class Hosts:
         Hosts.made += 1
         self.tag = f"tw{os.getpid() % 100000}{'abc'[Hosts.made]}"
         self.names = [f"{self.tag}h{i}" for i in (1, 2, 3)]
+        self.agent, self.hosts = (os.path.join(os.getcwd(), "..", f"{self.tag}.{what}") for what in ("agent", "hosts"))
         try:
             self.run("ip", "link", "add", self.tag, "type", "bridge")
         except AssertionError as error:
             raise Skip(f"no bridge: {error}") from None
+        try:
+            self.build()
+        except AssertionError:
+            self.__exit__()
+            raise
+        return self
+
+    def build(self):
         self.run("ip", "link", "set", self.tag, "up")
         for i, host in enumerate(self.names, 1):
             self.run("ip", "netns", "add", host)
@@ -365,17 +374,14 @@ class Hosts:
             self.run("ip", "-n", host, "link", "set", "eth0", "up")
             self.run("ip", "-n", host, "link", "set", "lo", "up")
             self.run("ip", "netns", "exec", host, "tc", "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", "1gbit", "burst", "256kb", "latency", "50ms")
-        self.agent = os.path.join(os.getcwd(), "..", f"{self.tag}.agent")
-        self.hosts = os.path.join(os.getcwd(), "..", f"{self.tag}.hosts")
         open(self.agent, "w").write(AGENT), os.chmod(self.agent, 0o755)
         open(self.hosts, "w").write("".join(f"{host} slots=1\n" for host in self.names))
-        return self
 
     def __exit__(self, *_):
         for host in self.names:
             subprocess.run(["ip", "netns", "del", host], check=False, capture_output=True)
         subprocess.run(["ip", "link", "del", self.tag], check=False, capture_output=True)
-        for path in (self.agent, self.hosts):
+        for path in filter(os.path.exists, (self.agent, self.hosts)):
             os.remove(path)
 
     @staticmethod
