@@ -73,6 +73,15 @@ void plan_panels(plan *plan, const device_facts *device)
     plan->workspace_bytes = (size_t)(COUNTER_NUMBERS * sum_bytes + gpu->grid_x * each_bytes);
 }
 
+/* Multiply-adds in a cycle of a unit of an NVIDIA GPU: 2048 of bytes in its matrix units; else one for each lane
+ * of a warp in each quarter, half as many in f64. */
+static double peak_fmas(const kernel_row *row)
+{
+    enum { MATRIX_BYTES = 2048, LANES = 128 };
+    if (row->gpu.traits & GPU_MATRIX) return MATRIX_BYTES / dtype_find(row->lab.dtype)->lab.bytes;
+    return kernel_sum_bytes(row) == 8 ? LANES / 2 : LANES;
+}
+
 /* The cycles of the busiest compute unit of a GPU, and how k is divided for the fewest. Groups multiply at the share of
  * the peak that their row allows with many warps on a unit; few warps, and those with few sums to go on with, wait for
  * each other and for memory. Partial sums take a second kernel; items of one launch do not divide k. Fitted to an H200
@@ -89,7 +98,7 @@ static double gpu_cycles(const kernel_row *row, const tw_problem *p, const devic
                   items = max_i64(device->items, 1),
                   tiles = max_i64(items * ceil_div(p->m, tile->tile_m) * ceil_div(p->n, tile->tile_n), 1);
     const double area = (double)(tile->tile_m * tile->tile_n), sums = area / row->gpu.threads_x / SUMS,
-                 k = (double)p->k, c_area = (double)p->m * (double)p->n, fmas = sum_bytes == 8 ? 64 : 128,
+                 k = (double)p->k, c_area = (double)p->m * (double)p->n, fmas = peak_fmas(row),
                  cycle_bytes = tuned.memory_bytes * (double)units, /* of memory, in a cycle */
         memory = (double)items * ((double)p->m * k + k * (double)p->n + c_area) * (double)bytes / cycle_bytes;
     const bool divides = (row->gpu.traits & GPU_SPLIT_K) && !device->no_workspace && items == 1;

@@ -59,6 +59,9 @@ const char *cpu_level_name(cpu_level level) { return level_names[level]; }
 #define OPENCL_TILE(...)
 #define OPENCL_HALF_TILE(...)
 #define OPENCL_INTEGER_TILE(...)
+#define OPENCL_PTX_TILE(...)
+#define OPENCL_PTX_HALF_TILE(...)
+#define OPENCL_PTX_INTEGER_TILE(...)
 #define CUDA_BATCH(...)
 #define CUDA_HALF_BATCH(...)
 #define CUDA_INTEGER_BATCH(...)
@@ -171,6 +174,9 @@ cpu_hook cpu_tiles_enter, cpu_tiles_leave;
 #define OPENCL_TILE(...)         FAMILY_ROW(opencl, ".cl", __VA_ARGS__, .lab.needs = "any")
 #define OPENCL_HALF_TILE(...)    OPENCL_TILE(bf16, __VA_ARGS__) OPENCL_TILE(f16, __VA_ARGS__)
 #define OPENCL_INTEGER_TILE(...) OPENCL_TILE(i8, __VA_ARGS__) OPENCL_TILE(u8, __VA_ARGS__)
+#define OPENCL_PTX_TILE(...)         FAMILY_ROW(opencl, ".cl", __VA_ARGS__)
+#define OPENCL_PTX_HALF_TILE(...)    OPENCL_PTX_TILE(bf16, __VA_ARGS__) OPENCL_PTX_TILE(f16, __VA_ARGS__)
+#define OPENCL_PTX_INTEGER_TILE(...) OPENCL_PTX_TILE(i8, __VA_ARGS__) OPENCL_PTX_TILE(u8, __VA_ARGS__)
 #define CUDA_BATCH(...)
 #define CUDA_HALF_BATCH(...)
 #define CUDA_INTEGER_BATCH(...)
@@ -201,6 +207,9 @@ static const kernel_row kernels[] = {
 #define OPENCL_TILE(...)
 #define OPENCL_HALF_TILE(...)
 #define OPENCL_INTEGER_TILE(...)
+#define OPENCL_PTX_TILE(...)
+#define OPENCL_PTX_HALF_TILE(...)
+#define OPENCL_PTX_INTEGER_TILE(...)
 #define CUDA_BATCH(type, file, m, ...) FAMILY_ROW(cuda, ".cu", type, file, m, __VA_ARGS__, EDGE(m))
 #define CUDA_HALF_BATCH(...)           CUDA_BATCH(bf16, __VA_ARGS__) CUDA_BATCH(f16, __VA_ARGS__)
 #define CUDA_INTEGER_BATCH(...)        CUDA_BATCH(i8, __VA_ARGS__) CUDA_BATCH(u8, __VA_ARGS__)
@@ -380,8 +389,10 @@ static bool gpu_fits(const kernel_row *row, const tw_problem *p, const device_fa
     if (c_span > largest) largest = c_span;
     const kernel_verdict *verdict = kernel_verdict_of(device->verdicts, row, p);
     if (g->sm > device->sm || ((g->traits & GPU_THIS_SM) && g->sm != device->sm))
-        snprintf(reason, size, "it needs sm_%d%s, this device is sm_%d", g->sm,
-                 g->traits & GPU_THIS_SM ? " and no other" : "", device->sm);
+        snprintf(reason, size,
+                 device->sm > 0 ? "it needs sm_%d%s, this device is sm_%d"
+                                : "it needs sm_%d%s, whose instructions OpenCL C may not hold on this device",
+                 g->sm, g->traits & GPU_THIS_SM ? " and no other" : "", device->sm);
     else if ((g->traits & GPU_PANELS) && device->vector_bytes == 0)
         snprintf(reason, size, "it is made for OpenCL devices that are processors, which this one is not");
     else if ((g->traits & GPU_PANELS) && device->no_workspace)

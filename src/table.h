@@ -45,7 +45,7 @@ typedef struct device_facts {
     /* operands in host memory are copied to the device, into rows that begin at multiples of 16 bytes */
     bool copies;
     bool addresses;      /* operands may be device addresses */
-    int sm;              /* CUDA: 10 major + minor */
+    int sm;              /* 10 major + minor; OpenCL: 0 where kernels may not hold PTX */
     int most_threads;    /* GPU: of a block */
     int multiprocessors; /* GPU: CUDA's, or OpenCL's compute units */
     bool no_doubles;     /* OpenCL: no double precision */
@@ -102,6 +102,7 @@ enum {
     GPU_TYPES = 16777216,   /* OpenCL: -DTYPE_A, TYPE_B, TYPE_C and the type of sums (kernels/opencl/types.clh) */
     /* OpenCL: a group is one work-item with a workspace of its own, for devices that are processors */
     GPU_PANELS = 33554432,
+    GPU_MATRIX = 67108864, /* OpenCL: multiplies on the matrix units */
     GPU_SPLITS = 4194304, /* split-K in the kernel, where C has few tiles; the planner weighs such rows by their cost */
     /* what the rows of gemm_wgmma_sm90 and of gemm_swapab_sm90 are */
     GPU_MATRIX_ROW = GPU_WIDE | GPU_LINEAR_GRID | GPU_TMA | GPU_PACKS | GPU_READS_BOTH | GPU_PERSISTENT | GPU_THIS_SM |

@@ -55,7 +55,7 @@ def line(output, start):
 def rungs(engine):
     """From the table of kernels, so that a new rung is tried too."""
     table = open(os.path.join(ROOT, "kernels", "kernels.def")).read()
-    rows = {"cpu": r"^CPU_(?:RUNG|WIDE)\((\w+)", "opencl": r"^(?:GPU_RUNG|GPU_TILE|OPENCL_TILE\(\w+,|OPENCL_(?:HALF|INTEGER)_TILE)[( ]+(\w+)", "cuda": r"^(?:GPU_RUNG|GPU_TILE|CUDA_RUNG\(\w+,|CUDA_(?:HALF|INTEGER|QUARTER)_RUNG|CUDA_TILE\(\w+,|CUDA_(?:HALF|INTEGER|QUARTER)_TILE)[( ]+(\w+)"}[engine]
+    rows = {"cpu": r"^CPU_(?:RUNG|WIDE)\((\w+)", "opencl": r"^(?:GPU_RUNG|GPU_TILE|OPENCL_(?:PTX_)?TILE\(\w+,|OPENCL_(?:PTX_)?(?:HALF|INTEGER)_TILE)[( ]+(\w+)", "cuda": r"^(?:GPU_RUNG|GPU_TILE|CUDA_RUNG\(\w+,|CUDA_(?:HALF|INTEGER|QUARTER)_RUNG|CUDA_TILE\(\w+,|CUDA_(?:HALF|INTEGER|QUARTER)_TILE)[( ]+(\w+)"}[engine]
     found = re.findall(rows, table, re.M) + (["gemm_simd"] if engine == "cpu" else [])
     assert len(found) > 5, table
     return list(dict.fromkeys(found))

@@ -160,7 +160,7 @@ def pictures_of_the_documents():
 def every_rung_has_a_page():
     table = open(os.path.join(ROOT, "kernels", "kernels.def")).read()
     for engine, rows in (("cpu", r"^CPU_(?:RUNG|WIDE)\((\w+)"), ("cuda", r"^(?:GPU_RUNG|GPU_TILE|CUDA_RUNG\(\w+,|CUDA_(?:HALF|INTEGER|QUARTER)_RUNG|CUDA_TILE\(\w+,|CUDA_(?:HALF|INTEGER|QUARTER)_TILE)[( ]+(\w+)"),
-                         ("opencl", r"^(?:OPENCL_TILE\(\w+,|OPENCL_(?:HALF|INTEGER)_TILE)[( ]+(\w+)")):
+                         ("opencl", r"^(?:OPENCL_(?:PTX_)?TILE\(\w+,|OPENCL_(?:PTX_)?(?:HALF|INTEGER)_TILE)[( ]+(\w+)")):
         rungs = list(dict.fromkeys(re.findall(rows, table, re.M)))
         assert len(rungs) > (1 if engine == "opencl" else 5), table
         for rung in rungs:

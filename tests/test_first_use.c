@@ -33,6 +33,7 @@ static void plan_case(const kernel_row *row)
 {
     static const tw_dtype seconds[] = {0, TW_I8, TW_U8}, thirds[] = {0, TW_F16, TW_BF16};
     const device_facts device = {.engine = "opencl",
+                                 .sm = 90,
                                  .addresses = true,
                                  .copies = true,
                                  .most_threads = 1024,

@@ -726,16 +726,38 @@ static void depth_cases(const tw_lab_kernel *kernel)
     }
 }
 
+/* Does OpenCL C stand for the kernel's instructions here (kernels/opencl/sm80.clh)? */
+static bool is_emulated(const tw_lab_kernel *kernel)
+{
+    return !tap.gpu && strcmp(kernel->engine, "opencl") == 0 && strncmp(kernel->needs, "sm_", 3) == 0;
+}
+
+/* In the covering set: a cut tile and whole ones, k in parts, one form for each transposes of bytes and of halves. */
+static void emulated_cases(const tw_lab_kernel *kernel)
+{
+    const int i = only_op(kernel) >= 0 ? only_op(kernel) : 0;
+    shape_case(kernel, op_a_of(kernel, i), op_b_of(kernel, i), 129, 130, 131, 1);
+    shape_case(kernel, op_a_of(kernel, i), op_b_of(kernel, i), 256, 128, 96, ALIGNED);
+    shape_case(kernel, op_a_of(kernel, 3 - i), op_b_of(kernel, 3 - i), 71, 65, 200, 3);
+    threads_case(kernel, 37, 45, 5003);
+}
+
 int main(int argc, char **argv)
 {
     tap_start(argc, argv);
 #ifdef __SANITIZE_THREAD__
     tap.full = false; /* who reads what others write does not depend on scalars and remainders */
 #endif
+    /* OpenCL's kernels with instructions of one architecture: in their place OpenCL C (kernels/opencl/sm80.clh) */
+    if (!tap.gpu) setenv("TILEWRIGHT_OPENCL_OPTIONS", "-DEMULATED_SM80=1", 1);
     for (int i = 0; i < 3; i++) arena[i] = guard_make(ARENA_BYTES);
     for (int i = 0; i < tw_lab_kernel_count(); i++) {
         const tw_lab_kernel *kernel = tw_lab_kernel_at(i);
         if (tap.gpu && strcmp(kernel->engine, "cpu") == 0) continue;
+        if (is_emulated(kernel) && !tap.full) { /* each form takes PoCL seconds to compile */
+            if ((kernel->tile_m == 64) == (kernel->dtype == TW_BF16 || kernel->dtype == TW_U8)) emulated_cases(kernel);
+            continue;
+        }
         shape_cases(kernel);
         ring_cases(kernel);
         edge_cases(kernel);
@@ -764,7 +786,7 @@ int main(int argc, char **argv)
             threads_case(kernel, 37, 45, 5003);
         }
         /* seven runs, the same bits: nobody's order of arrival decides */
-        if (kernel->production && strncmp(kernel->needs, "sm_", 3) == 0) {
+        if (kernel->production && strncmp(kernel->needs, "sm_", 3) == 0 && !is_emulated(kernel)) {
             threads_case(kernel, 300, 200, 5003);
             threads_case(kernel, 100, 90, 1000); /* rows that divide k: parts that are a cluster */
             threads_case(kernel, 15, 13, 1030);

@@ -38,8 +38,8 @@ static void enter_simulator(void)
     setenv("OCLGRIND_DATA_RACES", "1", 1);
     setenv("OCLGRIND_UNINITIALIZED", "1", 1);
     setenv("OCLGRIND_MAX_ERRORS", "20", 1);
-    setenv("OCLGRIND_LOCAL_MEM_SIZE", "49152", 1); /* as GPUs have it */
-    setenv("TILEWRIGHT_OPENCL_OPTIONS", "-cl-opt-disable", 1);
+    setenv("OCLGRIND_LOCAL_MEM_SIZE", "53248", 1); /* as GPUs have it, and what emulating takes */
+    setenv("TILEWRIGHT_OPENCL_OPTIONS", "-cl-opt-disable -DEMULATED_SM80=1", 1);
     setenv("TILEWRIGHT_CACHE", "off", 1);
     setenv("TILEWRIGHT_SELF_TEST", "off", 1); /* it simulates slowly */
 }
@@ -105,18 +105,24 @@ static int run_kernel(const void *argument)
     return status;
 }
 
+/* Does it have stages, which should come round? */
+static bool stages_of(const tw_lab_kernel *kernel) { return strncmp(kernel->needs, "sm_", 3) == 0; }
+
 static void kernel_case(const tw_lab_kernel *kernel, int tile, int variant)
 {
     static const char *const outcomes[] = {"", "the product is wrong", "it could not be run",
                                            "oclgrind's device was not found", "it does not fit"};
     char text[1500];
     run_case r = {.kernel = kernel, .choice = {.kernel = kernel->name, .tile = kernel->skinny ? 0 : tile}};
+    const bool stages = stages_of(kernel);
     int m = kernel->tile_m > 1 ? kernel->tile_m : tile, n = kernel->tile_n > 1 ? kernel->tile_n : tile,
-        k = kernel->skinny ? tile : 19;
+        k = kernel->skinny ? tile : stages ? 4 * kernel->tile_k + 3 : 19;
     tw_op op = kernel->transposes && variant ? TW_T : TW_N;
     /* One group more, of which little is inside C (small blocks: in each direction); rows whose ends are aligned, then
      * not. */
-    if (m * n < 16384)
+    if (stages)
+        m = 20, n = 20;
+    else if (m * n < 16384)
         m += 2, n += 4;
     else if (variant)
         m += 2, n = 20;
@@ -124,7 +130,7 @@ static void kernel_case(const tw_lab_kernel *kernel, int tile, int variant)
         m = 20, n += 4;
     /* tiles enough that a block keeps several steps of k */
     if (strncmp(kernel->rung, "d1", 2) == 0 && tile == 8 && !variant) m = 8, n = 8 * 513;
-    r.problem = tw_problem_make(kernel->dtype, op, op, m, n, variant ? k : kernel->skinny ? k : 20);
+    r.problem = tw_problem_make(kernel->dtype, op, op, m, n, variant || kernel->skinny ? k : k + 1);
     if (variant) r.problem.lda += 1, r.problem.ldb += 2, r.problem.ldc += 3, r.problem.alpha = 2, r.problem.beta = -1;
     if (!tap_case("%s %s %s", kernel->name,
                   tile > 0 ? (tile == 8    ? "T=8"
@@ -223,10 +229,15 @@ int main(int argc, char **argv)
         bool tiled = kernel->default_tile > 0;
         if (strcmp(kernel->engine, "opencl") != 0) continue;
         /* the text of f32's row with another type: the smallest tile, and the panels that processors here take */
-        if (!tap.full && kernel->dtype != TW_F32 && kernel->tile_m != 32 && kernel->tile_m != 8) continue;
+        if (!tap.full && kernel->dtype != TW_F32 && kernel->tile_m != 32 && kernel->tile_m != 8 &&
+            !(strncmp(kernel->rung, "gemm_mma", 8) == 0 && kernel->tile_m == 64 &&
+              (kernel->dtype == TW_BF16 || kernel->dtype == TW_I8)))
+            continue;
         for (int tile = kernel->skinny ? 16 : tiled ? 8 : 0; tile <= (tap.full ? 32 : 16); tile = tile * 2) {
             for (int variant = 0; variant < 2; variant++)
-                if (tap.full || kernel->skinny || !tiled || variant == (tile == 16)) kernel_case(kernel, tile, variant);
+                if (tap.full || (stages_of(kernel) ? variant == (kernel->dtype == TW_I8)
+                                                   : kernel->skinny || !tiled || variant == (tile == 16)))
+                    kernel_case(kernel, tile, variant);
             if (!tiled) break;
         }
     }

@@ -15,7 +15,7 @@
 #include "support/die.h"
 #include "support/tap.h"
 
-enum { EACH = 2500, DEVICES = 14, H200 = 7, TYPES = 12, OTHERS = 6 /* types from here on */, KINDS = 4, LINE = 1024 };
+enum { EACH = 2500, DEVICES = 15, H200 = 7, TYPES = 12, OTHERS = 6 /* types from here on */, KINDS = 4, LINE = 1024 };
 
 /* the planner's choice; a row that is named; a batch; with less workspace, or none */
 typedef enum kind { FREE, FORCED, BATCH, BARE } kind;
@@ -95,6 +95,17 @@ static const struct {
      {.engine = "opencl",
       .threads = 1,
       .copies = true,
+      .most_threads = 1024,
+      .multiprocessors = 132,
+      .local_bytes = 49152,
+      .largest_bytes = (int64_t)35 << 30},
+     .opencl = true},
+    {"opencl-h200",
+     {.engine = "opencl",
+      .threads = 1,
+      .copies = true,
+      .addresses = true,
+      .sm = 90,
       .most_threads = 1024,
       .multiprocessors = 132,
       .local_bytes = 49152,

@@ -296,6 +296,8 @@ TEXT
     tiles OPENCL_TILE 'word[2] ", OpenCL"' 3
     tiles OPENCL_HALF_TILE '"bf16, f16, OpenCL"' 2
     tiles OPENCL_INTEGER_TILE '"i8, u8, OpenCL"' 2
+    tiles OPENCL_PTX_HALF_TILE '"bf16, f16, OpenCL"' 2
+    tiles OPENCL_PTX_INTEGER_TILE '"i8, u8, OpenCL"' 2
     tiles CUDA_BATCH 'word[2]' 3
     tiles CUDA_HALF_BATCH '"bf16, f16"' 2
     tiles CUDA_INTEGER_BATCH '"i8, u8"' 2

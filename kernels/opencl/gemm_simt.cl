@@ -6,7 +6,7 @@
  *           products that it is part of. The next tiles come into registers while these are multiplied.
  *
  *           Small, deep and thin products have too few tiles for a device. `parts` groups share each tile: every one
- *           sums its own part of k and leaves that in memory, and gemm_simt_add adds them, part 0 first, as d1 does.
+ *           sums its own part of k and leaves that in memory, and add_parts adds them, part 0 first, as d1 does.
  *
  * NUMBERS   f32, 64 x 64 x 16: 16 sums a work-item, 2 loads of 16 bytes for 16 multiply-adds, 17 KiB of local memory.
  *           Tiles of 16 rows or columns are for thin products, whose time is that of reading the other operand.
@@ -16,6 +16,7 @@
  * SOURCE    Kerr et al.: CUTLASS, 2017 */
 #include "rung.clh"
 #include "types.clh"
+#include "parts.clh"
 
 enum {
     BM = ROW_M,
@@ -147,21 +148,4 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_simt(TYP
             }
         }
     }
-}
-
-/* An element of C for each work-item; 32 parts are on their way at a time. */
-__kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_simt_add(TYPED_PARAMETERS, int parts,
-                                                                                 __global number *restrict sums)
-{
-    enum { AHEAD = 32 };
-    const long at = get_global_id(0), area = (long)m * n;
-    number sum = 0, next[AHEAD];
-    if (at >= area) return;
-    for (int first = 0; first < parts; first += AHEAD) {
-        UNROLLED
-        for (int e = 0; e < AHEAD; e++) next[e] = first + e < parts ? sums[(first + e) * area + at] : 0;
-        UNROLLED
-        for (int e = 0; e < AHEAD; e++) sum = first + e < parts ? sum + next[e] : sum;
-    }
-    blend_typed(&C(at / n, at % n), alpha, sum, beta);
 }

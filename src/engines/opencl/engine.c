@@ -269,6 +269,7 @@ static void cl_facts(const engine *e, device_facts *out)
         .copies = true,
         .addresses = true,
         .warp = e->warp,
+        .sm = e->sm,
         .multiprocessors = (int)cl_device_number(e->cl, e->device, CL_DEVICE_MAX_COMPUTE_UNITS, 4),
         .vector_bytes = e->vector_bytes,
         .no_doubles = cl_device_number(e->cl, e->device, CL_DEVICE_DOUBLE_FP_CONFIG, 8) == 0,
@@ -321,6 +322,7 @@ static tw_status cl_open(const tw_options *options, bool despite, engine **out)
         return status;
     }
     made->warp = warp_of(made);
+    made->sm = cl_find_sm(made);
     *out = made;
     return TW_OK;
 }

@@ -28,6 +28,7 @@ struct engine {
     cl_queue queue, timed_queue; /* the second, which profiles, is made when a launch is to be timed */
     int index;
     int warp;            /* so many neighbouring work-items wait for each other alone; 0: only a whole group does */
+    int sm;              /* cl_find_sm() */
     int vector_bytes;    /* cl_vector_bytes() */
     pid_t pid;           /* that opened it: the driver's state does not survive a fork */
     char identity[640];  /* platform, device and driver with their versions: part of every cache key */
@@ -65,6 +66,11 @@ int cl_vector_bytes(const cl_api *cl, cl_device device);
 /* cl_upload, cl_release - as in engine_ops. */
 tw_status cl_upload(engine *e, const operand *from, bool copies, buffer *out);
 void cl_release(engine *e, buffer *b);
+
+/* ---- ptx.c ---- */
+
+/* cl_find_sm - 10 major + minor of the compute capability, from 80 on, where kernels may hold PTX; else 0. */
+int cl_find_sm(engine *e);
 
 /* ---- offsets.c, programs.c ---- */
 
