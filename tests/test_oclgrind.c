@@ -116,7 +116,9 @@ static void kernel_case(const tw_lab_kernel *kernel, int tile, int variant)
     run_case r = {.kernel = kernel, .choice = {.kernel = kernel->name, .tile = kernel->skinny ? 0 : tile}};
     const bool stages = stages_of(kernel);
     int m = kernel->tile_m > 1 ? kernel->tile_m : tile, n = kernel->tile_n > 1 ? kernel->tile_n : tile,
-        k = kernel->skinny ? tile : stages ? 4 * kernel->tile_k + 3 : 19;
+        k = kernel->skinny ? tile
+            : stages       ? 4 * kernel->tile_k + 3
+                           : 19;
     tw_op op = kernel->transposes && variant ? TW_T : TW_N;
     /* One group more, of which little is inside C (small blocks: in each direction); rows whose ends are aligned, then
      * not. */

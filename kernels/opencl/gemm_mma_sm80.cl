@@ -38,7 +38,7 @@ enum {
     STAGE_BYTES = (BM + BN) * LINE,
     GROUP_M = 8
 };
-ASSUME(BM / WARP_M *WARPS_N * 32 == THREADS && STEPS % 2 == 0 && WARP_M % 16 == 0 && WARP_N % 16 == 0)
+ASSUME(BM / WARP_M * WARPS_N * 32 == THREADS && STEPS % 2 == 0 && WARP_M % 16 == 0 && WARP_N % 16 == 0)
 
 #if SUMS_S32
 typedef uchar element;
@@ -64,8 +64,8 @@ ALWAYS_INLINE void copy_singly(__local uchar *to, __global const element *from, 
 }
 
 /* The work-item's chunks of a tile of `edge` lines, `across` chunks each, that lie in memory ld apart. */
-ALWAYS_INLINE void fetch_lines(const int edge, const int across, __local uchar *tile, __global const element *x, long ld,
-                               int line0, int lines, int at0, int length, bool wide)
+ALWAYS_INLINE void fetch_lines(const int edge, const int across, __local uchar *tile, __global const element *x,
+                               long ld, int line0, int lines, int at0, int length, bool wide)
 {
     const int line = get_local_id(0) / across, chunk = get_local_id(0) % across, at = at0 + chunk * CHUNK,
               there = clamp(length - at, 0, (int)CHUNK);
@@ -170,7 +170,7 @@ ALWAYS_INLINE void store_pair(__global WORD(TYPE_C) * c, int count, number alpha
 }
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_mma_sm80(TYPED_PARAMETERS, int parts,
-                                                                                __global number *restrict sums)
+                                                                                 __global number *restrict sums)
 {
     __local __attribute__((aligned(128))) uchar ring[STAGES][STAGE_BYTES];
     SM80_LOCAL(THREADS)
@@ -192,8 +192,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_mma_sm80
     number sum[WARP_M / 16][WARP_N / 8][4];
     uint a_p[2][WARP_M / 16][4], b_p[2][WARP_N / 16][4], a_next[4 * SQUARES(BM)], b_next[4 * SQUARES(BN)];
     UNROLLED
-    for (int e = 0; e < WARP_M / 16 * (WARP_N / 8) * 4; e++)
-        sum[e / 4 / (WARP_N / 8)][e / 4 % (WARP_N / 8)][e % 4] = 0;
+    for (int e = 0; e < WARP_M / 16 * (WARP_N / 8) * 4; e++) sum[e / 4 / (WARP_N / 8)][e / 4 % (WARP_N / 8)][e % 4] = 0;
 
 #define FETCH(stage, p0)                                                                                               \
     do {                                                                                                               \
@@ -247,6 +246,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_mma_sm80
             }
         }
     }
+    __global number *part_sums = sums + counter_bytes(tiles, parts) / sizeof(number);
     UNROLLED /* epilogue */
         for (int i = 0; i < WARP_M / 16; i++)
     {
@@ -261,10 +261,11 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_mma_sm80
                     store_pair(&C(row, column), n - column, alpha, sum[i][j][e], sum[i][j][e + 1], beta);
                     continue;
                 }
-                __global number *to_sums = &sums[((long)part * m + row) * n + column];
+                __global number *to_sums = &part_sums[((long)part * m + row) * n + column];
                 if (column < n) to_sums[0] = sum[i][j][e];
                 if (column + 1 < n) to_sums[1] = sum[i][j][e + 1];
             }
         }
     }
+    if (parts > 1) ADD_WHEN_LAST((__local int *)ring);
 }

@@ -130,6 +130,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_simt(TYP
         }
         barrier(CLK_LOCAL_MEM_FENCE);
     }
+    __global number *part_sums = sums + counter_bytes(tiles, parts) / sizeof(number);
     UNROLLED /* epilogue */
         for (int i = 0; i < ITEM_M; i++)
     {
@@ -144,8 +145,9 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_simt(TYP
                 if (parts == 1)
                     blend_typed(&C(row, column + q), alpha, four[q], beta);
                 else
-                    sums[((long)part * m + row) * n + column + q] = four[q];
+                    part_sums[((long)part * m + row) * n + column + q] = four[q];
             }
         }
     }
+    if (parts > 1) ADD_WHEN_LAST((__local int *)a_tile);
 }

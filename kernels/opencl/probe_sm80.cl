@@ -11,7 +11,7 @@ enum { LANES = 32, WORDS = 128 }; /* of a matrix: 16 rows of 32 bytes */
 
 /* in: A, then B; made: C, then A. The last row of B is asked for as if it were not there. */
 __kernel __attribute__((reqd_work_group_size(LANES, 1, 1))) void probe_sm80(__global const uint *in,
-                                                                           __global float *made)
+                                                                            __global float *made)
 {
     __local __attribute__((aligned(128))) uint tile[3][WORDS];
     SM80_LOCAL(LANES)

@@ -342,7 +342,7 @@ static tw_status cl_prepare(engine *e, const plan *p, runnable *out)
     tw_status status = TW_OK;
     TRY(cl_check_process(e));
     TRY(cl_find_or_build(e, &gpu->source, gpu->options, offsets, &kernel));
-    if (adds.entry != NULL && gpu->k_split.count > 0) status = cl_find_or_build(e, &adds, gpu->options, offsets, &add);
+    if (cl_adds(p)) status = cl_find_or_build(e, &adds, gpu->options, offsets, &add);
     if (status == TW_OK)
         *out = (runnable){.plan = p, .kernel = kernel, .add = add};
     else

@@ -111,7 +111,10 @@ typedef struct commands {
  * on the queue already are left. */
 tw_status cl_launch_items(engine *e, runnable *r, commands *q, const buffer at[3]);
 
-/* cl_clear_counters - what a GPU_PANELS row's kernel wants to find 0 in a workspace that was not its own before. */
+/* cl_adds - does a second kernel of this plan add the sums of its k, which is divided? */
+bool cl_adds(const plan *p);
+
+/* cl_clear_counters - what a kernel wants to find 0 in a workspace that was not its own before. */
 tw_status cl_clear_counters(engine *e, const runnable *r, commands *q);
 
 void cl_drop_commands(engine *e, commands *q);

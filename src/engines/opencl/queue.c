@@ -196,8 +196,7 @@ tw_status cl_enqueue(engine *e, const plan *p, const tw_batch *batch, const tw_l
     TRY(begin(e, to, &q));
     TRY(check_workspace(e, to));
     tw_status status = cl_take_kernel(e, &gpu->source, gpu->options, &kernel);
-    if (status == TW_OK && adds.entry != NULL && gpu->k_split.count > 0)
-        status = cl_take_kernel(e, &adds, gpu->options, &add);
+    if (status == TW_OK && cl_adds(p)) status = cl_take_kernel(e, &adds, gpu->options, &add);
     if (status == TW_OK) {
         runnable r = {.plan = p,
                       .batch = batch,
