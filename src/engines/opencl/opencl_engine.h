@@ -29,6 +29,7 @@ struct engine {
     int index;
     int warp;            /* so many neighbouring work-items wait for each other alone; 0: only a whole group does */
     int sm;              /* cl_find_sm() */
+    bool emulated;       /* sm80.clh has OpenCL C in the place of PTX: a test asks for that */
     int vector_bytes;    /* cl_vector_bytes() */
     pid_t pid;           /* that opened it: the driver's state does not survive a fork */
     char identity[640];  /* platform, device and driver with their versions: part of every cache key */

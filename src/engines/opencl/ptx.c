@@ -81,14 +81,14 @@ int cl_find_sm(engine *e)
 {
     char extensions[8192] = "";
     cl_kernel kernel;
-    const bool emulated = strstr(e->extra, "EMULATED_SM80=1") != NULL;
+    e->emulated = strstr(e->extra, "EMULATED_SM80=1") != NULL;
     e->cl->clGetDeviceInfo(e->device, CL_DEVICE_EXTENSIONS, sizeof extensions - 1, extensions, NULL);
-    if (!emulated && strstr(extensions, "cl_nv_device_attribute_query") == NULL) return 0;
+    if (!e->emulated && strstr(extensions, "cl_nv_device_attribute_query") == NULL) return 0;
     if (cl_find_or_build(e, &(tw_lab_source){"opencl/probe_sm80.cl", "probe_sm80", NULL}, "", false, &kernel) != TW_OK)
         return 0;
     const bool right = computes(e, kernel);
     e->cl->clReleaseKernel(kernel);
-    if (!right || emulated) return right ? 80 : 0;
+    if (!right || e->emulated) return right ? 80 : 0;
     return 10 * (int)cl_device_number(e->cl, e->device, CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV, 4) +
            (int)cl_device_number(e->cl, e->device, CL_DEVICE_COMPUTE_CAPABILITY_MINOR_NV, 4);
 }
