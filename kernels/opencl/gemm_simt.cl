@@ -1,8 +1,9 @@
 /* gemm_simt - the production kernel of GPUs for every type but large f32: f32, f64, bf16, f16, i8 and u8.
  *
- * IDEA      sgemm_simt in tiles of any edges, for any type. A work-item owns ITEM_M x ITEM_N elements of C, in squares
- *           of 4 x 4: 4 rows or columns lie side by side, and are one load from local memory, where both tiles lie as
- *           [p][edge]. An element becomes a number, of the type of the sums, when it is copied there, once for all
+ * IDEA      sgemm_simt in tiles of any edges, for any type. A work-item owns ITEM_M x ITEM_N elements of C. As many
+ *           rows or columns as fill 16 bytes lie side by side, and are one load from local memory, where both tiles lie
+ *           as [p][edge]; the lanes of a warp are 8 across and 4 down, so that 8 of them load 128 bytes side by side.
+ *           An element becomes a number, of the type of the sums, when it is copied there, once for all
  *           products that it is part of. The next tiles come into registers while these are multiplied.
  *
  *           Small, deep and thin products have too few tiles for a device. `parts` groups share each tile: every one
@@ -26,11 +27,16 @@ enum {
     PAD = 4,
     ACROSS = BN / ITEM_N, /* work-items along n */
     DOWN = BM / ITEM_M,
-    QUADS_M = ITEM_M / 4, /* of a work-item, BM / QUADS_M rows apart */
-    QUADS_N = ITEM_N / 4,
+    LANES_N = ACROSS < 8 ? ACROSS : 8, /* of a warp along n */
+    LANES_M = 32 / LANES_N,
     GROUP_M = 8
 };
-ASSUME(ACROSS *DOWN == THREADS && ITEM_M % 4 == 0 && ITEM_N % 4 == 0 && BK % 4 == 0)
+ASSUME(ACROSS *DOWN == THREADS && ITEM_M % VECTOR == 0 && ITEM_N % VECTOR == 0 && BK % 4 == 0 &&
+       ACROSS % LANES_N == 0 && DOWN % LANES_M == 0)
+
+/* Where in its tile a work-item's row number i or column number j lies: vectors of one item lie far apart. */
+static inline int row_at(int i, int ty) { return i / VECTOR * (BM / (ITEM_M / VECTOR)) + ty * VECTOR + i % VECTOR; }
+static inline int column_at(int j, int tx) { return j / VECTOR * (BN / (ITEM_N / VECTOR)) + tx * VECTOR + j % VECTOR; }
 
 /* Loads of four of an operand's tile by each work-item; of a small tile the last do none. */
 enum { A_QUADS = BM * BK / 4, B_QUADS = BN * BK / 4 };
@@ -67,7 +73,9 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_simt(TYP
 {
     __local __attribute__((aligned(32))) number a_tile[2][BK][BM + PAD], b_tile[2][BK][BN + PAD];
     const bool a_along = !OP_A, b_along = OP_B;
-    int tid = get_local_id(0), tx = tid % ACROSS, ty = tid / ACROSS, now = 0;
+    int tid = get_local_id(0), lane = tid % 32, warp = tid / 32,
+        tx = warp % (ACROSS / LANES_N) * LANES_N + lane % LANES_N,
+        ty = warp / (ACROSS / LANES_N) * LANES_M + lane / LANES_N, now = 0;
     int tiles_m = ceil_div(m, BM), tiles_n = ceil_div(n, BN), tiles = tiles_m * tiles_n, part = get_group_id(0) / tiles,
         tile = get_group_id(0) % tiles;
     /* rasterisation: down GROUP_M rows of tiles before the next column, as in r11 */
@@ -75,9 +83,10 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_simt(TYP
         in_group = tile % (GROUP_M * tiles_n);
     int i0 = (group * GROUP_M + in_group % rows) * BM, j0 = in_group / rows * BN;
     int steps = ceil_div(ceil_div(k, BK), parts), begin = min(part * steps * BK, k), end = min(begin + steps * BK, k);
-    number4 sum[ITEM_M][QUADS_N], a_next[A_LOADS], b_next[B_LOADS];
+    number sum[ITEM_M][ITEM_N];
+    number4 a_next[A_LOADS], b_next[B_LOADS];
     UNROLLED
-    for (int e = 0; e < ITEM_M * QUADS_N; e++) sum[e / QUADS_N][e % QUADS_N] = (number4)(0);
+    for (int e = 0; e < ITEM_M * ITEM_N; e++) sum[e / ITEM_N][e % ITEM_N] = 0;
     ROLLED /* mainloop */
         for (int p0 = begin - BK; p0 < end; p0 += BK)
     {
@@ -96,22 +105,17 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_simt(TYP
         if (p0 >= begin) {
             UNROLLED
             for (int p = 0; p < BK; p++) {
-                number4 a_p[QUADS_M], b_p[QUADS_N];
+                __attribute__((aligned(16))) number a_p[ITEM_M], b_p[ITEM_N];
                 UNROLLED
-                for (int q = 0; q < QUADS_M; q++)
-                    a_p[q] = *(__local number4 *)&a_tile[now][p][q * (BM / QUADS_M) + ty * 4];
+                for (int q = 0; q < ITEM_M; q += VECTOR)
+                    *(number_vector *)&a_p[q] = *(__local number_vector *)&a_tile[now][p][row_at(q, ty)];
                 UNROLLED
-                for (int q = 0; q < QUADS_N; q++)
-                    b_p[q] = *(__local number4 *)&b_tile[now][p][q * (BN / QUADS_N) + tx * 4];
+                for (int q = 0; q < ITEM_N; q += VECTOR)
+                    *(number_vector *)&b_p[q] = *(__local number_vector *)&b_tile[now][p][column_at(q, tx)];
                 UNROLLED
-                for (int i = 0; i < QUADS_M; i++) {
+                for (int i = 0; i < ITEM_M; i++) {
                     UNROLLED
-                    for (int j = 0; j < QUADS_N; j++) {
-                        sum[4 * i][j] = multiply_add4(a_p[i].x, b_p[j], sum[4 * i][j]);
-                        sum[4 * i + 1][j] = multiply_add4(a_p[i].y, b_p[j], sum[4 * i + 1][j]);
-                        sum[4 * i + 2][j] = multiply_add4(a_p[i].z, b_p[j], sum[4 * i + 2][j]);
-                        sum[4 * i + 3][j] = multiply_add4(a_p[i].w, b_p[j], sum[4 * i + 3][j]);
-                    }
+                    for (int j = 0; j < ITEM_N; j++) sum[i][j] = multiply_add(a_p[i], b_p[j], sum[i][j]);
                 }
             }
             now ^= 1;
@@ -135,18 +139,13 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_simt(TYP
         for (int i = 0; i < ITEM_M; i++)
     {
         UNROLLED
-        for (int j = 0; j < QUADS_N; j++) {
-            int row = i0 + i / 4 * (BM / QUADS_M) + ty * 4 + i % 4, column = j0 + j * (BN / QUADS_N) + tx * 4;
-            const number four[4] = {sum[i][j].x, sum[i][j].y, sum[i][j].z, sum[i][j].w};
-            if (row >= m) continue;
-            UNROLLED
-            for (int q = 0; q < 4; q++) {
-                if (column + q >= n) continue;
-                if (parts == 1)
-                    blend_typed(&C(row, column + q), alpha, four[q], beta);
-                else
-                    part_sums[((long)part * m + row) * n + column + q] = four[q];
-            }
+        for (int j = 0; j < ITEM_N; j++) {
+            const int row = i0 + row_at(i, ty), column = j0 + column_at(j, tx);
+            if (row >= m || column >= n) continue;
+            if (parts == 1)
+                blend_typed(&C(row, column), alpha, sum[i][j], beta);
+            else
+                part_sums[((long)part * m + row) * n + column] = sum[i][j];
         }
     }
     if (parts > 1) ADD_WHEN_LAST((__local int *)a_tile);
