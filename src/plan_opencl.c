@@ -102,11 +102,12 @@ static double peak_fmas(const kernel_row *row)
 
 /* The cycles of the busiest compute unit of a GPU, and how k is divided for the fewest. Groups multiply at the share of
  * the peak that their row allows with many warps on a unit; few warps, and those with few sums to go on with, wait for
- * each other and for memory. Partial sums take a second kernel, or two meetings of groups, as CUDA's choose_splits() has
- * them; items of one launch do not divide k. Fitted to an H200 (docs/perf/opencl-gpu.md). */
+ * each other and for memory. A group of GEMV has loads for GEMV_EACH elements a cycle on their way. Partial sums take a
+ * second kernel, or two meetings of groups, as choose_splits() of plan_gpu.c has them; items of one launch do not divide
+ * k. Fitted to an H200 (docs/perf/opencl-gpu.md), but for what it says was not run there. */
 static double gpu_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device, k_split *split)
 {
-    enum { MOST_SPLITS = 256, WARP = 32, ROOM = 32, SUMS = 16, MEETING = 3140, MEETING_BYTES = 28 };
+    enum { MOST_SPLITS = 256, WARP = 32, ROOM = 32, SUMS = 16, MEETING = 3140, MEETING_BYTES = 28, GEMV_EACH = 10 };
     tuned_values tuned;
     tuned_find(device, p, row, &tuned);
     const tw_lab_kernel *tile = &row->lab;
@@ -131,8 +132,10 @@ static double gpu_cycles(const kernel_row *row, const tw_problem *p, const devic
             break;
         const int64_t each = ceil_div(tiles * parts, units);
         const double here = (double)(min_i64(each, room) * warps),
-                     work = (double)each * (double)(length * tile->tile_k) * area * (1 + 4 / (here * sums)) /
-                            (fmas * tuned.share),
+                     work = (row->gpu.traits & GPU_GEMV) ? (double)(length * tile->tile_k) * area / GEMV_EACH *
+                                                               (double)each / (double)min_i64(each, room)
+                                                         : (double)each * (double)(length * tile->tile_k) * area *
+                                                               (1 + 4 / (here * sums)) / (fmas * tuned.share),
                      reads = memory * (1 + 8 / here);
         double time = work > reads ? work : reads;
         if (parts > 1 && adds_last) {

@@ -25,7 +25,8 @@ tw_status self_test_plans(const plan *of, const device_facts *device, bool divid
     const tw_lab_kernel *row = &of->row->lab;
     const bool wide = kernel_is_wide(of->row, &of->problem);
     tw_problem p = of->problem;
-    p.m = row->tile_m + 3, p.n = row->tile_n + 5, p.k = divides ? DEPTH : 2 * row->tile_k + 3;
+    p.m = row->tile_m == 1 ? 1 : row->tile_m + 3, p.n = row->tile_n == 1 ? 1 : row->tile_n + 5,
+    p.k = divides ? DEPTH : 2 * row->tile_k + 3;
     p.lda = ld_of(problem_a_cols(&p), p.dtype, wide), p.ldb = ld_of(problem_b_cols(&p), p.dtype, wide);
     p.ldc = ld_of(p.n, p.dtype_c, wide);
     p.align_a = p.align_b = wide ? 16 : (uint32_t)bytes_of(p.dtype);

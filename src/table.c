@@ -393,6 +393,9 @@ static bool gpu_fits(const kernel_row *row, const tw_problem *p, const device_fa
                  device->sm > 0 ? "it needs sm_%d%s, this device is sm_%d"
                                 : "it needs sm_%d%s, whose instructions OpenCL C may not hold on this device",
                  g->sm, g->traits & GPU_THIS_SM ? " and no other" : "", device->sm);
+    else if ((g->traits & GPU_GEMV) && (row->lab.tile_m == 1 ? p->m : p->n) > 1)
+        snprintf(reason, size, "it computes one %s of C, the problem has %lld", row->lab.tile_m == 1 ? "row" : "column",
+                 (long long)(row->lab.tile_m == 1 ? p->m : p->n));
     else if ((g->traits & GPU_PANELS) && device->vector_bytes == 0)
         snprintf(reason, size, "it is made for OpenCL devices that are processors, which this one is not");
     else if ((g->traits & GPU_PANELS) && device->no_workspace)

@@ -21,7 +21,9 @@ static const char *wrong_plans(const plan *of, const device_facts *device)
             const tw_problem *p = &made[i].problem;
             if (strcmp(made[i].gpu.options, of->gpu.options) != 0) return "another program";
             if (kernel_form(made[i].row, p) != kernel_form(of->row, &of->problem)) return "another form";
-            if (p->m % row->tile_m == 0 || p->n % row->tile_n == 0 || p->k % row->tile_k == 0) return "no tails";
+            if ((row->tile_m > 1 && p->m % row->tile_m == 0) || (row->tile_n > 1 && p->n % row->tile_n == 0) ||
+                p->k % row->tile_k == 0)
+                return "no tails";
             if ((made[i].gpu.k_split.count > 0) != divides) return "k is not divided as it should be";
             if ((p->beta != 0) != (i == 1)) return "beta";
         }
@@ -47,7 +49,8 @@ static void plan_case(const kernel_row *row)
         return;
     for (int i = 0; i < 2 * 2 * 2 * 2 * 3 * 3 && wrong == NULL; i++) {
         const bool wide = i & 1;
-        tw_problem p = tw_problem_make(row->lab.dtype, i & 2 ? TW_T : TW_N, i & 4 ? TW_T : TW_N, 640, 640, 640);
+        tw_problem p = tw_problem_make(row->lab.dtype, i & 2 ? TW_T : TW_N, i & 4 ? TW_T : TW_N,
+                                       row->lab.tile_m == 1 ? 1 : 640, row->lab.tile_n == 1 ? 1 : 640, 640);
         plan of;
         p.place_a = p.place_b = p.place_c = i & 8 ? TW_DEVICE : TW_HOST;
         p.dtype_b = seconds[i / 16 % 3], p.dtype_c = thirds[i / 48];

@@ -726,6 +726,17 @@ static void depth_cases(const tw_lab_kernel *kernel)
     }
 }
 
+/* Whole groups and cut ones, whole and cut reads of k, k in parts; each transposes, as the matrix lies both ways. */
+static void gemv_cases(const tw_lab_kernel *kernel)
+{
+    static const int64_t edges[] = {128, 261, 2}, depths[] = {64, 5003, 301};
+    for (int i = 0; i < 3; i++)
+        for (int op = 0; op < 4; op++)
+            if (tap.full || tap.gpu || op == 3 * (kernel->tile_m == 1) || kernel->dtype == TW_F32)
+                shape_case(kernel, (tw_op)(op / 2), (tw_op)(op % 2), kernel->tile_m == 1 ? 1 : edges[i],
+                           kernel->tile_n == 1 ? 1 : edges[i], depths[i], 2 * i + op);
+}
+
 /* Does OpenCL C stand for the kernel's instructions here (kernels/opencl/sm80.clh)? */
 static bool is_emulated(const tw_lab_kernel *kernel)
 {
@@ -779,6 +790,7 @@ int main(int argc, char **argv)
             if (only_op(kernel) < 0) shape_case(kernel, TW_T, TW_N, 40, 50, 5003, 2);
             threads_case(kernel, 37, 45, 5003);
         }
+        if (strncmp(kernel->rung, "gemv_simt", 9) == 0) gemv_cases(kernel);
         if (kernel->deep) { /* many parts of k, the last shorter; one part; the same bits from run to run */
             shape_case(kernel, TW_N, TW_N, 40, 50, 5003, 1);
             shape_case(kernel, TW_T, TW_T, 40, 50, 5003, 2);

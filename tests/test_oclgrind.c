@@ -124,6 +124,8 @@ static void kernel_case(const tw_lab_kernel *kernel, int tile, int variant)
      * not. */
     if (stages)
         m = 20, n = 20;
+    else if (strncmp(kernel->rung, "gemv", 4) == 0)
+        m = kernel->tile_m == 1 ? 1 : 132, n = kernel->tile_n == 1 ? 1 : 132;
     else if (m * n < 16384)
         m += 2, n += 4;
     else if (variant)
