@@ -791,6 +791,8 @@ int main(int argc, char **argv)
             threads_case(kernel, 37, 45, 5003);
         }
         if (strncmp(kernel->rung, "gemv_simt", 9) == 0) gemv_cases(kernel);
+        if (strncmp(kernel->rung, "gemm_panels", 11) == 0) /* few rows: whole panels of B in place, in several of k */
+            shape_case(kernel, TW_N, TW_N, 5, 131, 1030, 4);
         if (kernel->deep) { /* many parts of k, the last shorter; one part; the same bits from run to run */
             shape_case(kernel, TW_N, TW_N, 40, 50, 5003, 1);
             shape_case(kernel, TW_T, TW_T, 40, 50, 5003, 2);

@@ -11,6 +11,9 @@
  *                 for each panel of A                       streams past it
  *                   MR x NR sums += column of A x row of B, KC times
  *
+ *           Where C has no more rows than a tile, each element of B is used once: what fills whole panels of a B that is
+ *           not transposed is read in place.
+ *
  *           A step of k takes NR / LANES loads of B and MR broadcasts of A for MR * NR / LANES multiply-adds of LANES
  *           lanes. Sums stay unscaled between the panels of k.
  * NUMBERS   8 x 48 x 512 (f32) and 8 x 24 x 384 (f64) by vectors of 64 bytes: 24 chains, 11 loads for 24 FMAs. 6 x 16
@@ -41,6 +44,15 @@ typedef vec sums_vec;
 #endif
 #define VLOAD(from)   JOIN(vload, ROW_LANES)(0, from)
 #define VSTORE(x, to) JOIN(vstore, ROW_LANES)(x, 0, to)
+
+/* Is the type what panels hold? */
+#define HOLDS(type) JOIN(HOLDS_, type)
+#define HOLDS_f64   1
+#define HOLDS_f32   1
+#define HOLDS_f16   0
+#define HOLDS_bf16  0
+#define HOLDS_s8    0
+#define HOLDS_u8    0
 
 /* PACKED neighbours, widened. */
 #define LOAD_8(type)   JOIN(load_8_, type)
@@ -155,9 +167,9 @@ static void blend_tile(const target *t)
     }
 }
 
-/* MR x vectors * LANES sums over depth steps of k. */
+/* MR x vectors * LANES sums over depth steps of k, of which those of B are ldb apart. */
 __attribute__((always_inline)) static inline void tile_of(const int vectors, int depth, __global const REAL *a,
-                                                          __global const REAL *b, const target *t)
+                                                          __global const REAL *b, long ldb, const target *t)
 {
     vec sum[MR][V];
     sums_vec made[MR][V];
@@ -176,7 +188,7 @@ __attribute__((always_inline)) static inline void tile_of(const int vectors, int
     }
 #endif
     ROLLED
-    for (int p = 0; p < depth; p++, a += MR, b += NR) {
+    for (int p = 0; p < depth; p++, a += MR, b += ldb) {
         vec row[V];
         UNROLLED
         for (int v = 0; v < vectors; v++) row[v] = VLOAD(b + v * LANES);
@@ -242,10 +254,12 @@ gemm_panels(TYPED_PARAMETERS, int op_a, int op_b, int block_m, int block_n, vola
                 pack_a_along(a_panels, a_item + (long)p0 * lda + i0, lda, rows, depth);
             else
                 pack_a_across(a_panels, a_item + (long)i0 * lda + p0, lda, rows, depth);
+            const int in_place = HOLDS(TYPE_B) && !op_b && rows <= MR ? cols - cols % NR : 0; /* columns of B */
             if (op_b)
                 pack_b_across(b_panels, b_item + (long)j0 * ldb + p0, ldb, cols, depth);
             else
-                pack_b_along(b_panels, b_item + (long)p0 * ldb + j0, ldb, cols, depth);
+                pack_b_along(b_panels + (long)in_place * KC, b_item + (long)p0 * ldb + j0 + in_place, ldb,
+                             cols - in_place, depth);
             for (int j = 0; j < cols; j += NR)
                 for (int i = 0; i < rows; i += MR) {
                     __global const REAL *a_panel = a_panels + (long)i * KC, *b_panel = b_panels + (long)j * KC;
@@ -258,10 +272,12 @@ gemm_panels(TYPED_PARAMETERS, int op_a, int op_b, int block_m, int block_n, vola
                                       .ends = k - p0 <= KC,
                                       .alpha = alpha,
                                       .beta = beta};
-                    if (t.cols > LANES)
-                        tile_of(V, depth, a_panel, b_panel, &t);
+                    if (j < in_place)
+                        tile_of(V, depth, a_panel, (__global const REAL *)b_item + (long)p0 * ldb + j0 + j, ldb, &t);
+                    else if (t.cols > LANES)
+                        tile_of(V, depth, a_panel, b_panel, NR, &t);
                     else
-                        tile_of(1, depth, a_panel, b_panel, &t);
+                        tile_of(1, depth, a_panel, b_panel, NR, &t);
                 }
         }
     }
