@@ -96,15 +96,15 @@ bool plan_adds_last(const kernel_row *row, const device_facts *device)
 static double peak_fmas(const kernel_row *row)
 {
     enum { MATRIX_BYTES = 2048, LANES = 128 };
-    if (row->gpu.traits & GPU_MATRIX) return MATRIX_BYTES / dtype_find(row->lab.dtype)->lab.bytes;
+    if (row->gpu.traits & GPU_MMA) return MATRIX_BYTES / dtype_find(row->lab.dtype)->lab.bytes;
     return kernel_sum_bytes(row) == 8 ? LANES / 2 : LANES;
 }
 
 /* The cycles of the busiest compute unit of a GPU, and how k is divided for the fewest. Groups multiply at the share of
  * the peak that their row allows with many warps on a unit; few warps, and those with few sums to go on with, wait for
  * each other and for memory. A group of GEMV has loads for GEMV_EACH elements a cycle on their way. Partial sums take a
- * second kernel, or two meetings of groups, as choose_splits() of plan_gpu.c has them; items of one launch do not divide
- * k. Fitted to an H200 (docs/perf/opencl-gpu.md), but for what it says was not run there. */
+ * second kernel, or two meetings of groups, as choose_splits() of plan_gpu.c has them; items of one launch do not
+ * divide k. Fitted to an H200 (docs/perf/opencl-gpu.md), but for what it says was not run there. */
 static double gpu_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device, k_split *split)
 {
     enum { MOST_SPLITS = 256, WARP = 32, ROOM = 32, SUMS = 16, MEETING = 3140, MEETING_BYTES = 28, GEMV_EACH = 10 };

@@ -102,8 +102,8 @@ enum {
     GPU_TYPES = 16777216,   /* OpenCL: -DTYPE_A, TYPE_B, TYPE_C and the type of sums (kernels/opencl/types.clh) */
     /* OpenCL: a group is one work-item with a workspace of its own, for devices that are processors */
     GPU_PANELS = 33554432,
-    GPU_MATRIX = 67108864, /* OpenCL: multiplies on the matrix units */
-    GPU_GEMV = 134217728,  /* OpenCL: C is one row or one column; the tile says which */
+    GPU_MMA = 67108864,   /* OpenCL: multiplies on the matrix units */
+    GPU_GEMV = 134217728, /* OpenCL: C is one row or one column; the tile says which */
     GPU_SPLITS = 4194304, /* split-K in the kernel, where C has few tiles; the planner weighs such rows by their cost */
     /* what the rows of gemm_wgmma_sm90 and of gemm_swapab_sm90 are */
     GPU_MATRIX_ROW = GPU_WIDE | GPU_LINEAR_GRID | GPU_TMA | GPU_PACKS | GPU_READS_BOTH | GPU_PERSISTENT | GPU_THIS_SM |

@@ -174,11 +174,11 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_mma_sm80
 {
     __local __attribute__((aligned(128))) uchar ring[STAGES][STAGE_BYTES];
     SM80_LOCAL(THREADS)
-    const bool a_turned = BYTES == 1 && OP_A, b_turned = BYTES == 1 && !OP_B; /* on the way into local memory */
-    const bool a_along = !OP_A || a_turned, b_along = OP_B || b_turned;       /* in local memory */
+    const bool a_transposes = BYTES == 1 && OP_A, b_transposes = BYTES == 1 && !OP_B; /* on the way into local memory */
+    const bool a_along = !OP_A || a_transposes, b_along = OP_B || b_transposes;       /* in local memory */
     __global const element *a_in = (__global const element *)a, *b_in = (__global const element *)b;
-    const bool a_wide = ((ulong)a | (ulong)lda * BYTES) % (a_turned ? 4 : 16) == 0,
-               b_wide = ((ulong)b | (ulong)ldb * BYTES) % (b_turned ? 4 : 16) == 0;
+    const bool a_wide = ((ulong)a | (ulong)lda * BYTES) % (a_transposes ? 4 : 16) == 0,
+               b_wide = ((ulong)b | (ulong)ldb * BYTES) % (b_transposes ? 4 : 16) == 0;
     const int lane = get_local_id(0) % 32, warp = get_local_id(0) / 32, i_warp = warp / WARPS_N * WARP_M,
               j_warp = warp % WARPS_N * WARP_N;
     int tiles_m = ceil_div(m, BM), tiles_n = ceil_div(n, BN), tiles = tiles_m * tiles_n, part = get_group_id(0) / tiles,
@@ -196,19 +196,19 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_mma_sm80
 
 #define FETCH(stage, p0)                                                                                               \
     do {                                                                                                               \
-        if (a_turned)                                                                                                  \
+        if (a_transposes)                                                                                              \
             load_squares(BM, a_next, a_in, lda, i0, m, p0, end, a_wide);                                               \
         else                                                                                                           \
             fetch(a_along, BM, ring[stage], a_in, lda, i0, m, p0, end, a_wide);                                        \
-        if (b_turned)                                                                                                  \
+        if (b_transposes)                                                                                              \
             load_squares(BN, b_next, b_in, ldb, j0, n, p0, end, b_wide);                                               \
         else                                                                                                           \
             fetch(b_along, BN, ring[stage] + A_BYTES, b_in, ldb, j0, n, p0, end, b_wide);                              \
     } while (0)
 #define KEEP(stage)                                                                                                    \
     do {                                                                                                               \
-        if (a_turned) store_squares(BM, ring[stage], a_next);                                                          \
-        if (b_turned) store_squares(BN, ring[stage] + A_BYTES, b_next);                                                \
+        if (a_transposes) store_squares(BM, ring[stage], a_next);                                                      \
+        if (b_transposes) store_squares(BN, ring[stage] + A_BYTES, b_next);                                            \
     } while (0)
 
     for (int q = 0; q < STAGES - 1; q++) {

@@ -11,8 +11,8 @@
  *                 for each panel of A                       streams past it
  *                   MR x NR sums += column of A x row of B, KC times
  *
- *           Where C has no more rows than a tile, each element of B is used once: what fills whole panels of a B that is
- *           not transposed is read in place.
+ *           Where C has no more rows than a tile, each element of B is used once: what fills whole panels of a B that
+ *           is not transposed is read in place.
  *
  *           A step of k takes NR / LANES loads of B and MR broadcasts of A for MR * NR / LANES multiply-adds of LANES
  *           lanes. Sums stay unscaled between the panels of k.

@@ -7,7 +7,7 @@
  *           products that it is part of. The next tiles come into registers while these are multiplied.
  *
  *           Small, deep and thin products have too few tiles for a device. `parts` groups share each tile: every one
- *           sums its own part of k and leaves that in memory, and add_parts adds them, part 0 first, as d1 does.
+ *           sums its own part of k and leaves that in memory, and gemm_add adds them, part 0 first, as d1 does.
  *
  * NUMBERS   f32, 64 x 64 x 16: 16 sums a work-item, 2 loads of 16 bytes for 16 multiply-adds, 17 KiB of local memory.
  *           Tiles of 16 rows or columns are for thin products, whose time is that of reading the other operand.

@@ -1,8 +1,8 @@
 /* gemv_simt - the production kernel of GPUs for a C of one row or one column, for every type that OpenCL has.
  *
- * IDEA      Its time is that of reading the matrix once: B where C is a row, A where it is a column. No tile is kept, and
- *           every element goes from memory into the one multiply-add that it is for. A group has EDGES elements of C and
- *           a part of k. As the matrix lies,
+ * IDEA      Its time is that of reading the matrix once: B where C is a row, A where it is a column. No tile is kept,
+ *           and every element goes from memory into the one multiply-add that it is for. A group has EDGES elements of
+ *           C and a part of k. As the matrix lies,
  *
  *             along the edge   32 work-items, 4 neighbours each, read EDGES elements of a step of k; the others of the
  *                              group take other steps

@@ -157,7 +157,7 @@ static double lie(const fake_kernel *k, bool divided, int i, int j)
 
 static void compute(const fake_kernel *k)
 {
-    const bool adds = strcmp(k->name, "add_parts") == 0,
+    const bool adds = strcmp(k->name, "gemm_add") == 0,
                typed = adds || strcmp(k->name, "gemm_simt") == 0 || strcmp(k->name, "gemv_simt") == 0,
                divided = typed && k->arguments[COMMON].of_int > 1;
     if ((!typed && strcmp(k->name, "sgemm_simt") != 0) || (divided && !adds)) return;

@@ -75,8 +75,8 @@ static bool computes(engine *e, cl_kernel kernel)
     return right;
 }
 
-/* Compilers of others are not asked: what they make of an instruction that they don't know is not said. Where tests have
- * the kernels emulate these instructions, any device will do. */
+/* Compilers of others are not asked: what they make of an instruction that they don't know is not said. Where tests
+ * have the kernels emulate these instructions, any device will do. */
 int cl_find_sm(engine *e)
 {
     char extensions[8192] = "";
