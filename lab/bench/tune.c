@@ -124,19 +124,39 @@ static bool walk(search *s, int dim, int direction, double step)
     return better;
 }
 
-tw_status tune_search(tune_space *space, const tune_bench *bench, double until_s, tune_tally *tally)
+/* Where no single step is better: one parameter by several steps at a time; true: that was better. */
+static bool leap(search *s)
+{
+    enum { LONGEST = 5 };
+    for (int steps = 2; steps <= LONGEST; steps++)
+        for (int i = 0; i < 2 * s->space->count && !s->over; i++) {
+            const tune_dim *d = &s->space->dims[i / 2];
+            const double next = neighbour(&d->about, d->at, i % 2 ? -1 : 1, pow(d->about.step, steps));
+            if (next != d->at && try_value(s, i / 2, next) == TUNE_BETTER) return true;
+        }
+    return false;
+}
+
+/* Step by step, then by half steps, until none is better. */
+static void climb(search *s)
 {
     enum { LEVELS = 2 };
-    search s = {.space = space, .bench = bench, .until_s = until_s, .tally = tally, .status = TW_OK};
-    *tally = (tune_tally){.gain = 1, .low_gain = 1, .high_gain = 1};
-    for (int level = 0; level < LEVELS && !s.over; level++)
-        for (bool better = true; better && !s.over;) {
+    for (int level = 0; level < LEVELS && !s->over; level++)
+        for (bool better = true; better && !s->over;) {
             better = false;
-            for (int i = 0; i < space->count && !s.over; i++) {
-                const double step = pow(space->dims[i].about.step, level == 0 ? 1 : 0.5);
-                if (walk(&s, i, 1, step) || walk(&s, i, -1, step)) better = true;
+            for (int i = 0; i < s->space->count && !s->over; i++) {
+                const double step = pow(s->space->dims[i].about.step, level == 0 ? 1 : 0.5);
+                if (walk(s, i, 1, step) || walk(s, i, -1, step)) better = true;
             }
         }
+}
+
+tw_status tune_search(tune_space *space, const tune_bench *bench, double until_s, tune_tally *tally)
+{
+    search s = {.space = space, .bench = bench, .until_s = until_s, .tally = tally, .status = TW_OK};
+    *tally = (tune_tally){.gain = 1, .low_gain = 1, .high_gain = 1};
+    do climb(&s);
+    while (!s.over && leap(&s));
     tally->finished = !s.over;
     return s.status;
 }
