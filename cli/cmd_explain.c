@@ -81,7 +81,7 @@ static exit_code choose_shape(explain *x)
     x->tile = k->skinny ? (int)p.k : tile > 0 ? (int)tile : k->default_tile;
     x->block_m = k->tile_m > 0 ? k->tile_m : x->tile, x->block_n = k->tile_n > 0 ? k->tile_n : x->tile;
     x->block_k = k->tile_k > 0 ? k->tile_k : x->tile;
-    if (!host && k->tile_m == 1) x->block_k = 0;
+    if (!host && k->tile_m == 1 && k->tile_n == 1) x->block_k = 0;
     x->rolled = row_is_rolled(k);
     return EXIT_OK;
 }
