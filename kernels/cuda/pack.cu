@@ -3,8 +3,8 @@
  *
  * to (transposed: cols x rows, else rows x cols; rows to_ld apart) <- from (rows x cols, rows ld apart). A block takes
  * 64 x 64: each thread reads four times four neighbours, and writes likewise. Between lies a tile whose rows are 65
- * words apart (33 in types of 2 bytes, 17 in those of 1, 130 in f64), so that accesses by rows and by columns spread over many
- * banks.
+ * words apart (33 in types of 2 bytes, 17 in those of 1, 130 in f64), so that accesses by rows and by columns spread
+ * over many banks.
  *
  * NUMBERS   8 bytes moved per element: at 4096 x 4096 134 MB in 34 us; the product takes an H200 2.5 ms. 32 registers:
  *           eight blocks per multiprocessor, which take all of 2048 x 2048 at once (f64: 64, four blocks).
@@ -31,7 +31,13 @@ typedef float element;
 struct __align__(4 * sizeof(element)) four { element v[4]; };
 
 /* rows of the tile an odd number of words apart */
-enum { TILE = 64, THREADS = 256, LINES = THREADS * 4 / TILE, EACH = TILE / LINES, WIDTH = TILE + (ELEMENT_BYTES < 4 ? 4 / ELEMENT_BYTES : 1) };
+enum {
+    TILE = 64,
+    THREADS = 256,
+    LINES = THREADS * 4 / TILE,
+    EACH = TILE / LINES,
+    WIDTH = TILE + (ELEMENT_BYTES < 4 ? 4 / ELEMENT_BYTES : 1)
+};
 
 /* Four neighbours, of which `count` are there; the others are 0. */
 static __device__ __forceinline__ struct four take(const element *from, int count, bool aligned)
