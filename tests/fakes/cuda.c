@@ -1,15 +1,19 @@
-/* cuda.c - a fake libcuda.so.1: one device (FAKE_CUDA "gpus=0" none, "sm=70" another) whose memory is the host's, 16
- * GiB of it ("mib=8": 8 MiB).
- * Contexts are a stack of each thread; a stream belongs to the context it was made in, and FAKE_LOG gets "on" and its
- * address after each launch. While one is being captured, nothing is allocated, loaded, copied or waited for:
+/* cuda.c - a fake libcuda.so.1: one device (FAKE_CUDA "gpus=0" none, "gpus=3" three, "sm=70" another, "sm1=80" device
+ * 1) whose memory is the host's, 16 GiB of it ("mib=8": 8 MiB; "mib1=4": 4 MiB of device 1). Contexts are a stack of
+ * each thread; a stream belongs to the context it was made in, and FAKE_LOG gets "on" and its address after each
+ * launch. While one is being captured, nothing is allocated, loaded, copied or waited for:
  * CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED. OLD: without its newest function. Events read a clock that each launch puts
- * forward by 1 ms (FAKE_CUDA "us=250": by 0.25). No kernel is run, but with "product=1" on the host
- * sgemm_simt, sgemm_cpasync_sm80, dgemm_simt, f32's gemm_batched_simt and, in tiles of "tile=32",
- * sgemm_batched_cpasync_sm80. */
+ * forward by 1 ms (FAKE_CUDA "us=250": by 0.25). Devices reach each other's memory ("peer=0": they do not); "lost=1
+ * after=9": device 1 fails from its tenth launch on. Host memory that cuMemHostAlloc gave is pinned. No kernel is run,
+ * but with "product=1" on the host sgemm_simt, sgemm_cpasync_sm80, sgemm_tma_sm90, sgemm_slicedk_sm80 and its like by
+ * TMA, dgemm_simt, gemm_simt of bf16 and of bytes, pack, f32's gemm_batched_simt and, in tiles of "tile=32",
+ * sgemm_batched_cpasync_sm80. With "order=..." (order.h) streams are ordered by events alone, new memory holds NaN, and
+ * a copy or a product outside its device's memory ends the context. */
 #include <stdint.h>
 
 #include "engines/cuda/cu_api.h"
 #include "fake.h"
+#include "order.h"
 
 #define CALL(name, parameters, ...)                                                                                    \
     cu_result name parameters                                                                                          \
@@ -34,9 +38,11 @@ static int choice(const char *name, int otherwise)
     return fake_number("FAKE_CUDA", name, otherwise, &unused);
 }
 
-static int attribute(int what)
+static int attribute(int what, int device)
 {
-    int sm = choice("sm", 90);
+    char name[16];
+    snprintf(name, sizeof name, "sm%d", device);
+    int sm = choice(name, choice("sm", 90));
     return what == CU_ATTRIBUTE_MAJOR          ? sm / 10
            : what == CU_ATTRIBUTE_MINOR        ? sm % 10
            : what == CU_ATTRIBUTE_SHARED_OPTIN ? 232448
@@ -57,19 +63,7 @@ static const char *name_of(cu_result error)
                           : NULL;
 }
 
-static void copy_rows(const cu_copy_2d *c)
-{
-    char *to = c->dst_type == CU_MEMORY_HOST ? c->dst_host : (char *)(uintptr_t)c->dst_device;
-    const char *from = c->src_type == CU_MEMORY_HOST ? c->src_host : (const char *)(uintptr_t)c->src_device;
-    for (size_t i = 0; i < c->height; i++) memcpy(to + i * c->dst_pitch, from + i * c->src_pitch, c->width_bytes);
-}
-
-struct cu_stream_ {
-    cu_context context;
-    int capturing;
-};
-
-enum { PRIMARY = 64, DEEPEST = 64, NO_CONTEXT = 201, NO_SUCH_HANDLE = 400, NOT_CAPTURED = 900 };
+enum { PRIMARY = 64, DEVICES = 16, DEEPEST = 64, NO_CONTEXT = 201, NO_SUCH_HANDLE = 400, NOT_CAPTURED = 900 };
 static _Thread_local cu_context contexts[DEEPEST];
 static _Thread_local int depth; /* of contexts[] */
 static int captures;
@@ -82,10 +76,22 @@ static void push(cu_context context)
 
 static cu_context current(void) { return depth > 0 ? contexts[depth - 1] : NULL; }
 
+static cu_context primary(int device) { return (cu_context)(uintptr_t)(PRIMARY + device); }
+
+/* Of a primary context; another is of device 0. */
+static int device_of(cu_context context)
+{
+    const uintptr_t handle = (uintptr_t)context;
+    return handle >= PRIMARY && handle < PRIMARY + DEVICES ? (int)(handle - PRIMARY) : 0;
+}
+
+static int order(void) { return choice("order", 0); }
+
 static cu_stream make_stream(void)
 {
-    cu_stream stream = malloc(sizeof *stream);
-    *stream = (struct cu_stream_){.context = current()};
+    cu_stream stream = calloc(1, sizeof *stream);
+    stream->context = current();
+    add_stream(stream);
     return stream;
 }
 
@@ -103,33 +109,196 @@ static void log_cluster(unsigned blocks)
     fake_log(line);
 }
 
-static void *handle(void) { return calloc(1, 16); }
+static void *handle(void) { return calloc(1, sizeof(struct cu_event_)); }
 
-/* Device memory: "mib=8" is all there is; each block begins behind its size. */
-static _Atomic size_t given_bytes;
+/* Device memory: "mib=8" is all there is of each; each block begins behind what is known of it. */
+typedef struct block {
+    struct block *next;
+    size_t bytes;
+    int device; /* HOST: pinned */
+} block;
+enum { HOST = -1, BEFORE = 256 };
+static block *blocks;
+static size_t given_bytes[DEVICES];
+static int lost[DEVICES], launches[DEVICES]; /* lost: the error of every call */
 
-static size_t device_bytes(void) { return (size_t)choice("mib", 16384) << 20; }
-
-static cu_result allocate(cu_pointer *memory, size_t bytes)
+static size_t device_bytes(int device)
 {
-    if (given_bytes + bytes > device_bytes()) return 2;
-    char *block = aligned_alloc(256, 256 + (bytes + 256) / 256 * 256);
-    memcpy(block, &bytes, sizeof bytes);
-    given_bytes += bytes;
-    *memory = (cu_pointer)(uintptr_t)(block + 256);
-    return CU_SUCCESS;
+    char name[16];
+    snprintf(name, sizeof name, "mib%d", device);
+    return (size_t)choice(name, choice("mib", 16384)) << 20;
+}
+
+static cu_result allocate(cu_pointer *memory, size_t bytes, int device)
+{
+    pthread_mutex_lock(&ordering);
+    const bool fits = device == HOST || given_bytes[device] + bytes <= device_bytes(device);
+    char *made = fits ? aligned_alloc(256, BEFORE + (bytes + 256) / 256 * 256) : NULL;
+    if (made != NULL) {
+        if (device != HOST) given_bytes[device] += bytes;
+        *(block *)(void *)made = (block){blocks, bytes, device};
+        blocks = (block *)(void *)made;
+        if (order() > 0) memset(made + BEFORE, 0xff, bytes);
+        *memory = (cu_pointer)(uintptr_t)(made + BEFORE);
+    }
+    pthread_mutex_unlock(&ordering);
+    return made != NULL ? CU_SUCCESS : 2;
 }
 
 static void give_back(cu_pointer memory)
 {
-    size_t bytes;
     if (memory == 0) return;
-    memcpy(&bytes, (char *)(uintptr_t)memory - 256, sizeof bytes);
-    given_bytes -= bytes;
-    free((char *)(uintptr_t)memory - 256);
+    block *b = (block *)(void *)((char *)(uintptr_t)memory - BEFORE), **at = &blocks;
+    pthread_mutex_lock(&ordering);
+    drain_all();
+    while (*at != b) at = &(*at)->next;
+    *at = b->next;
+    if (b->device != HOST) given_bytes[b->device] -= b->bytes;
+    if (order() > 0) memset((char *)(void *)b + BEFORE, 0xff, b->bytes);
+    pthread_mutex_unlock(&ordering);
+    free(b);
 }
 
+/* Does all of it lie in one block of the device? */
+static bool lies_on(int device, const void *at, size_t bytes)
+{
+    const uintptr_t first = (uintptr_t)at;
+    for (const block *b = blocks; b != NULL; b = b->next) {
+        const uintptr_t begin = (uintptr_t)b + BEFORE;
+        if (b->device == device && first >= begin && first + bytes <= begin + b->bytes) return true;
+    }
+    return false;
+}
+
+/* ---- the clock ---- */
+
 static _Atomic int64_t now_us;
+
+static int64_t fake_now(void) { return now_us; }
+
+/* ---- copies ---- */
+
+static void copy_now(work *w)
+{
+    const int device = device_of(w->stream->context);
+    if (lost[device] != 0) return;
+    for (size_t i = 0; i < w->height; i++) memcpy(w->to + i * w->to_pitch, w->from + i * w->from_pitch, w->width);
+}
+
+static size_t span(const work *w, size_t pitch) { return (w->height - 1) * pitch + w->width; }
+
+/* Put a copy on a stream; devices: that must have what is copied, and its place; HOST: nobody asks. */
+static cu_result put_copy(cu_stream stream, work copy, int from, int to)
+{
+    work *w = malloc(sizeof *w);
+    *w = copy;
+    w->run = copy_now, w->next = NULL;
+    pthread_mutex_lock(&ordering);
+    const int device = device_of(stream->context);
+    if (order() > 0 && w->height > 0 &&
+        ((from != HOST && !lies_on(from, w->from, span(w, w->from_pitch))) ||
+         (to != HOST && !lies_on(to, w->to, span(w, w->to_pitch)))))
+        lost[device] = CU_ILLEGAL_ADDRESS;
+    const int error = lost[device];
+    if (error == 0)
+        put(stream, w, order());
+    else
+        free(w);
+    pthread_mutex_unlock(&ordering);
+    return error;
+}
+
+static int side(int type, cu_context context) { return type == CU_MEMORY_HOST ? HOST : device_of(context); }
+
+static work rows_of(const cu_copy_2d *c)
+{
+    return (work){.to = c->dst_type == CU_MEMORY_HOST ? c->dst_host : (char *)(uintptr_t)c->dst_device,
+                  .from = c->src_type == CU_MEMORY_HOST ? c->src_host : (const char *)(uintptr_t)c->src_device,
+                  .to_pitch = c->dst_pitch,
+                  .from_pitch = c->src_pitch,
+                  .width = c->width_bytes,
+                  .height = c->height};
+}
+
+/* A copy that is waited for comes after all that there is. */
+static cu_result copy_and_wait(work w)
+{
+    if (captures > 0) return NOT_CAPTURED;
+    pthread_mutex_lock(&ordering);
+    drain_all();
+    for (size_t i = 0; i < w.height; i++) memcpy(w.to + i * w.to_pitch, w.from + i * w.from_pitch, w.width);
+    pthread_mutex_unlock(&ordering);
+    return lost[device_of(current())];
+}
+
+static cu_result put_rows(const cu_copy_2d *c, cu_stream stream)
+{
+    return put_copy(stream, rows_of(c), side(c->src_type, stream->context), side(c->dst_type, stream->context));
+}
+
+static cu_result put_peer_rows(const cu_copy_peer *c, cu_stream stream)
+{
+    const work w = {.to = (char *)(uintptr_t)c->dst_device,
+                    .from = (const char *)(uintptr_t)c->src_device,
+                    .to_pitch = c->dst_pitch,
+                    .from_pitch = c->src_pitch,
+                    .width = c->width_bytes,
+                    .height = c->height};
+    return put_copy(stream, w, device_of(c->src_context), device_of(c->dst_context));
+}
+
+static work line(void *to, const void *from, size_t bytes)
+{
+    return (work){.to = to, .from = from, .width = bytes, .height = 1};
+}
+
+/* ---- events and waits ---- */
+
+static cu_result record(cu_event event, cu_stream stream)
+{
+    if (captures > 0) return NOT_CAPTURED;
+    event->us = fake_now();
+    if (stream == NULL) return CU_SUCCESS;
+    work *w = calloc(1, sizeof *w);
+    pthread_mutex_lock(&ordering);
+    const int error = lost[device_of(stream->context)];
+    *w = (work){.event = event, .reaches = ++event->recorded};
+    event->stream = stream;
+    put(stream, w, order());
+    pthread_mutex_unlock(&ordering);
+    return error;
+}
+
+/* What still waits for it is done. */
+static void destroy_event(cu_event event)
+{
+    pthread_mutex_lock(&ordering);
+    drain_all();
+    pthread_mutex_unlock(&ordering);
+    free(event);
+}
+
+static cu_result wait_in_stream(cu_stream stream, cu_event event)
+{
+    if (stream == NULL || event->stream == NULL) return CU_SUCCESS; /* never recorded: nothing to wait for */
+    work *w = calloc(1, sizeof *w);
+    pthread_mutex_lock(&ordering);
+    const int error = lost[device_of(stream->context)];
+    *w = (work){.event = event, .reaches = event->recorded, .waits = true, .recorder = event->stream};
+    put(stream, w, order());
+    pthread_mutex_unlock(&ordering);
+    return error;
+}
+
+static cu_result synchronize(cu_stream stream, cu_event event)
+{
+    if (captures > 0) return NOT_CAPTURED;
+    pthread_mutex_lock(&ordering);
+    if (stream != NULL) drain(stream);
+    if (event != NULL && event->stream != NULL) reach(event->stream, event, event->recorded);
+    pthread_mutex_unlock(&ordering);
+    return lost[device_of(stream != NULL ? stream->context : current())];
+}
 
 void fake_pass(int us) /* for the fakes of libraries that launch kernels of their own */ { now_us += us; }
 
@@ -137,6 +306,9 @@ void fake_pass(int us) /* for the fakes of libraries that launch kernels of thei
 typedef struct kernel {
     void (*run)(const struct kernel *, void **arguments); /* NULL: it computes nothing */
     bool transposes_a, transposes_b;
+    char type_a, type_b; /* 's' and 'u': bytes */
+    int element_bytes;   /* that pack carries */
+    int arguments;       /* how many it takes of what it is launched with; 0: it is not put off */
 } kernel;
 
 /* clang-format off */
@@ -179,40 +351,160 @@ static void multiply_batch_in(int64_t tile, const kernel *f, void **x)
 static void multiply_batch(const kernel *f, void **x) { multiply_batch_in(choice("tile", 32), f, x); }
 static void multiply_batch_simt(const kernel *f, void **x) { multiply_batch_in(64, f, x); }
 
+/* Bytes, and bf16: with sums in 32 bits. */
+/* clang-format off */
+#define MULTIPLY_AS(name, element, number, at)                                                                         \
+    static void name(const kernel *f, void **x)                                                                        \
+    {                                                                                                                  \
+        const int m = *(int *)x[0], n = *(int *)x[1], k = *(int *)x[2];                                                \
+        const element *a = *(element **)x[4], *b = *(element **)x[6];                                                  \
+        const number alpha = *(number *)x[3], beta = *(number *)x[8];                                                  \
+        const int64_t lda = *(int64_t *)x[5], ldb = *(int64_t *)x[7], ldc = *(int64_t *)x[10];                         \
+        number *c = *(number **)x[9];                                                                                  \
+        for (int i = 0; i < m; i++)                                                                                    \
+            for (int j = 0; j < n; j++) {                                                                              \
+                number sum = 0, *to = &c[i * ldc + j];                                                                 \
+                for (int p = 0; p < k; p++)                                                                            \
+                    sum += at(a[f->transposes_a ? p * lda + i : i * lda + p], f->type_a) *                             \
+                           at(b[f->transposes_b ? j * ldb + p : p * ldb + j], f->type_b);                              \
+                *to = beta == 0 ? alpha * sum : alpha * sum + beta * *to;                                              \
+            }                                                                                                          \
+    }
+/* clang-format on */
+static int byte_at(unsigned char at, char type) { return type == 'u' ? at : (signed char)at; }
+static float bf16_at(uint16_t at, char type)
+{
+    const uint32_t bits = (uint32_t)at << 16;
+    float value;
+    (void)type;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+MULTIPLY_AS(multiply_bytes, unsigned char, int32_t, byte_at)
+MULTIPLY_AS(multiply_bf16, uint16_t, float, bf16_at)
+
+static void multiply_typed(const kernel *f, void **x) { (f->type_a != '-' ? multiply_bytes : multiply_bf16)(f, x); }
+
+/* Operands that tensor maps tell of. */
+static void multiply_mapped(const kernel *f, void **x)
+{
+    uint64_t *a = x[0], *b = x[1];
+    multiply_f32(f, (void *[]){x[2], x[3], x[4], x[5], &a[0], &a[1], &b[0], &b[1], x[6], x[7], x[8]});
+}
+
 /* The pass that packs: which of its two operands it is told of. */
+typedef struct packed {
+    char *from;
+    int64_t ld;
+    char *to;
+    int64_t to_ld;
+    int32_t rows, cols, transposes;
+} packed;
+
+static void log_packs(void **x)
+{
+    for (int i = 0; i < 2; i++)
+        if (((packed *)x[i])->rows > 0) fake_log(i == 0 ? "packs b" : "packs a");
+}
+
 static void pack(const kernel *f, void **x)
 {
-    (void)f;
-    for (int i = 0; i < 2; i++) {
-        int rows;
-        memcpy(&rows, (const char *)x[i] + 32, sizeof rows);
-        if (rows > 0) fake_log(i == 0 ? "packs b" : "packs a");
+    const size_t bytes = (size_t)f->element_bytes;
+    for (int q = 0; q < 2 && choice("product", 0); q++) {
+        const packed *o = x[q];
+        for (int64_t i = 0; i < o->rows; i++)
+            for (int64_t j = 0; j < o->cols; j++)
+                memcpy(o->to + (size_t)(o->transposes ? j * o->to_ld + i : i * o->to_ld + j) * bytes,
+                       o->from + (size_t)(i * o->ld + j) * bytes, bytes);
     }
 }
 
 static void name_kernel(kernel *f, const char *name)
 {
-    f->run = strcmp(name, "pack") == 0                                                    ? pack
-             : !choice("product", 0)                                                      ? NULL
-             : strcmp(name, "sgemm_simt") == 0 || strcmp(name, "sgemm_cpasync_sm80") == 0 ? multiply_f32
-             : strcmp(name, "sgemm_batched_cpasync_sm80") == 0                            ? multiply_batch
-             : strcmp(name, "gemm_batched_simt") == 0                                     ? multiply_batch_simt
-             : strcmp(name, "dgemm_simt") == 0                                            ? multiply_f64
-                                                                                          : NULL;
+    f->run = strcmp(name, "pack") == 0 ? pack
+             : !choice("product", 0)   ? NULL
+             : strcmp(name, "sgemm_simt") == 0 || strcmp(name, "sgemm_cpasync_sm80") == 0 ||
+                     strcmp(name, "sgemm_slicedk_sm80") == 0
+                 ? multiply_f32
+             : strcmp(name, "sgemm_tma_sm90") == 0 || strcmp(name, "sgemm_slicedk_tma_sm90") == 0 ? multiply_mapped
+             : strcmp(name, "sgemm_batched_cpasync_sm80") == 0                                    ? multiply_batch
+             : strcmp(name, "gemm_batched_simt") == 0                                             ? multiply_batch_simt
+             : strcmp(name, "dgemm_simt") == 0                                                    ? multiply_f64
+             : strcmp(name, "gemm_simt") == 0                                                     ? multiply_typed
+                                                                                                  : NULL;
+    f->arguments = f->run == pack                                                                 ? 2
+                   : f->run == multiply_mapped                                                    ? 9
+                   : f->run == multiply_f32 || f->run == multiply_f64 || f->run == multiply_typed ? 11
+                                                                                                  : 0;
 }
 
-/* What the fake NVRTC made, "FAKE NT", or another file that begins so. */
+/* What the fake NVRTC made, "FAKE NT--4", or another file that begins so. */
 static kernel *load(const char *data)
 {
     kernel *made = calloc(1, sizeof *made);
-    const bool compiled = memcmp(data, "FAKE ", 5) == 0;
-    made->transposes_a = compiled && data[5] == 'T', made->transposes_b = compiled && data[6] == 'T';
+    if (memcmp(data, "FAKE ", 5) != 0) return made;
+    made->transposes_a = data[5] == 'T', made->transposes_b = data[6] == 'T';
+    made->type_a = data[7], made->type_b = data[8], made->element_bytes = data[9] - '0';
     return made;
 }
 
-static void run(const kernel *f, void **arguments)
+/* ---- launches ---- */
+
+static size_t argument_bytes(const kernel *f, int i)
 {
-    if (f->run != NULL) f->run(f, arguments);
+    return f->run == pack ? sizeof(packed) : f->run == multiply_mapped && i < 2 ? sizeof(cu_tensor_map) : 8;
+}
+
+/* Do the operands of a product lie on its device? */
+static bool operands_lie(const kernel *f, void **x, int device)
+{
+    if (f->run == pack) {
+        for (int q = 0; q < 2; q++) {
+            const packed *o = x[q];
+            if (o->rows > 0 && (!lies_on(device, o->from, 1) || !lies_on(device, o->to, 1))) return false;
+        }
+        return true;
+    }
+    const bool mapped = f->run == multiply_mapped;
+    if (*(int *)x[mapped ? 4 : 2] == 0) return true; /* k: A and B are not read */
+    return lies_on(device, *(void **)x[mapped ? 0 : 4], 1) && lies_on(device, *(void **)x[mapped ? 1 : 6], 1) &&
+           lies_on(device, *(void **)x[mapped ? 7 : 9], 1);
+}
+
+static void launch_now(work *w)
+{
+    void *x[16];
+    const kernel *f = w->kernel;
+    const int device = device_of(w->stream->context);
+    for (int i = 0; i < f->arguments; i++) x[i] = w->arguments[i];
+    if (lost[device] == 0 && !operands_lie(f, x, device)) lost[device] = CU_ILLEGAL_ADDRESS;
+    if (lost[device] == 0) f->run(f, x);
+}
+
+static cu_result launch(const kernel *f, cu_stream stream, void **x)
+{
+    const int device = device_of(stream != NULL ? stream->context : current());
+    fake_pass(choice("us", 1000));
+    if (f->run == pack) log_packs(x);
+    if (device == choice("lost", -1) && launches[device]++ >= choice("after", 0)) lost[device] = CU_LAUNCH_FAILED;
+    if (lost[device] != 0) return lost[device];
+    if (order() == 0 || stream == NULL || f->arguments == 0) {
+        if (f->run != NULL) f->run(f, x);
+        return CU_SUCCESS;
+    }
+    work *w = calloc(1, sizeof *w);
+    *w = (work){.run = launch_now, .kernel = f};
+    for (int i = 0; i < f->arguments; i++) memcpy(w->arguments[i], x[i], argument_bytes(f, i));
+    pthread_mutex_lock(&ordering);
+    put(stream, w, order());
+    pthread_mutex_unlock(&ordering);
+    return CU_SUCCESS;
+}
+
+static void encode(cu_tensor_map *map, const void *address, uint64_t stride, int type)
+{
+    map->opaque[0] = (uint64_t)(uintptr_t)address;
+    map->opaque[1] = stride / (type == CU_TENSOR_F32 ? 4 : 1);
 }
 
 CALL(cuInit, (unsigned flags), (void)flags)
@@ -222,44 +514,58 @@ CALL(cuGetErrorString, (cu_result error, const char **text), *text = name_of(err
 CALL(cuDeviceGetCount, (int *count), *count = choice("gpus", 1))
 CALL(cuDeviceGet, (cu_device * device, int index), *device = index)
 CALL(cuDeviceGetName, (char *name, int bytes, cu_device device), snprintf(name, (size_t)bytes, "Fake %d", device))
-CALL(cuDeviceGetAttribute, (int *value, int what, cu_device device), (void)device; *value = attribute(what))
+CALL(cuDeviceGetAttribute, (int *value, int what, cu_device device), *value = attribute(what, device))
 CALL(cuDeviceGetPCIBusId, (char *place, int bytes, cu_device device), (void)device;
      snprintf(place, (size_t)bytes, "0000:3b:00.0"))
-CALL(cuDeviceTotalMem_v2, (size_t * bytes, cu_device device), (void)device; *bytes = device_bytes())
-CALL(cuDevicePrimaryCtxRetain, (cu_context * context, cu_device device), (void)device;
-     *context = (cu_context)(uintptr_t)PRIMARY)
+CALL(cuDeviceTotalMem_v2, (size_t * bytes, cu_device device), *bytes = device_bytes(device))
+CALL(cuDevicePrimaryCtxRetain, (cu_context * context, cu_device device), lost[device] = launches[device] = 0;
+     *context = primary(device))
 CALL(cuDevicePrimaryCtxRelease_v2, (cu_device device), (void)device)
 CALL(cuCtxPushCurrent_v2, (cu_context context), push(context))
 CALL(cuCtxPopCurrent_v2, (cu_context * context), *context = current(); if (depth == 0) return NO_CONTEXT; depth--)
-CALL(cuCtxGetDevice, (cu_device * device), if (depth == 0) return NO_CONTEXT; *device = 0)
+CALL(cuCtxGetDevice, (cu_device * device), if (depth == 0) return NO_CONTEXT; *device = device_of(current()))
+CALL(cuDeviceCanAccessPeer, (int *reaches, cu_device device, cu_device other), *reaches = choice("peer", 1);
+     if (device == other) return 1)
+CALL(cuCtxEnablePeerAccess, (cu_context other, unsigned flags), (void)flags;
+     if (other == current() || !choice("peer", 1)) return 1)
 CALL(cuStreamCreate, (cu_stream * stream, unsigned flags), (void)flags; *stream = make_stream())
-GIVE(cuStreamDestroy_v2, (cu_stream stream), free(stream))
+GIVE(cuStreamDestroy_v2, (cu_stream stream), remove_stream(stream))
 CALL(cuStreamGetCtx, (cu_stream stream, cu_context *context), *context = stream != NULL ? stream->context : current())
 CALL(cuStreamIsCapturing, (cu_stream stream, int *capturing), *capturing = stream != NULL && stream->capturing)
-CALL(cuStreamWaitEvent, (cu_stream stream, cu_event event, unsigned flags), (void)stream; (void)event; (void)flags)
-CALL(cuStreamSynchronize, (cu_stream stream), (void)stream; if (captures > 0) return NOT_CAPTURED)
+CALL(cuStreamWaitEvent, (cu_stream stream, cu_event event, unsigned flags), (void)flags;
+     return wait_in_stream(stream, event))
+CALL(cuStreamSynchronize, (cu_stream stream), return synchronize(stream, NULL))
 CALL(cuEventCreate, (cu_event * event, unsigned flags), (void)flags; *event = handle())
-GIVE(cuEventDestroy_v2, (cu_event event), free(event))
-CALL(cuEventRecord, (cu_event event, cu_stream stream), (void)stream; if (captures > 0) return NOT_CAPTURED;
-     *(int64_t *)event = now_us)
-CALL(cuEventSynchronize, (cu_event event), (void)event; if (captures > 0) return NOT_CAPTURED)
-CALL(cuEventElapsedTime, (float *ms, cu_event begin, cu_event end),
-     *ms = 1e-3f * (float)(*(int64_t *)end - *(int64_t *)begin))
+GIVE(cuEventDestroy_v2, (cu_event event), destroy_event(event))
+CALL(cuEventRecord, (cu_event event, cu_stream stream), return record(event, stream))
+CALL(cuEventSynchronize, (cu_event event), return synchronize(NULL, event))
+CALL(cuEventElapsedTime, (float *ms, cu_event begin, cu_event end), *ms = 1e-3f * (float)(end->us - begin->us))
 CALL(cuMemAlloc_v2, (cu_pointer * memory, size_t bytes), if (captures > 0) return NOT_CAPTURED;
-     return allocate(memory, bytes))
-CALL(cuMemGetInfo_v2, (size_t * room, size_t *total), *total = device_bytes(); *room = *total - given_bytes)
+     return allocate(memory, bytes, device_of(current())))
+CALL(cuMemGetInfo_v2, (size_t * room, size_t *total), *total = device_bytes(device_of(current()));
+     *room = *total - given_bytes[device_of(current())])
 GIVE(cuMemFree_v2, (cu_pointer memory), give_back(memory))
-CALL(cuMemcpyHtoD_v2, (cu_pointer to, const void *from, size_t bytes), if (captures > 0) return NOT_CAPTURED;
-     memcpy((void *)(uintptr_t)to, from, bytes))
-CALL(cuMemcpyDtoH_v2, (void *to, cu_pointer from, size_t bytes), if (captures > 0) return NOT_CAPTURED;
-     memcpy(to, (const void *)(uintptr_t)from, bytes))
-CALL(cuMemcpy2DUnaligned_v2, (const cu_copy_2d *copy), copy_rows(copy))
-CALL(cuMemcpyHtoDAsync_v2, (cu_pointer to, const void *from, size_t bytes, cu_stream stream), (void)stream;
-     memcpy((void *)(uintptr_t)to, from, bytes))
-CALL(cuMemcpyDtoHAsync_v2, (void *to, cu_pointer from, size_t bytes, cu_stream stream), (void)stream;
-     memcpy(to, (const void *)(uintptr_t)from, bytes))
-CALL(cuMemHostAlloc, (void **memory, size_t bytes, unsigned flags), (void)flags; *memory = malloc(bytes))
-GIVE(cuMemFreeHost, (void *memory), free(memory))
+CALL(cuMemcpyHtoD_v2, (cu_pointer to, const void *from, size_t bytes),
+     return copy_and_wait(line((void *)(uintptr_t)to, from, bytes)))
+CALL(cuMemcpyDtoH_v2, (void *to, cu_pointer from, size_t bytes),
+     return copy_and_wait(line(to, (const void *)(uintptr_t)from, bytes)))
+CALL(cuMemcpy2DUnaligned_v2, (const cu_copy_2d *copy), return copy_and_wait(rows_of(copy)))
+CALL(cuMemcpyHtoDAsync_v2, (cu_pointer to, const void *from, size_t bytes, cu_stream stream),
+     return put_copy(stream, line((void *)(uintptr_t)to, from, bytes), HOST, device_of(stream->context)))
+CALL(cuMemcpyDtoHAsync_v2, (void *to, cu_pointer from, size_t bytes, cu_stream stream),
+     return put_copy(stream, line(to, (const void *)(uintptr_t)from, bytes), device_of(stream->context), HOST))
+CALL(cuMemcpy2DAsync_v2, (const cu_copy_2d *copy, cu_stream stream), return put_rows(copy, stream))
+CALL(cuMemcpy3DPeerAsync, (const cu_copy_peer *copy, cu_stream stream), return put_peer_rows(copy, stream))
+CALL(cuMemcpyPeerAsync,
+     (cu_pointer to, cu_context there, cu_pointer from, cu_context here, size_t bytes, cu_stream stream),
+     return put_copy(stream, line((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes), device_of(here),
+                     device_of(there)))
+CALL(cuPointerGetAttribute, (void *value, int what, cu_pointer at),
+     if (what != CU_POINTER_MEMORY_TYPE || !lies_on(HOST, (void *)(uintptr_t)at, 1)) return 1;
+     *(unsigned *)value = CU_MEMORY_HOST)
+CALL(cuMemHostAlloc, (void **memory, size_t bytes, unsigned flags), (void)flags; cu_pointer made;
+     if (allocate(&made, bytes, HOST) != CU_SUCCESS) return 2; *memory = (void *)(uintptr_t)made)
+GIVE(cuMemFreeHost, (void *memory), give_back((cu_pointer)(uintptr_t)memory))
 CALL(cuMemsetD8_v2, (cu_pointer to, unsigned char byte, size_t bytes), memset((void *)(uintptr_t)to, byte, bytes))
 CALL(cuModuleLoadData, (cu_module * module, const void *data), if (captures > 0) return NOT_CAPTURED;
      if (memcmp(data, "FAKE", 4) != 0) return 200; *module = (cu_module)load(data))
@@ -274,8 +580,7 @@ CALL(cuLaunchKernel,
       cu_stream s, void **a, void **extra),
      (void)gx;
      (void)gy; (void)gz; (void)x; (void)y; (void)z; (void)bytes; (void)extra;
-     if (s != NULL && s->context != current()) return NO_SUCH_HANDLE; log_stream(s); fake_pass(choice("us", 1000));
-     run((void *)f, a))
+     if (s != NULL && s->context != current()) return NO_SUCH_HANDLE; log_stream(s); return launch((void *)f, s, a))
 CALL(cuLaunchKernelEx, (const cu_launch_config *c, cu_function f, void **a, void **extra), (void)extra;
      if (c->stream != NULL && c->stream->context != current()) return NO_SUCH_HANDLE;
      if (c->attribute_count < 1 || c->attribute_count > 2 || c->attributes->id != CU_LAUNCH_PDL) return 1;
@@ -283,15 +588,15 @@ CALL(cuLaunchKernelEx, (const cu_launch_config *c, cu_function f, void **a, void
          (c->attributes[1].id != CU_LAUNCH_CLUSTER || c->attributes[1].value.cluster[0] < 2 ||
           c->grid_x % c->attributes[1].value.cluster[0] != 0)) return 1;
      log_stream(c->stream); if (c->attribute_count == 2) log_cluster(c->attributes[1].value.cluster[0]);
-     fake_pass(choice("us", 1000)); run((void *)f, a))
+     return launch((void *)f, c->stream, a))
 CALL(cuTensorMapEncodeTiled,
      (cu_tensor_map * map, int type, uint32_t rank, void *address, const uint64_t *dims, const uint64_t *strides,
       const uint32_t *box, const uint32_t *element_strides, int interleave, int swizzle, int l2_promotion,
       int out_of_bounds),
-     (void)map;
-     (void)type; (void)rank; (void)address; (void)dims; (void)box; (void)element_strides; (void)interleave;
-     (void)swizzle; (void)l2_promotion; (void)out_of_bounds; if (strides[0] % 16 != 0) return 1)
-/* What only callers of the library use: never told to fail. */
+     (void)rank;
+     (void)dims; (void)box; (void)element_strides; (void)interleave; (void)swizzle; (void)l2_promotion;
+     (void)out_of_bounds; if (strides[0] % 16 != 0) return 1; encode(map, address, strides[0], type))
+/* What callers of the library use: never told to fail. */
 cu_result cuCtxCreate_v2(cu_context *context, unsigned flags, cu_device device)
 {
     (void)flags, (void)device;

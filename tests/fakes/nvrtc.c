@@ -1,6 +1,6 @@
-/* nvrtc.c - a fake libnvrtc.so.13: compiles everything to "FAKE" and the transposes it was compiled for, and notes the
- * architecture in FAKE_LOG. FAKE_ARCHS, "75 80", is what it knows; FAKE_NVRTC "major=11" its version. OLD: without
- * cubins. */
+/* nvrtc.c - a fake libnvrtc.so.13: compiles everything to "FAKE" and what of the operands it was compiled for, and
+ * notes the architecture in FAKE_LOG. FAKE_ARCHS, "75 80", is what it knows; FAKE_NVRTC "major=11" its version. OLD:
+ * without cubins. */
 #include "engines/cuda/cu_api.h"
 #include "fake.h"
 
@@ -23,14 +23,19 @@
 
 static const char message[] = "fake.cu(3): error: the fake compiler was told to refuse";
 
-typedef char binary[sizeof "FAKE NN"]; /* the operation of A and that of B: N or T */
+/* of A and of B: the operations, N or T, and the types, s or u of bytes; bytes of an element */
+typedef char binary[sizeof "FAKE NN--4"];
 
 static void compile(char *to, int count, const char *const *options)
 {
-    memcpy(to, "FAKE NN", sizeof(binary));
-    for (int i = 0; i < count; i++)
+    memcpy(to, "FAKE NN--4", sizeof(binary));
+    for (int i = 0; i < count; i++) {
+        if (strncmp(options[i], "-DTYPE_A=", 9) == 0) to[7] = options[i][9];
+        if (strncmp(options[i], "-DTYPE_B=", 9) == 0) to[8] = options[i][9];
+        if (strncmp(options[i], "-DELEMENT_BYTES=", 16) == 0) to[9] = options[i][16];
         for (int q = 0; q < 2; q++)
             if (strcmp(options[i], q == 0 ? "-DOP_A=1" : "-DOP_B=1") == 0) to[5 + q] = 'T';
+    }
 }
 
 static int list_archs(int *out)

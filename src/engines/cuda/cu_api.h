@@ -38,6 +38,25 @@ typedef struct cu_copy_2d {
     size_t width_bytes, height;
 } cu_copy_2d;
 
+/* CUDA_MEMCPY3D_PEER: the same between two contexts. */
+typedef struct cu_copy_peer {
+    size_t src_x_bytes, src_y, src_z, src_lod;
+    int src_type;
+    const void *src_host;
+    cu_pointer src_device;
+    void *src_array;
+    cu_context src_context;
+    size_t src_pitch, src_height;
+    size_t dst_x_bytes, dst_y, dst_z, dst_lod;
+    int dst_type;
+    void *dst_host;
+    cu_pointer dst_device;
+    void *dst_array;
+    cu_context dst_context;
+    size_t dst_pitch, dst_height;
+    size_t width_bytes, height, depth;
+} cu_copy_peer;
+
 enum {
     CU_SUCCESS = 0,
     CU_OUT_OF_MEMORY = 2,
@@ -45,12 +64,14 @@ enum {
     CU_ECC_UNCORRECTABLE = 214,
     CU_ILLEGAL_ADDRESS = 700,
     CU_LAUNCH_TIMEOUT = 702,
+    CU_PEER_ACCESS_ALREADY_ENABLED = 704,
     CU_CONTEXT_IS_DESTROYED = 709,
     CU_ASSERT = 710,
     CU_HARDWARE_STACK_ERROR = 714,
     CU_LAUNCH_FAILED = 719,
     CU_MEMORY_HOST = 1,
     CU_MEMORY_DEVICE = 2,
+    CU_POINTER_MEMORY_TYPE = 2,
     CU_ATTRIBUTE_MAX_PITCH = 11,
     CU_ATTRIBUTE_MULTIPROCESSORS = 16,
     CU_ATTRIBUTE_L2_BYTES = 38,
@@ -90,10 +111,13 @@ enum {
     F(cuDeviceTotalMem_v2, (size_t *, cu_device))                                                                      \
     F(cuDevicePrimaryCtxRetain, (cu_context *, cu_device))                                                             \
     F(cuDevicePrimaryCtxRelease_v2, (cu_device))                                                                       \
+    F(cuDeviceCanAccessPeer, (int *, cu_device, cu_device))                                                            \
+    F(cuCtxEnablePeerAccess, (cu_context, unsigned))                                                                   \
     F(cuCtxPushCurrent_v2, (cu_context))                                                                               \
     F(cuCtxPopCurrent_v2, (cu_context *))                                                                              \
     F(cuCtxGetDevice, (cu_device *))                                                                                   \
     F(cuStreamCreate, (cu_stream *, unsigned))                                                                         \
+    F(cuStreamCreateWithPriority, (cu_stream *, unsigned, int))                                                        \
     F(cuStreamGetCtx, (cu_stream, cu_context *))                                                                       \
     F(cuStreamIsCapturing, (cu_stream, int *))                                                                         \
     F(cuStreamDestroy_v2, (cu_stream))                                                                                 \
@@ -112,6 +136,10 @@ enum {
     F(cuMemcpy2DUnaligned_v2, (const cu_copy_2d *))                                                                    \
     F(cuMemcpyHtoDAsync_v2, (cu_pointer, const void *, size_t, cu_stream))                                             \
     F(cuMemcpyDtoHAsync_v2, (void *, cu_pointer, size_t, cu_stream))                                                   \
+    F(cuMemcpy2DAsync_v2, (const cu_copy_2d *, cu_stream))                                                             \
+    F(cuMemcpyPeerAsync, (cu_pointer, cu_context, cu_pointer, cu_context, size_t, cu_stream))                          \
+    F(cuMemcpy3DPeerAsync, (const cu_copy_peer *, cu_stream))                                                          \
+    F(cuPointerGetAttribute, (void *, int, cu_pointer))                                                                \
     F(cuMemHostAlloc, (void **, size_t, unsigned))                                                                     \
     F(cuMemFreeHost, (void *))                                                                                         \
     F(cuMemsetD8_v2, (cu_pointer, unsigned char, size_t))                                                              \
