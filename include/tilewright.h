@@ -132,17 +132,19 @@ typedef struct tw_options {
      * work in, retained until tw_close(). NULL: a new one */
     void *device_context;
     uint32_t flags; /* 0, or TW_UNTUNED */
-    /* Reserved for features to come; anything but 0 and NULL is refused. */
-    int32_t device_count;   /* several devices: the length of `devices` */
-    const int32_t *devices; /* several devices: their indices */
+    /* cuda: several devices of one kind, at most 16: the length of `devices`; -1: all there are. 0: `device` */
+    int32_t device_count;
+    const int32_t *devices; /* their indices; NULL with a device_count of 0 or -1 */
     void *device_id;        /* OpenCL: the cl_device_id of device_context to use; NULL: its only one */
-    /* cuda and opencl: most device memory for the matrices and workspaces of a call with operands in host memory.
+    /* cuda and opencl: most device memory, of each device, for the matrices and workspaces of a call with operands in
+     * host memory.
      * Larger products are computed in parts, the smallest 256 x 256 with 8192 steps of k, of f64 4096. 0: what is
      * free */
     int64_t memory_bytes;
 } tw_options;
 
-/* tw_open - make a context on one device. options may be NULL: the cpu engine with all its threads.
+/* tw_open - make a context on one device, or on several of one host. options may be NULL: the cpu engine with all its
+ * threads.
  *
  * Special   A named device that is missing is an error, never replaced by another; tw_error_text() says why. Check the
  *           status: *context is then NULL, and the other calls take NULL for the process-wide default, a context of the
@@ -152,6 +154,9 @@ typedef struct tw_options {
  *           decides the device; options.device must be 0 or that device. The primary context is the one of CUDA's
  *           runtime API: a program that uses cudaMalloc() and cudaStreamCreate() needs no device_context. A program
  *           that has OpenCL buffers and queues of its own needs one: they belong to their cl_context.
+ *           Of a context on several devices, tw_gemm() with operands in host memory uses all of them where it is large
+ *           enough, and tw_gemm_blocks(); other calls use the first. Each is opened with its primary context, and
+ *           reaches the memory of the others from then on, where it can [docs/decisions/0023].
  *           Environment, read here and in tw_devices() and nowhere else: TILEWRIGHT_CPU, TILEWRIGHT_THREADS,
  *           OMP_NUM_THREADS (cpu); TILEWRIGHT_CACHE, XDG_CACHE_HOME, HOME (where compiled kernels are kept),
  *           TILEWRIGHT_TUNED, XDG_CONFIG_HOME, HOME (the file of the user's tuned rows, docs/REFERENCE.md),
@@ -166,7 +171,8 @@ TW_API tw_status tw_open(const tw_options *options, tw_context **context);
  * that still runs would lose its code. (OpenCL's queues keep what their commands need.) NULL does nothing. */
 TW_API void tw_close(tw_context *context);
 
-/* tw_describe - describe the device of a context (device->size set). Returns TW_OK, TW_BAD_ARGUMENT. */
+/* tw_describe - describe the device of a context (device->size set): of several the first one's index, their number and
+ * its name, and threads and memory of all. Returns TW_OK, TW_BAD_ARGUMENT. */
 TW_API tw_status tw_describe(tw_context *context, tw_device *device);
 
 /* ---- multiplication -------------------------------------------------------------------------------------------- */
@@ -318,6 +324,40 @@ static inline tw_problem tw_problem_make(tw_dtype dtype, tw_op op_a, tw_op op_b,
  * Sources   Dongarra, Du Croz, Hammarling, Duff: A set of level 3 BLAS, 1990. Goto, van de Geijn: Anatomy of
  *           high-performance matrix multiplication, 2008. Higham: Accuracy and stability, 2002, section 3.5. */
 TW_API tw_status tw_gemm(tw_context *context, const tw_problem *problem, const void *a, const void *b, void *c);
+
+/* A rectangle of a matrix as stored, and where it lies. */
+typedef struct tw_block {
+    uint32_t size;                      /* sizeof(tw_block) */
+    int32_t device;                     /* place in options.devices, from 0; TW_BLOCK_ON_HOST */
+    int64_t row, column, rows, columns; /* of the matrix: the first, and how many */
+    void *at;                           /* the first element: an address of that device, or of host memory */
+    int64_t ld;                         /* elements from one row of the block to the next */
+} tw_block;
+
+enum { TW_BLOCK_ON_HOST = -1 };
+
+/* tw_gemm_blocks - compute one multiplication whose matrices lie in blocks on the context's devices, wait for it,
+ * return. Since 0.2.
+ *
+ *     C[m, n]  <-  alpha * op(A)[m, k] * op(B)[k, n]  +  beta * C[m, n]
+ *
+ * problem   as in tw_gemm; place_a to place_c and lda to ldc are not read: the blocks have their own
+ * a, b, c   arrays of a_count, b_count and c_count blocks, at most 1024, which cover the matrix and do not overlap, all
+ *           of them in host memory or none. At most one block of C for each device; where it lies it is computed. A C
+ *           in host memory is one block, which is divided among the devices. No stream may be using them.
+ *
+ * Special   m, n, k, alpha and beta as in tw_gemm; where A and B are not read they may be NULL.
+ *           What a block of C needs of A or B is read in place where one block of its device has all of it; else it is
+ *           copied there in panels, from the other devices by their copy engines, beside the work.
+ *           Each element is computed with the whole of k, by the kernel that one device would take for the whole: its
+ *           bits are those of one device but where that kernel divides k by the size of C (stream-K, split-K).
+ *
+ * Cost      2 m n k flops. The memory for panels is kept for the next call, up to an eighth of a device's.
+ *
+ * Returns   as tw_gemm; TW_NO_KERNEL where the context is not of the cuda engine, TW_NO_MEMORY where a device has no
+ *           room for panels of 256 rows and columns: C untouched */
+TW_API tw_status tw_gemm_blocks(tw_context *context, const tw_problem *problem, const tw_block *a, int32_t a_count,
+                                const tw_block *b, int32_t b_count, const tw_block *c, int32_t c_count);
 
 /* Many products of one shape, each with its own operands: how many, and where they lie. */
 typedef struct tw_batch {

@@ -231,6 +231,9 @@ typedef struct tw_lab_triangle {
 
 TW_API tw_status tw_lab_triangle_compute(tw_context *context, const tw_lab_triangle *block);
 
+/* tw_lab_joined - how the devices of a context work together, in a sentence: "" where there is one. */
+TW_API tw_status tw_lab_joined(tw_context *context, char *text, int bytes);
+
 /* tw_lab_sum_depth - a product whose operands come in panels may be divided at multiples of so many steps of k: its
  * sums over that many steps each are added up in ascending order, alpha 1, beta 1 from the second on. 0: k of this type
  * is not divided. */

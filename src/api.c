@@ -4,6 +4,7 @@
 #include "parts.h"
 #include "run.h"
 #include "sized.h"
+#include "spread.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -165,6 +166,10 @@ static tw_status gemm_checked(tw_context *context, const tw_problem *problem, co
     if (p.m == 0 || p.n == 0) return TW_OK;
     TRY(placed_check(context, &p, NULL, a, b, c));
     run.context = context, run.whole = run.brings_c = run.overlaps = run.runnable.launched = false;
+    if (spread_pays(context, &p)) {
+        const tw_status status = spread_run(context, &host, a, b, c);
+        if (status != TW_NO_MEMORY && status != TW_NO_KERNEL) return status;
+    }
     if (context->facts.copies && parts_lie(context, &p) != TW_OK)
         return parts_run(context, &host, a, b, c, gemm_checked);
     TRY(first_use_plan(context, &p, &usual, &run.plan));

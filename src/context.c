@@ -101,8 +101,81 @@ static tw_status take_options(const tw_options *user, tw_options *own)
     TRY(sized_load("options", user, offsetof(tw_options, flags), own, sizeof *own));
     if (own->flags & ~(uint32_t)TW_UNTUNED)
         return fail(TW_BAD_ARGUMENT, "options.flags is %u, expected 0 or TW_UNTUNED, %d", own->flags, TW_UNTUNED);
-    const reserved_field fields[] = {{"device_count", own->device_count != 0}, {"devices", own->devices != NULL}};
-    return sized_refuse("options", sizeof fields / sizeof *fields, fields);
+    return TW_OK;
+}
+
+/* ---- several devices ---- */
+
+/* The devices that the options name, of an engine that has found some. */
+static tw_status list_wanted(const tw_options *options, const engine_ops *ops, int32_t wanted[MOST_JOINED], int *count)
+{
+    int32_t all = 0;
+    *count = 1, wanted[0] = options->device;
+    if (options->device_count == 0 && options->devices == NULL) return TW_OK;
+    if (ops->spread == NULL)
+        return fail(TW_BAD_ARGUMENT, "options.%s is set, expected 0: the %s engine computes a product on one device",
+                    options->devices != NULL ? "devices" : "device_count", ops->name);
+    if (options->device != 0 || options->device_context != NULL)
+        return fail(TW_BAD_ARGUMENT, "options.%s is set beside options.device_count, expected 0",
+                    options->device != 0 ? "device" : "device_context");
+    if (options->device_count < -1 || (options->device_count > 0) != (options->devices != NULL))
+        return fail(TW_BAD_ARGUMENT, "options.device_count is %d and options.devices is %s", (int)options->device_count,
+                    options->devices != NULL ? "given" : "NULL");
+    if (options->device_count == -1) TRY(ops->devices(NULL, 0, &all));
+    *count = options->device_count == -1 ? (int)all : (int)options->device_count;
+    if (*count > MOST_JOINED)
+        return fail(TW_BAD_ARGUMENT, "a product over %d devices: expected at most %d", *count, MOST_JOINED);
+    for (int i = 0; i < *count; i++) {
+        wanted[i] = options->devices != NULL ? options->devices[i] : i;
+        for (int j = 0; j < i; j++)
+            if (wanted[j] == wanted[i]) return fail(TW_BAD_ARGUMENT, "options.devices has %d twice", (int)wanted[i]);
+    }
+    return TW_OK;
+}
+
+/* Devices share one plan. */
+static tw_status check_alike(const tw_context *context, int other)
+{
+    const device_facts *one = &context->facts;
+    device_facts facts;
+    context->ops->facts(context->devices[other], &facts);
+    if (facts.sm == one->sm && facts.multiprocessors == one->multiprocessors && facts.tensor_maps == one->tensor_maps &&
+        facts.clusters == one->clusters)
+        return TW_OK;
+    return fail(
+        TW_NO_DEVICE,
+        "devices of one context are of one kind: the first has %d multiprocessors of sm_%d, number %d has %d of "
+        "sm_%d",
+        one->multiprocessors, one->sm, other, facts.multiprocessors, facts.sm);
+}
+
+static void close_devices(tw_context *context)
+{
+    for (int i = 0; i < context->device_count; i++) context->ops->close(context->devices[i]);
+}
+
+/* Opens each device, and says how they work together. On failure none is left open. */
+static tw_status open_devices(tw_context *made, const tw_options *options, bool despite)
+{
+    int32_t wanted[MOST_JOINED];
+    int count;
+    tw_options one = *options;
+    one.device_count = 0, one.devices = NULL;
+    TRY(list_wanted(options, made->ops, wanted, &count));
+    tw_status status = TW_OK;
+    for (int i = 0; i < count && status == TW_OK; i++) {
+        one.device = wanted[i];
+        status = made->ops->open(&one, despite, &made->devices[i]);
+        if (status != TW_OK) break;
+        made->device_count++;
+        if (i == 0) made->ops->facts(made->devices[0], &made->facts);
+        if (i > 0) status = check_alike(made, i);
+    }
+    if (status == TW_OK && count > 1)
+        status = made->ops->join(made->devices, count, &made->peers, made->joined, sizeof made->joined);
+    if (status != TW_OK) close_devices(made);
+    made->engine = made->devices[0];
+    return status;
 }
 
 void context_renew(tw_context *context)
@@ -164,13 +237,12 @@ tw_status context_open(const tw_options *user, bool despite, tw_context **contex
     if (made == NULL) return fail(TW_NO_MEMORY, "no memory for a context of %zu bytes", sizeof *made);
     made->ops = ops;
     made->memory_bytes = options.memory_bytes;
-    tw_status status = ops->open(&options, despite, &made->engine);
+    tw_status status = open_devices(made, &options, despite);
     if (status != TW_OK) {
         free(made);
         return status;
     }
     pthread_mutex_init(&made->testing, NULL);
-    ops->facts(made->engine, &made->facts);
     if (!read_tuned(made, (options.flags & TW_UNTUNED) == 0)) {
         tw_close(made);
         return TW_NO_MEMORY;
@@ -205,7 +277,7 @@ void tw_close(tw_context *context)
 {
     HOLD_CANCELLATION;
     if (context == NULL) return;
-    context->ops->close(context->engine);
+    close_devices(context);
     first_use_close(context);
     free(context->tuned);
     free(context);
@@ -229,6 +301,19 @@ tw_status context_find(tw_context **context)
     return TW_OK;
 }
 
+/* What several devices have together. */
+static void describe_all(const tw_context *context, tw_device *out)
+{
+    char name[sizeof out->name];
+    snprintf(name, sizeof name, "%d x %.80s", context->device_count, out->name);
+    memcpy(out->name, name, sizeof name);
+    for (int i = 1; i < context->device_count; i++) {
+        tw_device other;
+        context->ops->describe(context->devices[i], &other);
+        out->threads += other.threads, out->memory_bytes += other.memory_bytes;
+    }
+}
+
 tw_status tw_describe(tw_context *context, tw_device *device)
 {
     HOLD_CANCELLATION;
@@ -237,6 +322,7 @@ tw_status tw_describe(tw_context *context, tw_device *device)
     TRY(sized_check("device", device->size, DEVICE_FIRST_BYTES));
     TRY(context_find(&context));
     context->ops->describe(context->engine, &own);
+    if (context->device_count > 1) describe_all(context, &own);
     sized_store(&own, sizeof own, device);
     return TW_OK;
 }

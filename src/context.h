@@ -9,7 +9,11 @@
 
 struct tw_context {
     const engine_ops *ops;
-    engine *engine;
+    engine *engine; /* the first device's */
+    engine *devices[MOST_JOINED];
+    int device_count;
+    bool peers;              /* each device reaches the memory of each other */
+    char joined[200];        /* how several devices work together, in a sentence; "": there is one */
     device_facts facts;      /* without verdicts: first_use_facts() */
     bool tests;              /* kernels at first use */
     pthread_mutex_t testing; /* held during a test */

@@ -1,7 +1,8 @@
-/* parts.c - divides a product of host memory that has no room on the device: parts of C as large as there is room for,
- * each of whole tiles and with the whole of k; where the smallest of those have none either, parts of k, whose sums are
- * added up unscaled on the host. */
+/* parts.c - divides a product of host memory that has no room on the device: by spread.c where the engine can; else in
+ * parts of C as large as there is room for, each of whole tiles and with the whole of k; where the smallest of those
+ * have none either, parts of k, whose sums are added up unscaled on the host. */
 #include "parts.h"
+#include "spread.h"
 
 #include <stdlib.h>
 
@@ -24,12 +25,12 @@ static int64_t bytes_of_b(const tw_problem *p)
 static int64_t bytes_of_c(const tw_problem *p) { return p->m * p->ldc * dtype_find(p->dtype_c)->lab.bytes; }
 
 /* A sixteenth of what is free is left: memory is given in pieces, and the engine's own needs some. */
-static tw_status find_room(const tw_context *context, int64_t bytes, int64_t *room)
+tw_status parts_room(const tw_context *context, engine *device, int64_t bytes, int64_t *room)
 {
     int64_t free_bytes;
     *room = context->memory_bytes > 0 ? context->memory_bytes : INT64_MAX;
     if (bytes < asked_least_bytes || context->ops->room == NULL) return TW_OK;
-    TRY(context->ops->room(context->engine, &free_bytes));
+    TRY(context->ops->room(device, &free_bytes));
     *room = min_i64(*room, free_bytes - free_bytes / 16);
     return TW_OK;
 }
@@ -49,7 +50,7 @@ tw_status parts_fit(const tw_context *context, const plan *whole)
     if (!context->facts.copies || p->place_c != TW_HOST) return TW_OK;
     const int64_t bytes = bytes_of_a(p) + bytes_of_b(p) + bytes_of_c(p) + (int64_t)whole->workspace_bytes;
     int64_t room;
-    TRY(find_room(context, bytes, &room));
+    TRY(parts_room(context, context->engine, bytes, &room));
     if (bytes <= room) return TW_OK;
     return fail(TW_NO_MEMORY, "no device memory for %lld bytes of operands and workspace, %lld may be used",
                 (long long)bytes, (long long)room);
@@ -215,9 +216,13 @@ tw_status parts_run(tw_context *context, const tw_problem *host, const void *a, 
                      gemm};
     const int64_t depth = parts_depth(host->dtype);
     if (host->flags != 0) return TW_NO_MEMORY;
+    if (context->ops->spread != NULL && host->k > 0) {
+        const tw_status status = spread_run(context, host, a, b, c);
+        if (status != TW_NO_MEMORY && status != TW_NO_KERNEL) return status;
+    }
     if (host->m > TILES || host->n > TILES) {
         int64_t room, rows, columns;
-        TRY(find_room(context, INT64_MAX, &room));
+        TRY(parts_room(context, context->engine, INT64_MAX, &room));
         choose_parts(&s, room, &rows, &columns);
         return run_parts(&s, rows, columns);
     }

@@ -14,6 +14,10 @@ tw_status parts_lie(const tw_context *context, const tw_problem *p);
  * one, in the memory that is free? Else TW_NO_MEMORY with both numbers. */
 tw_status parts_fit(const tw_context *context, const plan *whole);
 
+/* parts_room - bytes that a call may take on one of the context's devices: what options.memory_bytes allows and, of a
+ * call that wants many `bytes`, what is free. */
+tw_status parts_room(const tw_context *context, engine *device, int64_t bytes, int64_t *room);
+
 /* parts_run - compute a product in parts of C, with a long k also in parts of k, by `gemm`; at least two. Returns what
  * the first part that failed did; TW_NO_MEMORY, with the sentence of before, where it is too small to divide. Once a
  * part of C is written, no memory is TW_DEVICE_FAILED. */

@@ -17,12 +17,12 @@ find include src kernels lab io cli blas dist -type f \( -name '*.c' -o -name '*
         if (file ~ /^dist\//) return "^(dist|include)/"
         if (file ~ /^lab\//) return "^(lab|include|data)/"
         if (file ~ /^cli\//) return "^((cli|lab|io|include)/|dist/(plugin|engine)\\.h$)"
-        if (file ~ /^src\/engines\/[a-z]+\.h$/) return "^(include/|src/engines/engine\\.h$|src/(plan|error|table|jit_cache)\\.h$)"
+        if (file ~ /^src\/engines\/[a-z]+\.h$/) return "^(include/|src/engines/(engine|spread)\\.h$|src/(plan|error|table|jit_cache)\\.h$)"
         if (match(file, /^src\/engines\/[a-z]+\//)) {
             engine = substr(file, 1, RLENGTH)
             return "^(" engine "|kernels/|include/|src/engines/[a-z]+\\.h$|src/(plan|error|table|jit_cache|processors)\\.h$)"
         }
-        if (file ~ /^src\//) return "^(include/|kernels/|src/[^/]*$|src/engines/engine\\.h$)"
+        if (file ~ /^src\//) return "^(include/|kernels/|src/[^/]*$|src/engines/(engine|spread)\\.h$)"
     }
     function exists(path,    line) {
         if (!(path in known)) { known[path] = (getline line < path) >= 0; close(path) }

@@ -7,7 +7,7 @@
 #ifndef TILEWRIGHT_ENGINE_H
 #define TILEWRIGHT_ENGINE_H
 
-#include "../plan.h"
+#include "spread.h"
 
 typedef struct engine engine; /* each engine's own */
 
@@ -100,6 +100,11 @@ typedef struct engine_ops {
     /* Copy, launch, wait and bring back, each panel's copies beside the work of others. NULL: upload, launch, wait,
      * download do it in turns */
     tw_status (*overlap)(engine *e, runnable *r, const panels *work);
+    /* Of engines of devices of one host: TW_OK where they may compute a product together; *peers: each reaches the
+     * memory of each other; text: how, in a sentence. NULL, both: a product is computed on one device */
+    tw_status (*join)(engine *const *devices, int count, bool *peers, char *text, size_t bytes);
+    /* Carry out the steps and wait. TW_NO_MEMORY: nothing was written */
+    tw_status (*spread)(engine *const *devices, const spread_work *work);
     /* Is the operand what it has to be, and where and how aligned (a power of two up to 256)? NULL: operands in device
      * memory are addresses, which nobody can look at */
     tw_status (*find)(engine *e, const placed *x, buffer *out, uint32_t *align);

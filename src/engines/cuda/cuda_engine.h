@@ -17,6 +17,15 @@ typedef struct lane {
 
 enum { MOST_IDLE = 16 };
 
+/* What a product over several devices needs of one, kept for the next. */
+typedef struct spread_kit {
+    cu_stream stream[SPREAD_LANES];
+    cu_event *event;
+    int64_t event_count;
+    cu_pointer memory;
+    int64_t bytes;
+} spread_kit;
+
 struct engine {
     const cu_api *cu;
     cu_device device;
@@ -30,6 +39,8 @@ struct engine {
     lane idle[MOST_IDLE];
     int idle_count;
     staging staging;
+    pthread_mutex_t keeping; /* guards the kit, which is taken by one call at a time */
+    spread_kit kit;
     _Atomic uint64_t epoch; /* the next value that signals flags, which nobody clears */
 };
 
@@ -56,11 +67,24 @@ void cuda_give_lane(engine *e, runnable *r);
  * on). */
 bool cuda_takes_attributes(const engine *e);
 
+/* as in engine_ops */
+tw_status cuda_prepare(engine *e, const plan *p, runnable *out);
+void cuda_drop(engine *e, runnable *r);
+
 /* ---- launch.c ---- */
 
 /* cuda_launch_items - launches what r's plan packs, computes and adds, on r's stream; of a batch one item after the
  * other, once the workspace is free again, or all at once. */
 tw_status cuda_launch_items(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c);
+
+/* cuda_pack - packs an operand, A (0) or B (1), as r's plan does, on r's stream. */
+tw_status cuda_pack(engine *e, const runnable *r, int operand, cu_pointer from, cu_pointer to);
+
+/* ---- spread.c: as in engine_ops ---- */
+
+tw_status cuda_join(engine *const *devices, int count, bool *peers, char *text, size_t bytes);
+tw_status cuda_spread(engine *const *devices, const spread_work *work);
+void cuda_destroy_kit(engine *e, spread_kit *kit);
 
 /* ---- probe.c: as in engine_ops ---- */
 

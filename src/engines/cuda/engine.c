@@ -144,9 +144,12 @@ static void cuda_close(engine *e)
     kernels_close(&e->kernels, current);
     while (current && e->idle_count > 0) destroy_lane(e, &e->idle[--e->idle_count]);
     staging_close(&e->staging, current);
+    if (current) cuda_destroy_kit(e, &e->kit);
+    free(e->kit.event);
     if (current) cuda_leave(e, TW_OK);
     if (e->context != NULL && !e->adopted && e->pid == getpid()) e->cu->cuDevicePrimaryCtxRelease_v2(e->device);
     pthread_mutex_destroy(&e->idling);
+    pthread_mutex_destroy(&e->keeping);
     free(e);
 }
 
@@ -213,6 +216,7 @@ static tw_status cuda_open(const tw_options *options, bool despite, engine **out
     made->cu = cu;
     made->pid = getpid();
     pthread_mutex_init(&made->idling, NULL);
+    pthread_mutex_init(&made->keeping, NULL);
     made->epoch = first_epoch(made);
     kernels_open(&made->kernels, cu);
     char from[64];
@@ -337,7 +341,7 @@ static tw_status find_any(engine *e, const wanted *w, cu_stream stream, cu_funct
     return kernels_build(&e->kernels, w, out);
 }
 
-static tw_status cuda_prepare(engine *e, const plan *p, runnable *out)
+tw_status cuda_prepare(engine *e, const plan *p, runnable *out)
 {
     *out = (runnable){.plan = p};
     TRY(cuda_enter(e));
@@ -352,7 +356,9 @@ static tw_status room(engine *e, int64_t *bytes)
 {
     size_t free_bytes, total;
     CU_TRY(cuMemGetInfo_v2, (&free_bytes, &total));
-    *bytes = (int64_t)free_bytes;
+    pthread_mutex_lock(&e->keeping);
+    *bytes = (int64_t)free_bytes + e->kit.bytes;
+    pthread_mutex_unlock(&e->keeping);
     return TW_OK;
 }
 
@@ -608,7 +614,7 @@ static void cuda_release(engine *e, buffer *b)
     cuda_leave(e, TW_OK);
 }
 
-static void cuda_drop(engine *e, runnable *r)
+void cuda_drop(engine *e, runnable *r)
 {
     buffer workspace = {.device = r->workspace};
     cuda_give_lane(e, r);
@@ -650,6 +656,8 @@ const engine_ops cuda_engine = {
     .release = cuda_release,
     .drop = cuda_drop,
     .overlap = cuda_overlap,
+    .join = cuda_join,
+    .spread = cuda_spread,
     .enqueue = cuda_enqueue,
     .resources = cuda_resources,
     .code = cuda_code,

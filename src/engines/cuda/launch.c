@@ -221,36 +221,42 @@ _Static_assert(sizeof(packed) == 48 && offsetof(packed, rows) == 32, "as pack.cu
 
 static int64_t pack_tiles(const packed *o) { return ceil_div(o->rows, 64) * ceil_div(o->cols, 64); }
 
-/* Packs what the plan packs, B and then A; from then on they are read in the workspace. */
-static tw_status launch_pack(engine *e, const runnable *r, buffer *a, buffer *b)
+static packed packed_of(const plan *p, int operand, cu_pointer from, cu_pointer to)
+{
+    const tw_problem *x = &p->problem;
+    const packing *by = operand == 0 ? &p->gpu.pack_a : &p->gpu.pack_b;
+    const int64_t rows = operand == 0 ? problem_a_rows(x) : problem_b_rows(x),
+                  cols = operand == 0 ? problem_a_cols(x) : problem_b_cols(x);
+    return (packed){from,          operand == 0 ? x->lda : x->ldb, to, by->ld, by->needed ? (int)rows : 0, (int)cols,
+                    by->transposes};
+}
+
+static tw_status launch_packing(engine *e, const runnable *r, packed first, packed second)
 {
     enum { PACK_THREADS = 256 };
-    const plan *p = r->plan;
-    const tw_problem *x = &p->problem;
-    const packing *by_b = &p->gpu.pack_b, *by_a = &p->gpu.pack_a;
-    packed first = {b->device,
-                    x->ldb,
-                    r->workspace,
-                    by_b->ld,
-                    by_b->needed ? (int)problem_b_rows(x) : 0,
-                    (int)problem_b_cols(x),
-                    by_b->transposes};
-    packed second = {a->device,
-                     x->lda,
-                     r->workspace + (cu_pointer)by_b->bytes,
-                     by_a->ld,
-                     by_a->needed ? (int)problem_a_rows(x) : 0,
-                     (int)problem_a_cols(x),
-                     by_a->transposes};
     void *operands[] = {&first, &second};
-    if (!by_a->needed && !by_b->needed) return TW_OK;
     const cu_launch_config config = {.grid_x = (unsigned)(pack_tiles(&first) + pack_tiles(&second)),
                                      .grid_y = 1,
                                      .grid_z = 1,
                                      .block_x = PACK_THREADS,
                                      .block_y = 1,
                                      .block_z = 1};
-    TRY(launch_kernel(e, r, r->pack, true, 1, config, operands));
+    return launch_kernel(e, r, r->pack, true, 1, config, operands);
+}
+
+tw_status cuda_pack(engine *e, const runnable *r, int operand, cu_pointer from, cu_pointer to)
+{
+    return launch_packing(e, r, packed_of(r->plan, operand, from, to), (packed){.rows = 0});
+}
+
+/* Packs what the plan packs, B and then A; from then on they are read in the workspace. */
+static tw_status launch_pack(engine *e, const runnable *r, buffer *a, buffer *b)
+{
+    const packing *by_b = &r->plan->gpu.pack_b, *by_a = &r->plan->gpu.pack_a;
+    const packed first = packed_of(r->plan, 1, b->device, r->workspace),
+                 second = packed_of(r->plan, 0, a->device, r->workspace + (cu_pointer)by_b->bytes);
+    if (!by_a->needed && !by_b->needed) return TW_OK;
+    TRY(launch_packing(e, r, first, second));
     if (by_b->needed) b->device = first.to;
     if (by_a->needed) a->device = second.to;
     return TW_OK;

@@ -19,7 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PIECE_BYTES = 2 << 20, STREAM_NON_BLOCKING = 1, EVENT_NO_TIMING = 2 };
+enum { PIECE_BYTES = 2 << 20 };
 
 /* One call. */
 typedef struct job {
@@ -37,23 +37,14 @@ typedef struct job {
     char text[512];
 } job;
 
-/* Part of a copy: some whole rows, or a part of a row that is longer than a piece. */
-typedef struct piece {
-    const staged *of;
-    char *host;
-    cu_pointer device;
-    size_t width;
-    int64_t rows; /* 0: none */
-} piece;
-
 static int64_t pieces_across(const staged *w) { return ceil_div((int64_t)w->width, PIECE_BYTES); }
 static int64_t rows_each(const staged *w)
 {
-    return pieces_across(w) > 1 ? 1 : max_i64(PIECE_BYTES / (int64_t)w->device_pitch, 1);
+    return pieces_across(w) > 1 || w->alone ? 1 : max_i64(PIECE_BYTES / (int64_t)w->device_pitch, 1);
 }
-static int64_t piece_count(const staged *w) { return pieces_across(w) * ceil_div(w->rows, rows_each(w)); }
+int64_t staging_piece_count(const staged *w) { return pieces_across(w) * ceil_div(w->rows, rows_each(w)); }
 
-static piece piece_at(const staged *w, int64_t i)
+piece staging_piece_at(const staged *w, int64_t i)
 {
     int64_t row = i / pieces_across(w) * rows_each(w);
     size_t column = (size_t)(i % pieces_across(w)) * PIECE_BYTES, rest = w->width - column;
@@ -64,13 +55,12 @@ static piece piece_at(const staged *w, int64_t i)
                    .rows = min_i64(rows_each(w), w->rows - row)};
 }
 
-/* In pinned memory a piece lies as on the device, so that one copy without rows moves it. */
-static size_t piece_bytes(const piece *p) { return (size_t)(p->rows - 1) * p->of->device_pitch + p->width; }
+size_t staging_piece_bytes(const piece *p) { return (size_t)(p->rows - 1) * p->of->device_pitch + p->width; }
 
-static void copy_rows(const piece *p, char *pinned)
+void staging_copy_piece(const piece *p, char *pinned)
 {
     bool dense = p->of->width == p->of->host_pitch && p->of->width == p->of->device_pitch;
-    size_t width = dense ? piece_bytes(p) : p->width;
+    size_t width = dense ? staging_piece_bytes(p) : p->width;
     for (int64_t i = 0; i < (dense ? 1 : p->rows); i++) {
         char *host = p->host + (size_t)i * p->of->host_pitch, *staged = pinned + (size_t)i * p->of->device_pitch;
         if (p->of->up)
@@ -101,9 +91,9 @@ static bool take(job *j, piece *p)
 {
     if (atomic_load(&j->failed)) return false;
     int64_t i = atomic_fetch_add_explicit(&j->next, 1, memory_order_relaxed);
-    for (int copy = 0; copy < j->work->count; i -= piece_count(&j->work->copies[copy++])) {
-        if (i >= piece_count(&j->work->copies[copy])) continue;
-        *p = piece_at(&j->work->copies[copy], i);
+    for (int copy = 0; copy < j->work->count; i -= staging_piece_count(&j->work->copies[copy++])) {
+        if (i >= staging_piece_count(&j->work->copies[copy])) continue;
+        *p = staging_piece_at(&j->work->copies[copy], i);
         return true;
     }
     return false;
@@ -145,12 +135,12 @@ static bool await(job *j, int panel, cu_stream stream)
 static bool begin(job *j, const copier *c, int half, const piece *p)
 {
     if (p->of->up) {
-        copy_rows(p, c->pinned[half]);
-        return WORKED(cuMemcpyHtoDAsync_v2, (p->device, c->pinned[half], piece_bytes(p), c->stream)) &&
+        staging_copy_piece(p, c->pinned[half]);
+        return WORKED(cuMemcpyHtoDAsync_v2, (p->device, c->pinned[half], staging_piece_bytes(p), c->stream)) &&
                WORKED(cuEventRecord, (c->done[half], c->stream)) && depart(j, p->of->panel, c->done[half]);
     }
     return await(j, p->of->panel, c->stream) &&
-           WORKED(cuMemcpyDtoHAsync_v2, (c->pinned[half], p->device, piece_bytes(p), c->stream)) &&
+           WORKED(cuMemcpyDtoHAsync_v2, (c->pinned[half], p->device, staging_piece_bytes(p), c->stream)) &&
            WORKED(cuEventRecord, (c->done[half], c->stream));
 }
 
@@ -161,7 +151,7 @@ static bool end(job *j, const copier *c, int half, piece *p)
     if (!WORKED(cuEventSynchronize, (c->done[half]))) return false;
     if (!p->of->up) {
         atomic_store(&j->wrote, true);
-        copy_rows(p, c->pinned[half]);
+        staging_copy_piece(p, c->pinned[half]);
     }
     p->rows = 0;
     return true;
@@ -203,8 +193,7 @@ static cu_result make_copier(const cu_api *cu, copier *c, const char **call)
     return error;
 }
 
-/* One that is idle, else a new one. */
-static cu_result take_copier(staging *s, copier *c, const char **call)
+cu_result staging_take_copier(staging *s, copier *c, const char **call)
 {
     *c = (copier){0};
     pthread_mutex_lock(&s->idling);
@@ -213,7 +202,7 @@ static cu_result take_copier(staging *s, copier *c, const char **call)
     return c->stream != NULL ? CU_SUCCESS : make_copier(s->cu, c, call);
 }
 
-static void give_copier(staging *s, copier *c)
+void staging_give_copier(staging *s, copier *c)
 {
     pthread_mutex_lock(&s->idling);
     bool kept = s->idle_count < MOST_COPIERS;
@@ -228,7 +217,7 @@ static void carry(job *j, copier *c)
 {
     carry_pieces(j, c);
     (void)WORKED(cuStreamSynchronize, (c->stream));
-    give_copier(j->s, c);
+    staging_give_copier(j->s, c);
     pthread_mutex_lock(&j->lock);
     pthread_cond_broadcast(&j->changed);
     pthread_mutex_unlock(&j->lock);
@@ -242,21 +231,20 @@ static void *carry_in_thread(void *argument)
     copier c;
     const char *call;
     if (j->s->cu->cuCtxPushCurrent_v2(j->context) != CU_SUCCESS) return NULL;
-    if (take_copier(j->s, &c, &call) == CU_SUCCESS) carry(j, &c);
+    if (staging_take_copier(j->s, &c, &call) == CU_SUCCESS) carry(j, &c);
     j->s->cu->cuCtxPopCurrent_v2(&popped);
     return NULL;
 }
 
 /* Signals belong to the program's own threads; faults belong to the thread that causes them. */
-static int start_threads(job *j, pthread_t *threads, int count)
+bool staging_start_thread(pthread_t *thread, void *run(void *), void *argument)
 {
     static const int thread_faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
     sigset_t all, before;
-    int started = 0;
     sigfillset(&all);
     for (size_t i = 0; i < sizeof thread_faults / sizeof *thread_faults; i++) sigdelset(&all, thread_faults[i]);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    while (started < count && pthread_create(&threads[started], NULL, carry_in_thread, j) == 0) started++;
+    const bool started = pthread_create(thread, NULL, run, argument) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return started;
 }
@@ -269,12 +257,15 @@ static void carry_all(job *j, int64_t pieces)
     pthread_t threads[MOST_COPIERS];
     copier c;
     const char *call;
-    cu_result error = take_copier(j->s, &c, &call);
+    cu_result error = staging_take_copier(j->s, &c, &call);
     if (error != CU_SUCCESS) {
         worked(j, call, error);
         return;
     }
-    int started = start_threads(j, threads, (int)min_i64(j->s->threads, pieces) - 1);
+    int started = 0;
+    while (started < (int)min_i64(j->s->threads, pieces) - 1 &&
+           staging_start_thread(&threads[started], carry_in_thread, j))
+        started++;
     carry(j, &c);
     for (int i = 0; i < started; i++) pthread_join(threads[i], NULL);
 }
@@ -285,8 +276,8 @@ tw_status staging_run(staging *s, cu_context context, const staging_work *work)
     int64_t pieces = 0;
     bool ready = true;
     for (int i = 0; i < work->count; i++) {
-        pieces += piece_count(&work->copies[i]);
-        if (work->copies[i].up) made.missing[work->copies[i].panel] += piece_count(&work->copies[i]);
+        pieces += staging_piece_count(&work->copies[i]);
+        if (work->copies[i].up) made.missing[work->copies[i].panel] += staging_piece_count(&work->copies[i]);
     }
     pthread_mutex_init(&made.lock, NULL);
     pthread_cond_init(&made.changed, NULL);
