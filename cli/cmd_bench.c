@@ -161,6 +161,9 @@ static exit_code bench_engine(session *s, void *job)
     tally count = {0};
     exit_code code = EXIT_OK;
     bool on_device = compare_peer_of(s->device.engine) != NULL;
+    if (session_several(s->opt) && (!s->opt->host || s->opt->against.count > 0))
+        return diag(EXIT_USAGE,
+                    "several devices compute a product of host memory together: give --host, without --against");
     if (s->opt->warm && !on_device) return needs_device(s, "--warm");
     if (s->opt->against.count > 0 && s->opt->batch > 0 && !on_device) return needs_device(s, "--batch with --against");
     if (s->opt->against.count > 0) {

@@ -39,7 +39,12 @@ const option_row option_rows[] = {
      "explain this engine's kernel; needs no device (default: auto, the first of cuda, opencl and cpu that has the "
      "rung)",
      .list = 1},
-    {"device", 0, OPT_WHOLE, AT(device), DEVICE | CMD_TUNE, "I", NULL,
+    {"device", 0, OPT_DEVICES, AT(devices), CMD_MULTIPLY | CMD_BENCH, "I,...|all", NULL,
+     "use device I of the engine, as `tilewright devices` numbers them; several, or all, of --engine cuda together "
+     "(bench: "
+     "with --host)",
+     0, 4095, 16},
+    {"device", 0, OPT_WHOLE, AT(device), CMD_LADDER | CMD_SELFTEST | CMD_TUNE, "I", NULL,
      "use device I of the engine, as `tilewright devices` numbers them", 0, 4095},
     {"dtype", 0, OPT_CHOICES, AT(dtypes), FILES, "T[,T]", FILE_TYPES,
      "compute in f32, f64, cf32, cf64 (complex64, complex128), bf16 or f16 (C is f32), i8 or u8 (C is i32); on "
@@ -220,6 +225,7 @@ void option_wants(const option_row *row, char *text, size_t size)
     case OPT_WHOLES:
         snprintf(text, size, "whole numbers%s%s", range, row->list > 1 ? ", commas between them" : "");
         break;
+    case OPT_DEVICES: snprintf(text, size, "all, or whole numbers%s, commas between them", range); break;
     case OPT_NAMES: snprintf(text, size, "names, commas between them"); break;
     case OPT_CHOICES:
         snprintf(text, size, "%s: %s", row->list > 1 ? "any of, with commas between them" : "one of", row->choices);
@@ -251,6 +257,13 @@ static bool read_wholes(const option_row *row, const char *text, number_list *li
     return text != NULL && *text == '\0' && list->count > 0;
 }
 
+static bool read_devices(const option_row *row, const char *text, number_list *list)
+{
+    if (strcmp(text, "all") != 0) return read_wholes(row, text, list);
+    list->count = 1, list->items[0] = -1;
+    return true;
+}
+
 static bool read_names(const option_row *row, const char *text, name_list *list)
 {
     for (list->count = 0; list->count < row->list; list->count++) {
@@ -276,6 +289,7 @@ static bool read_value(const option_row *row, const char *text, options *out)
         return x->given;
     case OPT_SHAPES: return read_shapes(row, text, at);
     case OPT_WHOLES: return read_wholes(row, text, at);
+    case OPT_DEVICES: return read_devices(row, text, at);
     case OPT_NAMES:
     case OPT_CHOICES: return read_names(row, text, at);
     }

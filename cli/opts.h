@@ -46,7 +46,7 @@ typedef struct options {
         explain_plan, warm, deep, show, forget, append, force, verbose, quiet, help, man, completion;
     name_list engines, dtypes, dtypes_c, rungs, against, sets;
     shape_list shapes, grids;
-    number_list sizes, tiles, element;
+    number_list sizes, tiles, element, devices;
 } options;
 
 /* The bit of each command, for the rows of the option table. */
@@ -75,16 +75,17 @@ extern const command commands[];                /* in main.c; ends with a row wi
 const command *command_named(const char *name); /* NULL: no such command */
 
 typedef enum option_kind {
-    OPT_FLAG,   /* bool */
-    OPT_TEXT,   /* const char * */
-    OPT_WHOLE,  /* int64_t from least to most */
-    OPT_BYTES,  /* int64_t, at least `least` */
-    OPT_SEED,   /* uint64_t */
-    OPT_SCALAR, /* scalar_option */
-    OPT_SHAPES, /* shape_list, each side from least to most; at most `list` of them, as in the kinds below */
-    OPT_WHOLES, /* number_list */
-    OPT_NAMES,  /* name_list, any names */
-    OPT_CHOICES /* name_list, words of choices */
+    OPT_FLAG,    /* bool */
+    OPT_TEXT,    /* const char * */
+    OPT_WHOLE,   /* int64_t from least to most */
+    OPT_BYTES,   /* int64_t, at least `least` */
+    OPT_SEED,    /* uint64_t */
+    OPT_SCALAR,  /* scalar_option */
+    OPT_SHAPES,  /* shape_list, each side from least to most; at most `list` of them, as in the kinds below */
+    OPT_WHOLES,  /* number_list */
+    OPT_DEVICES, /* number_list; -1: all there are */
+    OPT_NAMES,   /* name_list, any names */
+    OPT_CHOICES  /* name_list, words of choices */
 } option_kind;
 
 typedef struct option_row {

@@ -101,10 +101,32 @@ void session_close_device(session *s)
     s->context = NULL;
 }
 
+bool session_several(const options *opt)
+{
+    return opt->devices.count > 1 || (opt->devices.count == 1 && opt->devices.items[0] == -1);
+}
+
+static void tell_joined(const session *s)
+{
+    char text[256] = "";
+    tw_lab_joined(s->context, text, (int)sizeof text);
+    if (text[0] != '\0' && !s->opt->quiet) fprintf(s->text, "devices    %s\n", text);
+}
+
 exit_code session_open_device(session *s, const char *engine)
 {
+    const number_list *given = &s->opt->devices;
+    int32_t devices[OPT_LIST];
+    for (int i = 0; i < given->count; i++) devices[i] = (int32_t)given->items[i];
+    const bool several = session_several(s->opt), all = several && devices[0] == -1;
     tw_options wanted = {.size = sizeof wanted,
-                         .device = (int32_t)s->opt->device,
+                         .device = (int32_t)(several            ? 0
+                                             : given->count > 0 ? devices[0]
+                                                                : s->opt->device),
+                         .device_count = all       ? -1
+                                         : several ? given->count
+                                                   : 0,
+                         .devices = several && !all ? devices : NULL,
                          .engine = engine,
                          .threads = (int32_t)s->opt->threads,
                          .memory_bytes = s->opt->device_memory};
@@ -112,6 +134,7 @@ exit_code session_open_device(session *s, const char *engine)
     tw_status status = tw_open(&wanted, &s->context);
     if (status == TW_OK) status = tw_describe(s->context, &s->device);
     if (status == TW_OK) name_driver(s);
+    if (status == TW_OK && several) tell_joined(s);
     return status == TW_OK ? EXIT_OK : diag_tw(status);
 }
 
@@ -121,8 +144,11 @@ exit_code session_each_engine(session *s, const char *otherwise, exit_code (*run
 {
     const name_list *engines = &s->opt->engines;
     exit_code result = EXIT_OK;
-    if (engines->count > 1 && s->opt->device > 0)
-        return diag(EXIT_USAGE, "--device %d counts within one engine: name one with --engine", (int)s->opt->device);
+    const int64_t named = s->opt->devices.count > 0 ? s->opt->devices.items[0] : s->opt->device;
+    if (engines->count > 1 && named > 0)
+        return diag(EXIT_USAGE, "--device %d counts within one engine: name one with --engine", (int)named);
+    if (engines->count > 1 && session_several(s->opt))
+        return diag(EXIT_USAGE, "several devices are of one engine: name one with --engine");
     for (int i = 0; i == 0 || i < engines->count; i++) {
         exit_code code = session_open_device(s, engines->count > 0 ? engines->items[i] : otherwise);
         if (i > 0 && code == EXIT_OK) fputc('\n', s->text);

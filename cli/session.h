@@ -22,7 +22,10 @@ struct session {
 
 exit_code session_begin(session *s, const options *opt);
 
-/* session_open_device - open the device of --device of that engine, and close the one that was open. */
+/* session_several - does --device name several devices, or all? */
+bool session_several(const options *opt);
+
+/* session_open_device - open the device of --device of that engine, or several, and close what was open. */
 exit_code session_open_device(session *s, const char *engine);
 
 void session_close_device(session *s);

@@ -280,7 +280,21 @@ def larger_than_the_memory_of_a_gpu():
         on_fake("--device-memory", "700K", "--beta", "-1", "--add", "Z.npy", "--memory", "600K", "--verify")
         assert read_npy("C.npy")[2] == [[0] * 530] * 520
     done = on_fake("--device-memory", "10K", code=5)
-    assert "10240 may be used" in done.stderr and not os.path.exists("log"), done
+    assert "10240 bytes may be used" in done.stderr and not os.path.exists("log"), done
+
+
+@case
+def on_several_gpus():
+    a, b = integers(520, 24, 1), integers(24, 530, 2)
+    npy("A.npy", a, "f4"), npy("B.npy", b, "f4")
+    for word, count in (("0,1", 2), ("2,0", 2), ("all", 3)):
+        done = on_fake("--device", word, "--device-memory", "1M", FAKE_CUDA="product=1 sm=75 gpus=3 order=5")
+        assert read_npy("C.npy")[2] == product(a, b) and f"{count}, which copy from each other's memory" in done.stdout, done
+    done = on_fake("--device", "all", "--device-memory", "1M", FAKE_CUDA="product=1 sm=75 gpus=2 peer=0")
+    assert read_npy("C.npy")[2] == product(a, b) and "(no peer access): copies go through the host" in done.stdout, done
+    assert "device 7 was asked for, CUDA has 2" in on_fake("--device", "0,7", code=3, FAKE_CUDA="gpus=2").stderr
+    assert "found '0;1', expected all, or whole numbers" in on_fake("--device", "0;1", code=2).stderr
+    assert "options.devices has 1 twice" in on_fake("--device", "1,1", code=2, FAKE_CUDA="gpus=2").stderr
 
 
 if __name__ == "__main__":
