@@ -120,7 +120,7 @@ typedef struct block {
 enum { HOST = -1, BEFORE = 256 };
 static block *blocks;
 static size_t given_bytes[DEVICES];
-static int lost[DEVICES], launches[DEVICES]; /* lost: the error of every call */
+static _Atomic int lost[DEVICES], launches[DEVICES]; /* lost: the error of every call */
 
 static size_t device_bytes(int device)
 {

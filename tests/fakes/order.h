@@ -1,4 +1,4 @@
-/* order.h - streams of the fake CUDA driver that are streams: what is put on one waits there, and is done in another
+/* order.h - streams of the fake CUDA driver that are all_streams: what is put on one waits there, and is done in another
  * order than that of the calls wherever no stream, event or wait orders it.
  *
  * FAKE_CUDA "order=1": nothing is done before somebody waits for it, and then no more than that needs. "order=S": each
@@ -40,7 +40,7 @@ struct cu_stream_ {
 };
 
 static pthread_mutex_t ordering = PTHREAD_MUTEX_INITIALIZER;
-static struct cu_stream_ *streams;
+static struct cu_stream_ *all_streams;
 static unsigned order_state;
 
 /* The first of a stream's work, if it may be done. */
@@ -78,7 +78,7 @@ static void drain(struct cu_stream_ *s)
 
 static void drain_all(void)
 {
-    for (struct cu_stream_ *s = streams; s != NULL; s = s->next) drain(s);
+    for (struct cu_stream_ *s = all_streams; s != NULL; s = s->next) drain(s);
 }
 
 static unsigned draw(unsigned below)
@@ -93,9 +93,9 @@ static void do_some(int order)
     unsigned count = 0;
     if (order < 2) return;
     if (order_state == 0) order_state = (unsigned)order;
-    for (struct cu_stream_ *s = streams; s != NULL; s = s->next) count++;
+    for (struct cu_stream_ *s = all_streams; s != NULL; s = s->next) count++;
     for (unsigned tries = draw(4); tries > 0 && count > 0; tries--) {
-        struct cu_stream_ *s = streams;
+        struct cu_stream_ *s = all_streams;
         for (unsigned at = draw(count); at > 0; at--) s = s->next;
         for (unsigned steps = draw(3); steps > 0 && step(s); steps--) continue;
     }
@@ -112,7 +112,7 @@ static void put(struct cu_stream_ *s, work *w, int order)
 static void add_stream(struct cu_stream_ *s)
 {
     pthread_mutex_lock(&ordering);
-    s->last = &s->first, s->next = streams, streams = s;
+    s->last = &s->first, s->next = all_streams, all_streams = s;
     pthread_mutex_unlock(&ordering);
 }
 
@@ -120,7 +120,7 @@ static void remove_stream(struct cu_stream_ *s)
 {
     pthread_mutex_lock(&ordering);
     drain(s);
-    struct cu_stream_ **at = &streams;
+    struct cu_stream_ **at = &all_streams;
     while (*at != s) at = &(*at)->next;
     *at = s->next;
     pthread_mutex_unlock(&ordering);
