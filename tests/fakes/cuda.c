@@ -118,7 +118,7 @@ typedef struct block {
     int device; /* HOST: pinned */
 } block;
 enum { HOST = -1, BEFORE = 256 };
-static block *blocks;
+static block *taken;
 static size_t given_bytes[DEVICES];
 static _Atomic int lost[DEVICES], launches[DEVICES]; /* lost: the error of every call */
 
@@ -136,8 +136,8 @@ static cu_result allocate(cu_pointer *memory, size_t bytes, int device)
     char *made = fits ? aligned_alloc(256, BEFORE + (bytes + 256) / 256 * 256) : NULL;
     if (made != NULL) {
         if (device != HOST) given_bytes[device] += bytes;
-        *(block *)(void *)made = (block){blocks, bytes, device};
-        blocks = (block *)(void *)made;
+        *(block *)(void *)made = (block){taken, bytes, device};
+        taken = (block *)(void *)made;
         if (order() > 0) memset(made + BEFORE, 0xff, bytes);
         *memory = (cu_pointer)(uintptr_t)(made + BEFORE);
     }
@@ -148,7 +148,7 @@ static cu_result allocate(cu_pointer *memory, size_t bytes, int device)
 static void give_back(cu_pointer memory)
 {
     if (memory == 0) return;
-    block *b = (block *)(void *)((char *)(uintptr_t)memory - BEFORE), **at = &blocks;
+    block *b = (block *)(void *)((char *)(uintptr_t)memory - BEFORE), **at = &taken;
     pthread_mutex_lock(&ordering);
     drain_all();
     while (*at != b) at = &(*at)->next;
@@ -163,7 +163,7 @@ static void give_back(cu_pointer memory)
 static bool lies_on(int device, const void *at, size_t bytes)
 {
     const uintptr_t first = (uintptr_t)at;
-    for (const block *b = blocks; b != NULL; b = b->next) {
+    for (const block *b = taken; b != NULL; b = b->next) {
         const uintptr_t begin = (uintptr_t)b + BEFORE;
         if (b->device == device && first >= begin && first + bytes <= begin + b->bytes) return true;
     }
