@@ -116,7 +116,7 @@ static void tell_joined(const session *s)
 exit_code session_open_device(session *s, const char *engine)
 {
     const number_list *given = &s->opt->devices;
-    int32_t devices[OPT_LIST];
+    int32_t devices[OPT_LIST] = {0};
     for (int i = 0; i < given->count; i++) devices[i] = (int32_t)given->items[i];
     const bool several = session_several(s->opt), all = several && devices[0] == -1;
     tw_options wanted = {.size = sizeof wanted,

@@ -1,5 +1,5 @@
-/* order.h - streams of the fake CUDA driver that are all_streams: what is put on one waits there, and is done in another
- * order than that of the calls wherever no stream, event or wait orders it.
+/* order.h - streams of the fake CUDA driver: what is put on one waits there, and is done in another order than that of
+ * the calls wherever no stream, event or wait orders it.
  *
  * FAKE_CUDA "order=1": nothing is done before somebody waits for it, and then no more than that needs. "order=S": each
  * call does some of what may be done, drawn from the seed S. Without it each call does its work at once. */
