@@ -93,7 +93,7 @@ cpu_hook cpu_tiles_enter, cpu_tiles_leave;
 #define ADDS(name)     .gpu.adds = #name
 #define TRAITS(set)                                                                                                    \
     .gpu.traits = (set), .lab.transposes = ((set) & (GPU_NO_TRANSPOSE)) == 0,                                          \
-    .lab.skinny = ((set) & (GPU_SKINNY)) != 0, .lab.deep = ((set) & (GPU_SPLIT_K | GPU_PRODUCTION)) == GPU_SPLIT_K,    \
+    .lab.skinny = ((set) & (GPU_SKINNY)) != 0, .lab.deep = ((set) & (GPU_SPLIT_K | GPU_TYPES)) == GPU_SPLIT_K,         \
     .lab.production = ((set) & (GPU_PRODUCTION)) != 0
 #define IDEA(text)   .lab.idea = text
 #define SOURCE(text) .lab.source = text
