@@ -163,8 +163,10 @@ static void failures(const type *x)
               (const char *const[]){"gemm failed, and its result is undefined: ", ""});
     on_a_fake("after_a_failure_the_cpu_computes_all", x, failing, x->twice,
               (const char *const[]){"; the cpu computes all from now on: ", "GFLOP/s | "});
-    on_a_fake("lack_of_memory_and_the_loss_of_the_gpu_are_both_told", x, "cuMemAlloc_v2=2@4 cuMemcpyDtoH_v2=700@2",
-              x->several, (const char *const[]){", which the cpu computes: ", "; the cpu computes all from now on: "});
+    on_a_fake("lack_of_memory_is_told", x, "cuMemAlloc_v2=2", x->several,
+              (const char *const[]){", which the cpu computes: ", ""});
+    on_a_fake("the_loss_of_the_gpu_is_told", x, "cuMemcpyDtoH_v2=700@2", x->several,
+              (const char *const[]){"; the cpu computes all from now on: ", ""});
     on_a_fake("a_triangular_product_is_computed_by_both", x, "", x->triangular,
               (const char *const[]){"trmm row-major LLNN", ", on cuda and cpu\n"});
     on_a_fake("a_triangular_product_may_fail_half_way", x, "cuMemcpyDtoH_v2=2 cuMemcpy2DUnaligned_v2=2@4",
