@@ -86,9 +86,12 @@ static int64_t parts_counter_bytes(int64_t tiles, int64_t parts)
     return round_up(tiles * (1 + ceil_div(parts, parts_fan(parts))) * 4, 256);
 }
 
+/* Rows that tw_gemm() may choose leave it to a second kernel: on an H200 512 cubed took 28 us so and 65 us by the groups
+ * themselves (docs/perf/opencl-gpu.md#ptx). */
 bool plan_adds_last(const kernel_row *row, const device_facts *device)
 {
-    return (row->gpu.traits & GPU_TYPES) && (row->gpu.traits & GPU_SPLIT_K) && device->sm >= PTX_SM;
+    return (row->gpu.traits & (GPU_TYPES | GPU_SPLIT_K | GPU_PRODUCTION)) == (GPU_TYPES | GPU_SPLIT_K) &&
+           device->sm >= PTX_SM;
 }
 
 /* Multiply-adds in a cycle of a unit of an NVIDIA GPU: 2048 of bytes in its matrix units; else one for each lane
