@@ -75,7 +75,7 @@ static void diag_log(const char *log)
     if (log[-1] != '\n') fputc('\n', stderr);
 }
 
-exit_code diag_tw(tw_status status)
+exit_code diag_code(tw_status status)
 {
     static const exit_code codes[] = {
         [TW_OK] = EXIT_OK,
@@ -86,11 +86,16 @@ exit_code diag_tw(tw_status status)
         [TW_NO_MEMORY] = EXIT_MEMORY,
         [TW_DEVICE_FAILED] = EXIT_RUN,
     };
+    return codes[status];
+}
+
+exit_code diag_tw(tw_status status)
+{
     const char *text = tw_error_text(), *log = strchr(text, '\n');
     if (text[0] == '\0') text = tw_status_text(status);
-    diag(codes[status], "%.*s", log != NULL ? (int)(log - text) : (int)strlen(text), text);
+    diag(diag_code(status), "%.*s", log != NULL ? (int)(log - text) : (int)strlen(text), text);
     if (log != NULL && log[1] != '\0') diag_log(log + 1);
-    return codes[status];
+    return diag_code(status);
 }
 
 exit_code diag_io(io_status status, const io_error *error)

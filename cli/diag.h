@@ -15,6 +15,7 @@ exit_code diag(exit_code code, const char *format, ...) __attribute__((format(pr
  * forget it; from then on they are printed again. */
 void diag_hold(void);
 void diag_let_go(bool print, const char *before);
+exit_code diag_code(tw_status status); /* the exit code of a status of the library */
 /* the library's last sentence, its status as an exit code */
 exit_code diag_tw(tw_status status);
 exit_code diag_io(io_status status, const io_error *error); /* a file's sentence likewise */

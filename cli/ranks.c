@@ -65,16 +65,8 @@ static exit_code together(const job *j, exit_code code)
 /* A call of the plug-in: every rank has its status. What failed after messages began is lost. */
 static exit_code checked(const job *j, tw_status status)
 {
-    static const exit_code codes[] = {
-        [TW_OK] = EXIT_OK,
-        [TW_BAD_ARGUMENT] = EXIT_USAGE,
-        [TW_NO_DEVICE] = EXIT_DEVICE,
-        [TW_NO_KERNEL] = EXIT_DEVICE,
-        [TW_BUILD_FAILED] = EXIT_BUILD,
-        [TW_NO_MEMORY] = EXIT_MEMORY,
-    };
     if (status == TW_DEVICE_FAILED) lost(j);
-    return status == TW_OK ? EXIT_OK : diag(codes[status], "%s", j->mpi->error());
+    return status == TW_OK ? EXIT_OK : diag(diag_code(status), "%s", j->mpi->error());
 }
 
 static int64_t hash_of(const char *text)

@@ -86,8 +86,8 @@ static int64_t parts_counter_bytes(int64_t tiles, int64_t parts)
     return round_up(tiles * (1 + ceil_div(parts, parts_fan(parts))) * 4, 256);
 }
 
-/* Rows that tw_gemm() may choose leave it to a second kernel: on an H200 512 cubed took 28 us so and 65 us by the groups
- * themselves (docs/perf/opencl-gpu.md#ptx). */
+/* Rows that tw_gemm() may choose leave it to a second kernel: on an H200 512 cubed took 28 us so, and 65 us by groups
+ * (docs/perf/opencl-gpu.md#ptx). */
 bool plan_adds_last(const kernel_row *row, const device_facts *device)
 {
     return (row->gpu.traits & (GPU_TYPES | GPU_SPLIT_K | GPU_PRODUCTION)) == (GPU_TYPES | GPU_SPLIT_K) &&
