@@ -186,7 +186,10 @@ exit_code against_bench(session *s, const case_list *cases, const name_list *dty
         if (peer_type(tw_lab_dtype_named(dtypes->items[d])->dtype) < 0)
             return diag(EXIT_USAGE, "--against compares f32, f64, cf32 and cf64, not %s", dtypes->items[d]);
     against_folder(folder);
-    g = (against){.setup = setup_of(s), .deadline_s = (double)s->opt->deadline, .folder = folder};
+    g = (against){.setup = setup_of(s),
+                  .deadline_s = (double)s->opt->deadline,
+                  .pause_s = 1e-6 * (double)s->opt->pause,
+                  .folder = folder};
     count_bytes(&g, cases, dtypes);
     exit_code code = choose_peers(s, &peers);
     if (code == EXIT_OK) code = session_flush(s);

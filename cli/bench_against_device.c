@@ -211,6 +211,9 @@ static exit_code check_options(const session *s, const compare_peer *library)
     if (s->opt->deadline > 0)
         return diag(EXIT_USAGE, "--deadline does not work with --against %s, which runs in this process",
                     library->name);
+    if (s->opt->pause > 0)
+        return diag(EXIT_USAGE, "--pause does not work with --against %s: it is for the threads of the cpu engine",
+                    library->name);
     for (int i = 0; code == EXIT_OK && !all && i < named->count; i++)
         code = against_row(named->items[i], s->device.engine, &found);
     if (code == EXIT_OK && named->count > 1) return diag(EXIT_USAGE, "--against names %s twice", named->items[0]);

@@ -14,11 +14,13 @@ void against_print_sides(FILE *text, const against *g, tw_dtype dtype)
     fprintf(text, "against    %s, %s: %s, %d thread%s, ", g->setup.device->engine, g->setup.device->name,
             tw_lab_dtype_of(dtype)->name, g->threads, g->threads == 1 ? "" : "s");
     if (g->peak_flops[type] > 0)
-        fprintf(text, "peak %s GFLOP/s of multiply-adds\n\n", term_gflops(g->peak_flops[type] / 1e9, number));
+        fprintf(text, "peak %s GFLOP/s of multiply-adds\n", term_gflops(g->peak_flops[type] / 1e9, number));
     else
-        fprintf(text, "the peak could not be measured (%s): no library is checked against %.0f %% of it\n\n",
+        fprintf(text, "the peak could not be measured (%s): no library is checked against %.0f %% of it\n",
                 g->why_no_peak, 100 * AGAINST_LEAST_SHARE);
-    fprintf(text, "%-10s %-34s %-24s %s\n", "library", "version", "its kernels", "of peak at 2048");
+    fprintf(text, "rest       at least %d ms before each sample", WORKERS_QUIET_MS);
+    if (g->pause_s > 0) fprintf(text, "; %g us of other work before each call, which is timed alone", 1e6 * g->pause_s);
+    fprintf(text, "\n\n%-10s %-34s %-24s %s\n", "library", "version", "its kernels", "of peak at 2048");
     for (int i = 0; i < g->count; i++) {
         const side *x = &g->sides[i];
         fprintf(text, "%-10s %-34s %-24s ", x->name, x->version[0] != '\0' ? x->version : "-",

@@ -38,6 +38,7 @@ static exit_code check_against(const options *opt)
     if (opt->against.count == 0)
         return opt->warm           ? diag(EXIT_USAGE, "--warm needs --against cublas or clblast")
                : opt->deadline > 0 ? diag(EXIT_USAGE, "--deadline needs --against")
+               : opt->pause > 0    ? diag(EXIT_USAGE, "--pause needs --against")
                                    : EXIT_OK;
     if (opt->kernel != NULL)
         return diag(EXIT_USAGE, "--kernel does not work with --against, which times the choice of tw_gemm()");

@@ -168,6 +168,10 @@ const option_row option_rows[] = {
      "with --against: give up a library that has not answered S seconds after the time that its work may take "
      "(default: 60)",
      1, 86400},
+    {"pause", 0, OPT_WHOLE, AT(pause), CMD_BENCH, "US", NULL,
+     "with --against and the cpu engine: compute something else on one thread for US microseconds before each call, "
+     "which is timed alone (default: call again at once)",
+     1, 1000000},
     {"deadline", 0, OPT_WHOLE, AT(deadline), CMD_TUNE, "S", NULL,
      "give up a candidate that has not ended after S seconds (default: 60)", 1, 86400},
     {"threads", 0, OPT_WHOLE, AT(threads), DEVICE | CMD_TUNE, "N", NULL,

@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 
 from support.program import BUILD, PROGRAM, ROOT, needs
 from support.tap import Skip, case, main
@@ -89,6 +90,17 @@ def complex_products_are_compared():
         r = written[name]
         assert r["verified"] == "exact+bound" and r["dtype"] == "cf32" and abs(r["gflops"] * r["median_s"] * 1e9 / (8 * 33 * 20 * 40) - 1) < 1e-9, r
     assert written["mkl"]["verified"] == "WRONG" and written["eigen"]["median_s"] is None, written
+
+
+@case
+def a_pause_before_each_call_is_not_timed():
+    start_s = time.monotonic()
+    done = bench("--against", "openblas", "--shape", "33x20x40", "--samples", "3", "--threads", "2", "--pause", "20000", "--deadline", patience(), "--json", "-")
+    spent_s = time.monotonic() - start_s
+    for r in map(json.loads, done.stdout.splitlines()):
+        assert r["method"].endswith(", 20000 us of other work before each call") and r["median_s"] < 0.02 and r["repeats"] == 2, r
+        assert spent_s > 0.02 * r["samples"] * r["repeats"], (spent_s, r)
+    assert "rest       at least 20 ms before each sample; 20000 us of other work before each call" in done.stderr, done.stderr
 
 
 @case
@@ -387,7 +399,7 @@ def sets_of_a_gpu_and_padding():
 @case
 def command_lines_that_make_no_sense():
     for against, words, says in (("cublas", ("--deadline", "3"), "--deadline does not work with --against cublas"), ("cublas", ("--host",), "--host does not work with"),
-                                 ("openblas", (), "this library is compared with the cpu engine, not with cuda"), ("cublas,cublas", (), "names cublas twice")):
+                                 ("cublas", ("--pause", "9"), "--pause does not work with --against cublas"), ("openblas", (), "this library is compared with the cpu engine, not with cuda"), ("cublas,cublas", (), "names cublas twice")):
         done, _ = duel("--size", "8", *words, against=against)
         assert done.returncode == 2 and says in done.stderr, (against, words, done)
     for against, words, says in (("openblas", (), "this library is compared with the cpu engine, not with opencl"), ("clblast", ("--host",), "--host does not work with --against clblast"),
@@ -404,6 +416,7 @@ def command_lines_that_make_no_sense():
     refused("--against", "openblas", "--kernel", "cpu_f32_r01_naive", says="--kernel does not work with --against")
     refused("--against", "openblas", "--dtype", "bf16", says="f32, f64, cf32 and cf64, not bf16")
     refused("--deadline", "3", says="--deadline needs --against")
+    refused("--pause", "200", says="--pause needs --against")
 
 
 @case

@@ -52,7 +52,8 @@ static bool turn(against *g, int i, work_kind what, work_answer *answer)
     work_order order = {what, g->problem, g->sets, g->sets.wanted};
     char why[PEER_TEXT];
     double most_flops = 3.0 * roofline_flops(&g->problem) * (what == WORK_SAMPLE ? g->sides[i].repeats : 1);
-    double deadline_s = (g->deadline_s > 0 ? g->deadline_s : DEADLINE_S) + most_flops / SLOWEST_FLOPS;
+    double deadline_s = (g->deadline_s > 0 ? g->deadline_s : DEADLINE_S) + most_flops / SLOWEST_FLOPS +
+                        g->pause_s * (what == WORK_SAMPLE ? g->sides[i].repeats : 1);
     char doing[sizeof(case_name) + 32];
     case_name name;
     snprintf(doing, sizeof doing, "%s: %s", case_text(&g->problem, name), g->sides[i].name);
@@ -79,7 +80,7 @@ static tw_status add_side(against *g, const peer_row *row)
 {
     side *x = &g->sides[g->count++];
     *x = (side){.row = row, .name = row != NULL ? row->name : "tilewright", .share = {NAN, NAN}};
-    x->job = (worker_job){row, g->folder, g->threads, g->memory};
+    x->job = (worker_job){row, g->folder, g->threads, g->pause_s, g->memory};
     x->times_s = calloc((size_t)(g->samples > AGAINST_LEAST_SAMPLES ? g->samples : AGAINST_LEAST_SAMPLES),
                         sizeof *x->times_s);
     return x->times_s != NULL ? TW_OK : bench_no_memory(&g->setup, "the samples");
@@ -107,6 +108,12 @@ tw_status against_begin(against *g, const peer_row *const peers[], int count)
     g->threads = g->setup.threads > 0 ? g->setup.threads : (int)g->setup.device->threads;
     g->memory = mmap(NULL, g->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (g->memory == MAP_FAILED) return bench_no_memory(&g->setup, "the operands");
+    char pause[64] = "";
+    if (g->pause_s > 0) snprintf(pause, sizeof pause, ", %g us of other work before each call", 1e6 * g->pause_s);
+    snprintf(g->method, sizeof g->method,
+             "calls with host pointers, %sa process for each library, in turns, operands "
+             "rotated beyond the cache%s",
+             g->threads > 1 ? "" : "CPU time of ", pause);
     tw_status status = add_side(g, NULL);
     for (int i = 0; status == TW_OK && i < count; i++) status = add_side(g, peers[i]);
     if (status != TW_OK) return status;
@@ -280,10 +287,7 @@ record against_record(const against *g, const side *x)
     r.op_a = p->op_a == TW_N ? 'n' : 't', r.op_b = p->op_b == TW_N ? 'n' : 't';
     r.alpha = p->alpha, r.beta = p->beta;
     r.align_a = r.align_b = r.align_c = SETS_ALIGN;
-    r.method = g->threads > 1
-                   ? "calls with host pointers, a process for each library, in turns, operands rotated beyond the cache"
-                   : "calls with host pointers, CPU time of a process for each library, in turns, operands rotated "
-                     "beyond the cache";
+    r.method = g->method;
     r.threads = g->threads, r.sets = g->sets.wanted;
     r.verified = x->outcome >= SIDE_WRONG ? x->verdict.verified : "no";
     if (x->outcome < SIDE_TIMED) r.refused = x->why;

@@ -43,6 +43,7 @@ typedef struct side {
 typedef struct against {
     bench_setup setup;
     double deadline_s;  /* of an answer; 0: the usual */
+    double pause_s;     /* of other computing before each call that is timed */
     const char *folder; /* of the peers */
     int count, threads, samples;
     side sides[MOST_SIDES];
@@ -51,8 +52,8 @@ typedef struct against {
     size_t bytes;
     tw_problem problem; /* the present case */
     operand_sets sets;
-    double peak_flops[PEER_TYPES]; /* with that many threads; 0: not measured, as why_no_peak says */
-    char why_no_peak[PEER_TEXT];
+    double peak_flops[PEER_TYPES];            /* with that many threads; 0: not measured, as why_no_peak says */
+    char why_no_peak[PEER_TEXT], method[200]; /* of measuring, for records */
 } against;
 
 /* Below this share of the peak at 2048 a library is misconfigured: it does not count as best. */
@@ -63,8 +64,8 @@ bool against_counts(const side *x, tw_dtype dtype); /* whether the library was t
 /* against_need - makes the shared memory large enough for this case; before against_begin. */
 void against_need(against *g, const tw_problem *problem);
 
-/* against_begin - start a process for Tilewright and one for each peer. The caller zeroes g and sets setup, deadline_s
- * and folder, and flushes its streams: a library may end its process with exit(), which writes what they hold.
+/* against_begin - start a process for Tilewright and one for each peer. The caller zeroes g and sets setup, deadline_s,
+ * pause_s and folder, and flushes its streams: a library may end its process with exit(), which writes what they hold.
  * TW_NO_DEVICE: none of the libraries is here. Call against_end in any case. */
 tw_status against_begin(against *g, const peer_row *const peers[], int count);
 void against_end(against *g);

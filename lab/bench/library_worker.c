@@ -8,9 +8,9 @@
 #include "../measure.h"
 #include "workers.h"
 
-/* A sample lasts so long at least; before it, runs that wake caches, clock and threads, unless one run alone takes
- * longer than that. */
-static const double SAMPLE_S = 1e-3, WAKE_S = 2e-3, LONG_S = 0.05;
+/* A sample lasts so long at least, and its pauses at most; before it, runs that wake caches, clock and threads, unless
+ * one run alone takes longer than that. */
+static const double SAMPLE_S = 1e-3, PAUSES_S = 0.05, WAKE_S = 2e-3, LONG_S = 0.05;
 
 typedef struct library_worker {
     const worker_job *job;
@@ -44,12 +44,24 @@ static double clock_s(const library_worker *x)
     return (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
 }
 
+static void compute_elsewhere(double pause_s)
+{
+    for (const double until_s = measure_now_s() + pause_s; measure_now_s() < until_s;) continue;
+}
+
+/* The time of the products, without what is computed before each. */
 static bool run(library_worker *x, int repeats, double *seconds, work_answer *answer)
 {
-    double start_s = clock_s(x);
-    for (int i = 0; i < repeats; i++)
+    double start_s = clock_s(x), paused_s = 0;
+    for (int i = 0; i < repeats; i++) {
+        if (x->job->pause_s > 0) {
+            const double from_s = clock_s(x);
+            compute_elsewhere(x->job->pause_s);
+            paused_s += clock_s(x) - from_s;
+        }
         if (!multiply(x, (int)(x->runs++ % x->order.count), answer)) return false;
-    *seconds = clock_s(x) - start_s;
+    }
+    *seconds = clock_s(x) - start_s - paused_s;
     return true;
 }
 
@@ -91,15 +103,16 @@ static void touch(const library_worker *x)
 
 static void ready(library_worker *x, work_answer *answer)
 {
+    const double most = x->job->pause_s > 0 ? fmax(1, PAUSES_S / x->job->pause_s) : INFINITY;
     double seconds = 0;
     touch(x);
     x->repeats = 1;
     answer->done = run(x, 1, &seconds, answer);
     while (answer->done && seconds < LONG_S) { /* a first run that is shorter may have been slower than the next */
         answer->done = run(x, x->repeats, &seconds, answer);
-        if (seconds >= SAMPLE_S) break;
+        if (seconds >= SAMPLE_S || x->repeats + 1 > most) break;
         double wanted = seconds > 0 ? ceil(1.25 * x->repeats * SAMPLE_S / seconds) : 10.0 * x->repeats;
-        x->repeats = (int)fmin(fmax(wanted, x->repeats + 1), 10.0 * x->repeats);
+        x->repeats = (int)fmin(fmin(fmax(wanted, x->repeats + 1), 10.0 * x->repeats), most);
     }
     x->run_s = seconds / x->repeats;
     answer->repeats = x->repeats;
@@ -112,7 +125,7 @@ static void sample(library_worker *x, work_answer *answer)
     answer->done = true;
     while (answer->done && x->run_s < LONG_S && woken_s < WAKE_S) {
         answer->done = run(x, 1, &seconds, answer);
-        woken_s += seconds;
+        woken_s += seconds + x->job->pause_s;
     }
     if (answer->done) answer->done = run(x, x->repeats, &seconds, answer);
     answer->seconds = seconds / x->repeats;

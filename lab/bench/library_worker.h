@@ -36,7 +36,8 @@ typedef struct worker_job {
     const peer_row *row; /* NULL: Tilewright itself */
     const char *folder;  /* of the peers */
     int threads;
-    char *memory; /* the sets, shared by all processes */
+    double pause_s; /* of other computing before each call that is timed */
+    char *memory;   /* the sets, shared by all processes */
 } worker_job;
 
 void library_worker_run(void *job, int orders, int answers); /* a worker_body of a worker_job */

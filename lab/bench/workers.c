@@ -16,7 +16,7 @@
 #endif
 #include "../measure.h"
 
-static const double QUIET_S = 0.02, PATIENCE_S = 5;
+static const double PATIENCE_S = 5;
 
 static void close_all(int fds[4])
 {
@@ -182,7 +182,7 @@ static bool wants_cpu(const worker_process *p)
 
 int workers_quiet(worker_process *processes, int count)
 {
-    const struct timespec pause = {.tv_nsec = (long)(QUIET_S * 1e9)};
+    const struct timespec pause = {.tv_nsec = WORKERS_QUIET_MS * 1000000L};
     double start_s = measure_now_s();
     for (int i = 0; i < count; i++) has_worked(&processes[i]);
     for (int busy = 0; busy >= 0;) {

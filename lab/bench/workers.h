@@ -33,8 +33,10 @@ bool worker_give(int answers, const void *answer, size_t bytes);
 bool worker_ask(worker_process *p, const void *order, size_t order_bytes, void *answer, size_t answer_bytes,
                 double deadline_s, char *why, size_t size);
 
-/* workers_quiet - waits until none of the processes has used CPU time for 20 ms, nor is runnable. -1; or after 5 s the
- * number of one that still works. */
+enum { WORKERS_QUIET_MS = 20 };
+
+/* workers_quiet - waits until none of the processes has used CPU time for so long, nor is runnable. -1; or after 5 s
+ * the number of one that still works. */
 int workers_quiet(worker_process *processes, int count);
 
 void worker_end(worker_process *p); /* nothing happens where there is none */
