@@ -103,7 +103,7 @@ typedef struct tw_device {
  *           is 0
  * count     how many there are, even when that is more than capacity
  * Special   An engine or OpenCL platform that cannot be used is left out. After TW_OK tw_error_text() says which and
- *           why; "": none was. An invalid TILEWRIGHT_CPU or TILEWRIGHT_THREADS is TW_BAD_ARGUMENT, as in tw_open().
+ *           why; "": none was. An invalid TILEWRIGHT_CPU, _THREADS or _WAIT is TW_BAD_ARGUMENT, as in tw_open().
  *           The drivers of opencl and cuda run in the caller's process, here and in tw_open(): a driver that crashes
  *           takes the process with it. PoCL aborts when it cannot get memory or a thread. Near such limits, call this
  *           in a process of its own, or open "cpu", which has no driver [docs/decisions/0008].
@@ -158,7 +158,7 @@ typedef struct tw_options {
  *           enough, and tw_gemm_blocks(); other calls use the first. Each is opened with its primary context, and
  *           reaches the memory of the others from then on, where it can [docs/decisions/0023].
  *           Environment, read here and in tw_devices() and nowhere else: TILEWRIGHT_CPU, TILEWRIGHT_THREADS,
- *           OMP_NUM_THREADS (cpu); TILEWRIGHT_CACHE, XDG_CACHE_HOME, HOME (where compiled kernels are kept),
+ *           OMP_NUM_THREADS, TILEWRIGHT_WAIT (cpu); TILEWRIGHT_CACHE, XDG_CACHE_HOME, HOME (where compiled kernels are kept),
  *           TILEWRIGHT_TUNED, XDG_CONFIG_HOME, HOME (the file of the user's tuned rows, docs/REFERENCE.md),
  *           TILEWRIGHT_OPENCL_OPTIONS (added to the OpenCL compiler's), TILEWRIGHT_SELF_TEST (off: OpenCL's kernels are
  *           not tested at first use), TILEWRIGHT_NVRTC (library file of CUDA's run-time compiler), TILEWRIGHT_KERNELS

@@ -27,6 +27,7 @@ typedef struct k_split {
 
 /* How a CPU computes a product by a production kernel; a rung's is empty. */
 typedef struct cpu_plan {
+    int woken; /* threads that pay where they sleep; at most those of the plan */
     /* The five loops: C is computed in macro-blocks of macro_m x macro_n, whose operands are packed kc deep; a task is
      * task_m x task_n of one. All but kc are multiples of the micro-tile. */
     int64_t macro_m, macro_n, kc, task_m, task_n;

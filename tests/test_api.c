@@ -422,6 +422,17 @@ static void context_cases(void)
     setenv("TILEWRIGHT_THREADS", "2,1", 1);
     expect("and so is a list, which is OpenMP's", tw_open(NULL, &context) == TW_BAD_ARGUMENT &&
                                                       strstr(tw_error_text(), "TILEWRIGHT_THREADS is 2,1, expected"));
+    unsetenv("TILEWRIGHT_THREADS");
+    setenv("TILEWRIGHT_WAIT", "never", 1);
+    expect("a wrong TILEWRIGHT_WAIT is an error that names it",
+           tw_open(NULL, &context) == TW_BAD_ARGUMENT &&
+               strstr(tw_error_text(), "TILEWRIGHT_WAIT is never, expected auto, spin or sleep"));
+    for (int i = 0; i < 4; i++) {
+        setenv("TILEWRIGHT_WAIT", (const char *[]){"auto", "spin", "sleep", ""}[i], 1);
+        expect("auto, spin, sleep or nothing is none", tw_open(NULL, &context) == TW_OK);
+        tw_close(context);
+    }
+    unsetenv("TILEWRIGHT_WAIT");
     setenv("TILEWRIGHT_THREADS", "", 1);
     setenv("TILEWRIGHT_CPU", "", 1);
     setenv("OMP_NUM_THREADS", "3", 1);

@@ -490,7 +490,7 @@ int main(int argc, char **argv)
     };
     pool *pool = NULL;
     tap_start(argc, argv);
-    if (pool_open(&pool) != TW_OK) return 1;
+    if (pool_open(POOL_WAIT_AUTO, &pool) != TW_OK) return 1;
     arena = guard_make(64 << 20);
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) type_cases(pool, types[i].dtype, types[i].level);
     pool_close(pool);

@@ -183,7 +183,10 @@ static void grid_team(void *context, team *team) { team_tasks(team, grid_task, c
 static bool tasks_in_order(pool *p, int threads, bool late)
 {
     grid g = {.value = {0}};
-    (late ? pool_run_tasks : pool_run)(p, threads, grid_team, &g);
+    if (late)
+        pool_run_tasks(p, threads, threads, grid_team, &g);
+    else
+        pool_run(p, threads, grid_team, &g);
     bool right = atomic_load(&g.early) == 0;
     for (int i = 0; i < ROWS * WIDTH; i++) right = right && g.value[i] == 1 + i / WIDTH;
     return right;
@@ -214,7 +217,7 @@ static bool nobody_comes_late(pool *p)
     bool right = calls != NULL;
     for (int i = 0; right && i < CALLS; i++) {
         calls[i].tasks = i % 3;
-        pool_run_tasks(p, 2 + i % 4, brief_team, &calls[i]);
+        pool_run_tasks(p, 2 + i % 4, 2 + i % 4, brief_team, &calls[i]);
         atomic_store(&calls[i].over, 1);
         for (int turn = 0; turn < i % 500; turn++) pause_briefly();
     }
@@ -237,7 +240,7 @@ static bool sums_with_few_threads(tw_context *context)
     pthread_attr_init(&attributes);
     pthread_attr_getstacksize(&attributes, &stack);
     const rlim_t most = pages * (rlim_t)sysconf(_SC_PAGESIZE) + stack + stack / 2;
-    if (setrlimit(RLIMIT_AS, &(struct rlimit){most, most}) != 0 || pool_open(&p) != TW_OK) return false;
+    if (setrlimit(RLIMIT_AS, &(struct rlimit){most, most}) != 0 || pool_open(POOL_WAIT_AUTO, &p) != TW_OK) return false;
     sum s = {.pool = p, .count = 1000};
     pool_run(p, 8, sum_team, &s);
     bool right = atomic_load(&s.total) == 3 * 499500 && atomic_load(&s.teams) >= 1 && atomic_load(&s.teams) <= 2 &&
@@ -454,13 +457,85 @@ static void bare_fork_cases(tw_context *context)
 #endif
 }
 
+static void count_team(void *context, team *team)
+{
+    atomic_int *most = context;
+    if (team_threads(team) > atomic_load(most)) atomic_store(most, team_threads(team));
+    team_tasks(team, brief_task, &(brief){0});
+}
+
+static int threads_called(pool *p, int woken)
+{
+    atomic_int most = 0;
+    pool_run_tasks(p, 4, woken, count_team, &most);
+    return atomic_load(&most);
+}
+
+static void sleep_ms(int ms)
+{
+    struct timespec left = {ms / 1000, ms % 1000 * 1000000L};
+    while (nanosleep(&left, &left) != 0) continue;
+}
+
+/* Is a call ever given so many threads? Where other programs keep threads from running they may be seen late. */
+static bool some_call_has(pool *p, int threads, int woken, int rest_ms)
+{
+    for (int i = 0; i < 200; i++) {
+        sleep_ms(rest_ms);
+        if (threads_called(p, woken) == threads) return true;
+    }
+    return false;
+}
+
+/* A call after a rest wakes as many as it says; of calls in quick succession each gets all threads. */
+static bool wakes_who_pays(pool_wait wait)
+{
+    pool *p;
+    if (pool_open(wait, &p) != TW_OK) return false;
+    bool right = threads_called(p, 1) == 1;
+    right = right && some_call_has(p, 4, 1, 0) && some_call_has(p, 3, 3, 20) && some_call_has(p, 1, 1, 20);
+    pool_close(p);
+    return right;
+}
+
+/* Processor time of this process in 50 ms, from 10 ms after the last of many calls on. */
+static bool sleeps_soon(pool_wait wait)
+{
+    struct timespec before, after;
+    pool *p;
+    if (pool_open(wait, &p) != TW_OK) return false;
+    for (int i = 0; i < 100; i++) threads_called(p, 4);
+    sleep_ms(10);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
+    sleep_ms(50);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
+    pool_close(p);
+    return (double)(after.tv_sec - before.tv_sec) + 1e-9 * (double)(after.tv_nsec - before.tv_nsec) < 2e-3;
+}
+
+static bool all_ways_of_waiting(bool (*test)(pool_wait))
+{
+    return test(POOL_WAIT_AUTO) && test(POOL_WAIT_SPIN) && test(POOL_WAIT_SLEEP);
+}
+
+static bool sums_and_flows(pool_wait wait)
+{
+    pool *p;
+    if (pool_open(wait, &p) != TW_OK) return false;
+    bool right = nobody_comes_late(p);
+    for (int i = 0; i < 100; i++)
+        right = right && sums_right(p, 1 + i % 7, i % 13, false) && tasks_in_order(p, 1 + i % 9, i % 2 == 0);
+    pool_close(p);
+    return right;
+}
+
 int main(int argc, char **argv)
 {
     tap_start(argc, argv);
     pool *p = NULL;
     setenv("OCL_ICD_VENDORS", "/nowhere", 1); /* drivers start threads of their own */
     LIMITED("a call goes on with the threads that there are", child_succeeds(sums_with_few_threads, NULL));
-    if (pool_open(&p) != TW_OK) return 1;
+    if (pool_open(POOL_WAIT_AUTO, &p) != TW_OK) return 1;
     CASE("a team sums each index once", sums_right(p, 4, 1000, false));
     CASE("a smaller team after a larger one", sums_right(p, 2, 1000, false));
     CASE("a larger team after a smaller one", sums_right(p, 9, 1000, false));
@@ -478,7 +553,10 @@ int main(int argc, char **argv)
     }
     CASE("no thread begins a call that is over", nobody_comes_late(p));
     pool_close(p);
-    CASE("a pool that was never used closes", pool_open(&p) == TW_OK && (pool_close(p), true));
+    CASE("teams and flows, however threads wait", all_ways_of_waiting(sums_and_flows));
+    CASE("after a rest only those are woken that pay", all_ways_of_waiting(wakes_who_pays));
+    CASE("10 ms after the last call no thread spins", sleeps_soon(POOL_WAIT_AUTO) && sleeps_soon(POOL_WAIT_SLEEP));
+    CASE("a pool that was never used closes", pool_open(POOL_WAIT_AUTO, &p) == TW_OK && (pool_close(p), true));
 
     tw_context *context = NULL;
     tw_options options = {.size = sizeof options, .threads = 4};
@@ -501,7 +579,7 @@ int main(int argc, char **argv)
     CHILD("a child closes a context it did not use", child_succeeds(close_only, context));
     bare_fork_cases(context);
     CASE("and the parent still goes on", many_callers(context));
-    if (pool_open(&p) != TW_OK) return 1;
+    if (pool_open(POOL_WAIT_AUTO, &p) != TW_OK) return 1;
     CASE("threads compute in their caller's floating-point environment", in_every_environment(context, p));
     pool_close(p);
     CASE("a cancelled thread's calls return before it ends", pool_outlives(call_all_ways));

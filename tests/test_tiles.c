@@ -67,7 +67,7 @@ int main(int argc, char **argv)
     pool *pool = NULL;
     tap_start(argc, argv);
     guard arena = guard_make(1 << 20);
-    if (pool_open(&pool) != TW_OK) return 1;
+    if (pool_open(POOL_WAIT_AUTO, &pool) != TW_OK) return 1;
     for (int x = 0; x < 2 * 8 * 8 * 14; x++) {
         /* bytes of both signs in turn */
         const tw_dtype bytes[2] = {x / 8 % 2 ? TW_U8 : TW_I8, x / 4 % 2 ? TW_U8 : TW_I8};

@@ -23,7 +23,10 @@ int64_t detect_memory_bytes(void);
 typedef struct pool pool;
 typedef struct team team; /* the threads that work on one call */
 
-tw_status pool_open(pool **out);
+/* How workers wait for a call: a while that follows how often calls come, milliseconds, or asleep. */
+typedef enum pool_wait { POOL_WAIT_AUTO, POOL_WAIT_SPIN, POOL_WAIT_SLEEP } pool_wait;
+
+tw_status pool_open(pool_wait wait, pool **out);
 void pool_close(pool *p);
 
 /* pool_run - calls fn(context, team) on up to `threads` threads, the caller among them, and returns when all are done.
@@ -33,8 +36,8 @@ typedef void pool_fn(void *context, team *team);
 void pool_run(pool *p, int threads, pool_fn *fn, void *context);
 
 /* pool_run_tasks - the same for an fn that is a single team_tasks(). A thread that wakes when no task is left is not
- * waited for, so a call that is over before another thread could help costs little more than to wake them. */
-void pool_run_tasks(pool *p, int threads, pool_fn *fn, void *context);
+ * waited for. No more than `woken` threads run where others would have to be woken first. */
+void pool_run_tasks(pool *p, int threads, int woken, pool_fn *fn, void *context);
 
 int team_threads(const team *t);
 int team_join(team *t);   /* the caller's own number, from 0 on; once before its team_tasks() or team_for() */
@@ -63,6 +66,7 @@ struct engine {
     cpu_caches caches;
     int threads;
     char threads_from[64], name[96];
+    pool_wait wait;
     pool *pool;
     const kernel_row *triangles[2];             /* of f32 and f64 */
     _Atomic(workspace *) kept[KEPT_WORKSPACES]; /* lock-free slots, which a fork cannot leave locked */

@@ -57,6 +57,21 @@ static tw_status choose_threads(engine *e, int wanted)
     return status;
 }
 
+/* An invalid TILEWRIGHT_WAIT is an error, and threads then wait as without it. */
+static tw_status choose_wait(engine *e)
+{
+    static const char *const names[] = {
+        [POOL_WAIT_AUTO] = "auto", [POOL_WAIT_SPIN] = "spin", [POOL_WAIT_SLEEP] = "sleep"};
+    const char *wanted = unless_empty(getenv("TILEWRIGHT_WAIT"));
+    for (int i = POOL_WAIT_AUTO; wanted != NULL && i <= POOL_WAIT_SLEEP; i++)
+        if (strcmp(wanted, names[i]) == 0) {
+            e->wait = (pool_wait)i;
+            return TW_OK;
+        }
+    if (wanted == NULL) return TW_OK;
+    return fail(TW_BAD_ARGUMENT, "TILEWRIGHT_WAIT is %.60s, expected auto, spin or sleep", wanted);
+}
+
 /* The instruction set to use: the widest of the processor, also after an error, or less where the caller or
  * TILEWRIGHT_CPU says so. */
 static tw_status choose_level(const char *wanted, const char *wanted_by, cpu_level has, cpu_level *out)
@@ -92,11 +107,14 @@ static tw_status engine_settings(const tw_options *options, bool despite, engine
     snprintf(passed_over, sizeof passed_over, "%.200s", of_level != TW_OK ? tw_error_text() : "");
     e->caches = detect_caches();
     detect_name(e->name, sizeof e->name);
-    tw_status of_threads = choose_threads(e, options->threads);
-    if (!despite) return of_threads;
-    size_t used = strlen(passed_over);
-    if (of_threads != TW_OK)
+    for (int i = 0; i < 2; i++) {
+        const tw_status status = i == 0 ? choose_threads(e, options->threads) : choose_wait(e);
+        if (status == TW_OK) continue;
+        if (!despite) return status;
+        const size_t used = strlen(passed_over);
         snprintf(passed_over + used, sizeof passed_over - used, "%s%s", used > 0 ? "; " : "", tw_error_text());
+    }
+    if (!despite) return TW_OK;
     return fail(TW_OK, "%s", passed_over);
 }
 
@@ -136,7 +154,7 @@ static tw_status cpu_open(const tw_options *options, bool despite, engine **out)
     engine *made = calloc(1, sizeof *made);
     if (made == NULL) return fail(TW_NO_MEMORY, "no memory for the cpu engine of %zu bytes", sizeof *made);
     tw_status status = engine_settings(options, despite, made);
-    if (status == TW_OK) status = pool_open(&made->pool);
+    if (status == TW_OK) status = pool_open(made->wait, &made->pool);
     if (status != TW_OK) {
         free(made);
         return status;

@@ -3,8 +3,8 @@
  * The pool serves one call at a time: a second caller, or a call from inside a call, finds it busy and computes alone,
  * so nothing can deadlock. After fork() the child's pool has no threads: it notices by the process id and a count of
  * forks, leaves the parent's state untouched (its locks may be held by threads that do not exist here) and starts anew.
- * Waiting spins for some tens of microseconds, then sleeps. A team computes in its caller's floating-point
- * environment. */
+ * Waiting spins for some tens of microseconds, then sleeps; a thread that waits for a call spins longer where calls come
+ * in quick succession. A team computes in its caller's floating-point environment. */
 #include "cpu_engine.h"
 
 #include <pthread.h>
@@ -16,7 +16,12 @@
 #include <fenv.h>
 #endif
 
-enum { SPINS = 2000, MOST_WORKERS = 1024 };
+enum { SPINS = 16, MOST_WORKERS = 1024 };
+
+/* Inside a call a thread spins for WITHIN_S before it sleeps. For a call it spins twice as long as the last one was
+ * waited for, and IDLE_S; but IDLE_S alone where that took longer than QUICK_S. TILEWRIGHT_WAIT=spin: for ALWAYS_S; sleep:
+ * not at all (docs/perf/cpu-threads.md#pauses). */
+static const double WITHIN_S = 5e-5, IDLE_S = 2e-5, QUICK_S = 5e-4, ALWAYS_S = 5e-3;
 
 /* A count that threads wait on: the waiter spins a while, then sleeps until someone changes it. */
 typedef struct signal_count {
@@ -53,19 +58,35 @@ void pause_briefly(void)
 #endif
 }
 
+static bool has_changed(const signal_count *s, unsigned old)
+{
+    return atomic_load_explicit(&s->value, memory_order_acquire) != old;
+}
+
+/* Waits for so long until the value differs from `old`; does it? */
+static bool signal_spin(const signal_count *s, unsigned old, double spin_s)
+{
+    if (has_changed(s, old)) return true;
+    for (const double until_s = cpu_now_s() + spin_s; cpu_now_s() < until_s;)
+        for (int i = 0; i < SPINS; i++) {
+            if (has_changed(s, old)) return true;
+            pause_briefly();
+        }
+    return false;
+}
+
+static void signal_sleep(signal_count *s, unsigned old)
+{
+    pthread_mutex_lock(&s->lock);
+    while (!has_changed(s, old)) pthread_cond_wait(&s->changed, &s->lock);
+    pthread_mutex_unlock(&s->lock);
+}
+
 /* Waits until the value differs from `old`; returns it. */
 static unsigned signal_wait(signal_count *s, unsigned old)
 {
-    for (int i = 0; i < SPINS; i++) {
-        unsigned now = atomic_load_explicit(&s->value, memory_order_acquire);
-        if (now != old) return now;
-        pause_briefly();
-    }
-    pthread_mutex_lock(&s->lock);
-    while (atomic_load_explicit(&s->value, memory_order_acquire) == old) pthread_cond_wait(&s->changed, &s->lock);
-    unsigned now = atomic_load_explicit(&s->value, memory_order_acquire);
-    pthread_mutex_unlock(&s->lock);
-    return now;
+    if (!signal_spin(s, old, WITHIN_S)) signal_sleep(s, old);
+    return atomic_load_explicit(&s->value, memory_order_acquire);
 }
 
 /* The task that a thread works on, in a cache line of its own: 0 none; 1 + the task; or -1 - n: it is taking task n or
@@ -133,7 +154,10 @@ typedef struct process_pool {
     void *context;
     float_env floats; /* the caller's */
     team team;
-    int vacant; /* free slots of a team whose threads may join late */
+    pool_wait wait;
+    atomic_int awake; /* workers that spin until they are called */
+    double ended_s;   /* when the last call did */
+    int vacant;       /* free slots of a team whose threads may join late */
     /* threads that have not finished this call, with the caller; of a team that may be late, those that joined */
     atomic_int running;
     signal_count done; /* calls that all workers finished */
@@ -141,6 +165,7 @@ typedef struct process_pool {
 } process_pool;
 
 struct pool {
+    pool_wait wait;
     _Atomic(process_pool *) of_process;
 };
 
@@ -150,13 +175,32 @@ typedef struct start {
     unsigned calls_seen;
 } start;
 
+/* How long a worker spins that waited for its last call for so long. */
+static double patience_s(pool_wait wait, double waited_s)
+{
+    if (wait != POOL_WAIT_AUTO) return wait == POOL_WAIT_SPIN ? ALWAYS_S : 0;
+    return waited_s < QUICK_S ? 2 * waited_s + IDLE_S : IDLE_S;
+}
+
+/* waited_s: for the last call; then for this one. */
+static void wait_for_call(process_pool *pool, unsigned seen, double *waited_s)
+{
+    const double start_s = cpu_now_s();
+    atomic_fetch_add_explicit(&pool->awake, 1, memory_order_relaxed);
+    const bool called = signal_spin(&pool->call, seen, patience_s(pool->wait, *waited_s));
+    atomic_fetch_sub_explicit(&pool->awake, 1, memory_order_relaxed);
+    if (!called) signal_sleep(&pool->call, seen);
+    *waited_s = cpu_now_s() - start_s;
+}
+
 static void *worker_main(void *argument)
 {
     start self = *(start *)argument;
     free(argument);
     process_pool *pool = self.pool;
+    double waited_s = 0;
     for (unsigned seen = self.calls_seen;;) {
-        seen = signal_wait(&pool->call, seen);
+        wait_for_call(pool, seen, &waited_s);
         pthread_mutex_lock(&pool->call.lock);
         seen = atomic_load_explicit(&pool->call.value, memory_order_relaxed);
         bool called = pool->team.late ? pool->vacant > 0 : self.index < pool->team.threads;
@@ -178,7 +222,7 @@ static bool is_ours(const process_pool *pool)
     return pool->forks == atomic_load_explicit(&forks, memory_order_relaxed) && pool->pid == getpid();
 }
 
-static process_pool *pool_new(void)
+static process_pool *pool_new(pool_wait wait)
 {
     process_pool *made = calloc(1, sizeof *made);
     if (made == NULL) return NULL;
@@ -186,6 +230,7 @@ static process_pool *pool_new(void)
     pthread_once(&watched, watch_forks);
     made->forks = atomic_load_explicit(&forks, memory_order_relaxed);
     made->pid = getpid();
+    made->wait = wait;
     atomic_flag_clear(&made->busy);
     signal_init(&made->call);
     signal_init(&made->done);
@@ -244,7 +289,8 @@ static void pool_call(process_pool *pool, int threads, bool late, pool_fn *fn, v
     atomic_store_explicit(&pool->running, late ? 1 : threads, memory_order_relaxed);
     atomic_fetch_add_explicit(&pool->call.value, 1, memory_order_release);
     pthread_mutex_unlock(&pool->call.lock);
-    wake(pool, late ? threads - 1 : pool->workers);
+    /* a worker that stops spinning now still sees this call before it sleeps */
+    wake(pool, late ? threads - 1 - atomic_load_explicit(&pool->awake, memory_order_relaxed) : pool->workers);
 }
 
 /* The caller has done its part: no thread joins any more, and those that joined are waited for. done: crew->done before
@@ -270,10 +316,11 @@ static void pool_free(process_pool *pool)
     free(pool);
 }
 
-tw_status pool_open(pool **out)
+tw_status pool_open(pool_wait wait, pool **out)
 {
     pool *made = malloc(sizeof *made);
     if (made == NULL) return fail(TW_NO_MEMORY, "no memory for a thread pool of %zu bytes", sizeof *made);
+    made->wait = wait;
     atomic_init(&made->of_process, NULL);
     *out = made;
     return TW_OK;
@@ -291,7 +338,7 @@ static process_pool *pool_of_process(pool *p)
 {
     process_pool *found = atomic_load_explicit(&p->of_process, memory_order_acquire);
     if (found != NULL && is_ours(found)) return found;
-    process_pool *made = pool_new();
+    process_pool *made = pool_new(p->wait);
     if (made == NULL) return NULL;
     /* after a fork the pool of the parent is left as it is */
     if (atomic_compare_exchange_strong(&p->of_process, &found, made)) return made;
@@ -299,10 +346,19 @@ static process_pool *pool_of_process(pool *p)
     return found;
 }
 
-static void run_team(pool *p, int threads, bool late, pool_fn *fn, void *context)
+/* How many of these threads take part: all where calls come in quick succession, since they then stay awake. */
+static int worth_calling(const process_pool *pool, int threads, int woken)
+{
+    const int ready = 1 + atomic_load_explicit(&pool->awake, memory_order_relaxed);
+    if (threads <= ready || cpu_now_s() - pool->ended_s < QUICK_S) return threads;
+    return woken > ready ? woken : ready;
+}
+
+static void run_team(pool *p, int threads, int woken, bool late, pool_fn *fn, void *context)
 {
     process_pool *pool = threads > 1 ? pool_of_process(p) : NULL;
     if (pool != NULL && !atomic_flag_test_and_set_explicit(&pool->busy, memory_order_acquire)) {
+        threads = worth_calling(pool, threads, woken);
         pool_grow(pool, threads - 1);
         if (threads > pool->workers + 1) threads = pool->workers + 1;
         if (threads > 1) {
@@ -310,18 +366,23 @@ static void run_team(pool *p, int threads, bool late, pool_fn *fn, void *context
             pool_call(pool, threads, late, fn, context);
             fn(context, &pool->team);
             pool_finish(pool, done);
+            pool->ended_s = cpu_now_s();
             atomic_flag_clear_explicit(&pool->busy, memory_order_release);
             return;
         }
+        pool->ended_s = cpu_now_s();
         atomic_flag_clear_explicit(&pool->busy, memory_order_release);
     }
     team alone = {.threads = 1};
     fn(context, &alone);
 }
 
-void pool_run(pool *p, int threads, pool_fn *fn, void *context) { run_team(p, threads, false, fn, context); }
+void pool_run(pool *p, int threads, pool_fn *fn, void *context) { run_team(p, threads, threads, false, fn, context); }
 
-void pool_run_tasks(pool *p, int threads, pool_fn *fn, void *context) { run_team(p, threads, true, fn, context); }
+void pool_run_tasks(pool *p, int threads, int woken, pool_fn *fn, void *context)
+{
+    run_team(p, threads, woken, true, fn, context);
+}
 
 int team_threads(const team *t) { return t->threads; }
 
@@ -371,10 +432,12 @@ static bool may_work_on(slot *p, int64_t first, int64_t last)
 
 static void wait_until_left(team *t, slot *p, int64_t first, int64_t last)
 {
-    for (int i = 0; i < SPINS; i++) {
-        if (!may_work_on(p, first, last)) return;
-        pause_briefly();
-    }
+    if (!may_work_on(p, first, last)) return;
+    for (const double until_s = cpu_now_s() + WITHIN_S; cpu_now_s() < until_s;)
+        for (int i = 0; i < SPINS; i++) {
+            if (!may_work_on(p, first, last)) return;
+            pause_briefly();
+        }
     atomic_fetch_add(&t->sleepers, 1);
     for (unsigned seen = atomic_load(&t->moved.value); may_work_on(p, first, last);)
         seen = signal_wait(&t->moved, seen);
