@@ -295,6 +295,9 @@ static bool asks_more(const kernel_row *row, const asked *a, int turn)
     if (!tap.full && (row->lab.dtype == TW_U8 || row->lab.dtype == TW_E5M2) && row->lab.tile_m != 64) return false;
     if (!tap.full && a->as_is && is_later_type(row->lab.dtype)) return false;
     if (row->lab.production && !a->meets && !covers(turn, a->op, a->narrow)) return false;
+    /* what two architectures compile: the transposes of B on one, the others on the other */
+    if (!tap.full && row->lab.production && row->gpu.sm < 90 && !a->as_is && !a->meets && a->op % 2 != turn)
+        return false;
     if (a->tall && (!tap.full || !(traits & GPU_SWAP_AB))) return false;
     return !a->meets || ((traits & GPU_SLICED_K) && (!a->narrow || tap.full || a->op == 1));
 }
