@@ -27,7 +27,6 @@ typedef struct k_split {
 
 /* How a CPU computes a product by a production kernel; a rung's is empty. */
 typedef struct cpu_plan {
-    int woken; /* threads that pay where they sleep; at most those of the plan */
     /* The five loops: C is computed in macro-blocks of macro_m x macro_n, whose operands are packed kc deep; a task is
      * task_m x task_n of one. All but kc are multiples of the micro-tile. */
     int64_t macro_m, macro_n, kc, task_m, task_n;
@@ -102,6 +101,7 @@ typedef struct plan {
     const kernel_row *row;
     int tile;     /* edge of the blocks, for rows that let it be chosen */
     int threads;  /* of the host */
+    int woken;    /* of a production kernel of the CPU: how many of them pay where they have to be woken */
     bool at_once; /* the engine's compute() can run it: one thread, nothing packed, no workspace */
     size_t workspace_bytes;
     union { /* cpu where row->gpu.entry is NULL */

@@ -251,7 +251,7 @@ static void plan_cases(void)
          .l2_bytes = 2097152,
          .l3_bytes = 268435456},
     };
-    bool multiples = true, covers = true, threads = true, same = true, text_fits = true;
+    bool multiples = true, covers = true, threads = true, woken = true, same = true, text_fits = true;
     for (size_t d = 0; d < 3; d++)
         for (int x = 0; x < 7 * 7 * 7 * 2; x++) {
             tw_problem p, made = tw_problem_make(x % 2 ? TW_F32 : TW_F64, TW_N, TW_T, lengths[x / 2 % 7],
@@ -292,6 +292,10 @@ static void plan_cases(void)
                      (one.cpu.b_bytes > 0) == !gemv &&
                      (divided || p.beta == 0 || p.k <= one.cpu.kc || one.cpu.sum_bytes > 0);
             threads = threads && one.threads >= 1 && one.threads <= devices[d].threads;
+            /* of little work few are woken, of much all */
+            woken = woken && one.woken >= 1 && one.woken <= one.threads &&
+                    (one.woken == one.threads ||
+                     (double)p.m * (double)p.n * (double)p.k < 4.0 * 393216 * (double)one.threads);
             same = same && one.cpu.macro_m == two.cpu.macro_m && one.cpu.kc == two.cpu.kc &&
                    one.threads == two.threads && one.row == two.row;
             plan_text(&one, text, sizeof text);
@@ -300,6 +304,7 @@ static void plan_cases(void)
     expect("plans: blocks are multiples of the micro-tile", multiples);
     expect("plans: blocks cover C and fit their workspace", covers);
     expect("plans: threads within the device's", threads);
+    expect("plans: threads that sleep are woken for enough work", woken);
     expect("plans: the same problem has the same plan", same);
     expect("plans: their text fits", text_fits);
     split_cases();

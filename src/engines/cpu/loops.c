@@ -578,5 +578,5 @@ void loops_run(const plan *plan, const void *a, const void *b, void *c, void *wo
     l.first_b = (char *)workspace + plan->cpu.a_bytes;
     l.totals = (char *)workspace + plan->workspace_bytes - plan->cpu.total_bytes;
     l.sums = l.totals - plan->cpu.sum_bytes;
-    pool_run_tasks(pool, plan->threads, plan->cpu.woken, walk_of(plan), &l);
+    pool_run_tasks(pool, plan->threads, plan->woken, walk_of(plan), &l);
 }
