@@ -35,6 +35,7 @@ typedef struct job {
     int64_t nans, infinite;
     tw_lab_plan plan; /* of this rank's block of C */
     bool planned;
+    int sharing; /* ranks that use this rank's GPU; of all the most in the end */
 } job;
 
 /* ---- together ---- */
@@ -62,10 +63,10 @@ static exit_code together(const job *j, exit_code code)
     return (exit_code)worst;
 }
 
-/* A call of the plug-in: every rank has its status. What failed after messages began is lost. */
+/* A call of the plug-in: every rank has its status, but where MPI failed. */
 static exit_code checked(const job *j, tw_status status)
 {
-    if (status == TW_DEVICE_FAILED) lost(j);
+    if (status == TW_DEVICE_FAILED && !j->mpi->agreed()) lost(j);
     return status == TW_OK ? EXIT_OK : diag(diag_code(status), "%s", j->mpi->error());
 }
 
@@ -119,16 +120,34 @@ static exit_code check_options(job *j)
     j->format = io_format_of(opt->output);
     if (j->format != IO_FORMAT_NPY && j->format != IO_FORMAT_RAW)
         return diag(EXIT_USAGE, "-o %s: several ranks write .npy, .raw or .bin", opt->output);
-    if (strcmp(engine, "auto") != 0 && strcmp(engine, "cpu") != 0)
-        return diag(EXIT_USAGE, "--engine %s: several ranks multiply by the cpu engine alone", engine);
+    if (strcmp(engine, "opencl") == 0)
+        return diag(EXIT_USAGE, "--engine %s: several ranks multiply by the cpu engine or by cuda", engine);
     for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
         if (inputs[i] != NULL && (strcmp(inputs[i], "-") == 0 || io_format_of(inputs[i]) == IO_FORMAT_MTX))
             return diag(EXIT_USAGE, "%s: several ranks read regular .npy, .raw and .bin files", inputs[i]);
     return operands_check_options(opt);
 }
 
+/* The ranks of a host take its GPUs, or those of --device, in turn. */
+static exit_code open_gpu(job *j)
+{
+    static options own;
+    const number_list *named = &j->s->opt->devices;
+    int32_t count = 0;
+    own = *j->s->opt;
+    if (named->count > 0 && named->items[0] >= 0) {
+        own.devices.items[0] = named->items[j->world.place % named->count];
+    } else {
+        if (tw_lab_engine_devices("cuda", NULL, 0, &count) != TW_OK) return diag_tw(TW_NO_DEVICE);
+        own.devices.items[0] = j->world.place % count;
+    }
+    own.devices.count = 1;
+    j->s->opt = &own;
+    return session_open_device(j->s, "cuda");
+}
+
 /* Ranks that may run on the same processors share them. */
-static exit_code open_device(job *j)
+static exit_code open_cpu(job *j)
 {
     static options own;
     exit_code code = session_open_device(j->s, "cpu");
@@ -140,6 +159,22 @@ static exit_code open_device(job *j)
     own.threads = j->s->device.threads / j->world.sharing > 1 ? j->s->device.threads / j->world.sharing : 1;
     j->s->opt = &own;
     return session_open_device(j->s, "cpu");
+}
+
+static exit_code open_device(job *j)
+{
+    const name_list *engines = &j->s->opt->engines;
+    return engines->count > 0 && strcmp(engines->items[0], "cuda") == 0 ? open_gpu(j) : open_cpu(j);
+}
+
+/* How many ranks use this rank's GPU; 0: nobody can say. */
+static exit_code find_sharing(job *j)
+{
+    char id[64] = "";
+    if (tw_lab_device_id(j->s->context, id, (int)sizeof id) != TW_OK) id[0] = '\0';
+    const tw_status status = j->mpi->beside(hash_of(id), &j->sharing);
+    if (id[0] == '\0') j->sharing = 0;
+    return checked(j, status);
 }
 
 static exit_code open_operands(job *j)
@@ -154,36 +189,27 @@ static exit_code open_operands(job *j)
 
 /* ---- the engine ---- */
 
-static tw_status engine_check(void *context, const tw_problem *problem)
-{
-    tw_lab_plan found;
-    return tw_lab_plan_of(context, NULL, problem, &found);
-}
-
-static tw_status engine_gemm(void *context, const tw_problem *problem, const void *a, const void *b, void *c)
+static tw_status engine_gemm(tw_context *context, const tw_problem *problem, const void *a, const void *b, void *c)
 {
     const tw_status status = tw_gemm(context, problem, a, b, c);
     watch_alive();
     return status;
 }
 
-static tw_status engine_finish(void *context, tw_dtype dtype, int64_t m, int64_t n, double alpha, const void *sums,
-                               int64_t ld_sums, double beta, void *c, int64_t ldc)
+static tw_status engine_multiply(tw_lab_pipeline *pipeline, const tw_problem *problem, const void *a, const void *b,
+                                 void *c)
 {
-    return tw_lab_finish_sums(context, dtype, m, n, alpha, sums, ld_sums, beta, c, ldc);
+    const tw_status status = tw_lab_pipeline_multiply(pipeline, problem, a, b, c);
+    watch_alive();
+    return status;
 }
 
 static exit_code make_plan(job *j, double timeout_s)
 {
     const options *opt = j->s->opt;
     const shape *grid = &opt->grids.items[0];
-    const dist_engine engine = {.self = j->s->context,
-                                .check = engine_check,
-                                .gemm = engine_gemm,
-                                .finish = engine_finish,
-                                .depth = tw_lab_sum_depth,
-                                .error = tw_error_text,
-                                .threads = j->s->device.threads};
+    dist_engine engine = dist_engine_of(j->s->context);
+    engine.gemm = engine_gemm, engine.device.multiply = engine_multiply;
     tw_mpi_options asked = {.size = sizeof asked, .network_gbps = (double)opt->network, .timeout_s = timeout_s};
     if (opt->grids.count > 0)
         asked.grid[0] = (int32_t)grid->m, asked.grid[1] = (int32_t)grid->n, asked.grid[2] = (int32_t)grid->k;
@@ -432,28 +458,45 @@ static exit_code finish_output(job *j)
 
 static void gather_numbers(job *j, int64_t *words)
 {
-    double seconds[] = {j->read_s, j->compute_s, j->write_s, j->check_s, j->report.element_ratio};
+    double seconds[] = {j->read_s, j->compute_s, j->write_s, j->check_s, j->report.element_ratio, (double)j->sharing};
     int64_t counts[] = {j->nans, j->infinite, j->report.elements, j->mpi->received()};
-    if (j->mpi->most(seconds, 5) != TW_OK || j->mpi->add(counts, 4) != TW_OK) lost(j);
+    if (j->mpi->most(seconds, 6) != TW_OK || j->mpi->add(counts, 4) != TW_OK) lost(j);
     j->read_s = seconds[0], j->compute_s = seconds[1], j->write_s = seconds[2], j->check_s = seconds[3];
-    j->report.element_ratio = seconds[4];
+    j->report.element_ratio = seconds[4], j->sharing = (int)seconds[5];
     j->nans = counts[0], j->infinite = counts[1], j->report.elements = counts[2];
     *words = counts[3];
 }
 
+static bool on_gpus(const job *j) { return strcmp(j->s->device.engine, "cuda") == 0; }
+
+/* "2 threads each", "a GPU each". */
+static void share_text(const job *j, char text[64])
+{
+    const int threads = (int)j->s->device.threads;
+    if (!on_gpus(j))
+        snprintf(text, 64, "%d thread%s each", threads, threads == 1 ? "" : "s");
+    else if (j->sharing > 1)
+        snprintf(text, 64, "up to %d on one GPU", j->sharing);
+    else
+        snprintf(text, 64, "%s", j->sharing == 1 ? "a GPU each" : "on GPUs");
+}
+
 static void tell_ranks(const job *j, int64_t words)
 {
+    char share[64];
     const tw_mpi_layout *l = &j->layout;
     term_number memory;
+    share_text(j, share);
     fprintf(j->s->text, "ranks      %d", l->ranks);
     if (l->ranks < j->world.ranks)
         fprintf(j->s->text, " of %d, %s", j->world.ranks,
                 j->s->opt->grids.count > 0 ? "as --grid says" : "more would be slower");
     fprintf(j->s->text,
-            ": %d x %d x %d of m x n x k, %d thread%s each; %" PRId64 " elements received by each, buffers of %s",
-            l->grid[0], l->grid[1], l->grid[2], (int)j->s->device.threads, j->s->device.threads == 1 ? "" : "s",
-            words / l->ranks, term_bytes((double)l->buffer_bytes, memory));
-    fputs(l->grid[2] > 1 ? "; sums of k's segments added in order: other last bits than of one rank\n" : "\n",
+            ": %d x %d x %d of m x n x k, %s; %" PRId64 " elements received by each, buffers of %s", l->grid[0],
+            l->grid[1], l->grid[2], share, words / l->ranks, term_bytes((double)l->buffer_bytes, memory));
+    fputs(l->grid[2] > 1 ? "; sums of k's segments added in order: other last bits than of one rank\n"
+          : on_gpus(j)   ? "; last bits are of this grid and these GPUs\n"
+                         : "\n",
           j->s->text);
 }
 
@@ -522,7 +565,8 @@ static exit_code prepare(job *j)
     if (code == EXIT_OK) code = open_device(j);
     if (code == EXIT_OK) code = multiplied_check_engine(j->s);
     if (code == EXIT_OK) code = open_operands(j);
-    return together(j, code);
+    code = together(j, code);
+    return code == EXIT_OK ? together(j, find_sharing(j)) : code;
 }
 
 static exit_code multiply(job *j, double timeout_s)

@@ -2,19 +2,61 @@
 #ifndef TILEWRIGHT_DIST_ENGINE_H
 #define TILEWRIGHT_DIST_ENGINE_H
 
-#include "tilewright.h"
+#include <stdbool.h>
+#include "tilewright_lab.h"
+
+/* Products in a device's memory: the calls of tw_lab_pipeline. */
+typedef struct dist_device {
+    tw_status (*open)(tw_context *context, tw_lab_pipeline **pipeline);
+    void (*close)(tw_lab_pipeline *pipeline);
+    tw_status (*memory)(tw_lab_pipeline *pipeline, int on_device, int64_t bytes, void **memory);
+    tw_status (*copy)(tw_lab_pipeline *pipeline, const tw_lab_copy *copy);
+    tw_status (*multiply)(tw_lab_pipeline *pipeline, const tw_problem *problem, const void *a, const void *b, void *c);
+    tw_status (*turn)(tw_lab_pipeline *pipeline);
+    tw_status (*poll)(tw_lab_pipeline *pipeline, int all, int *done);
+} dist_device;
 
 /* gemm: tw_gemm() on blocks in this rank's memory. finish: tw_lab_finish_sums(). depth: tw_lab_sum_depth(). check: can
  * it compute such a problem? error: the sentence of what failed last. */
 typedef struct dist_engine {
-    void *self;
-    tw_status (*check)(void *self, const tw_problem *problem);
-    tw_status (*gemm)(void *self, const tw_problem *problem, const void *a, const void *b, void *c);
-    tw_status (*finish)(void *self, tw_dtype dtype, int64_t m, int64_t n, double alpha, const void *sums,
+    tw_context *self;
+    tw_status (*check)(tw_context *self, const tw_problem *problem);
+    tw_status (*gemm)(tw_context *self, const tw_problem *problem, const void *a, const void *b, void *c);
+    tw_status (*finish)(tw_context *self, tw_dtype dtype, int64_t m, int64_t n, double alpha, const void *sums,
                         int64_t ld_sums, double beta, void *c, int64_t ldc);
     int64_t (*depth)(tw_dtype dtype);
     const char *(*error)(void);
-    int threads;
+    int threads; /* of a device its multiprocessors */
+    bool on_device;
+    dist_device device; /* where on_device */
 } dist_engine;
+
+static inline tw_status dist_engine_check(tw_context *context, const tw_problem *problem)
+{
+    tw_lab_plan found;
+    return tw_lab_plan_of(context, NULL, problem, &found);
+}
+
+/* dist_engine_of - a context of this library: of cuda with products on its device. */
+static inline dist_engine dist_engine_of(tw_context *context)
+{
+    tw_device device = {.size = sizeof device};
+    const bool known = tw_describe(context, &device) == TW_OK;
+    return (dist_engine){.self = context,
+                         .check = dist_engine_check,
+                         .gemm = tw_gemm,
+                         .finish = tw_lab_finish_sums,
+                         .depth = tw_lab_sum_depth,
+                         .error = tw_error_text,
+                         .threads = known ? device.threads : 1,
+                         .on_device = known && strcmp(device.engine, "cuda") == 0,
+                         .device = {.open = tw_lab_pipeline_open,
+                                    .close = tw_lab_pipeline_close,
+                                    .memory = tw_lab_pipeline_memory,
+                                    .copy = tw_lab_pipeline_copy,
+                                    .multiply = tw_lab_pipeline_multiply,
+                                    .turn = tw_lab_pipeline_turn,
+                                    .poll = tw_lab_pipeline_poll}};
+}
 
 #endif

@@ -9,6 +9,7 @@
 #include <time.h>
 
 static _Thread_local char sentence[FAILURE_TEXT];
+static _Thread_local bool agreed; /* all ranks have it */
 
 const char *tw_mpi_error_text(void) { return sentence; }
 
@@ -20,8 +21,11 @@ tw_status failure(tw_status status, const char *format, ...)
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     memcpy(sentence, text, sizeof sentence);
+    agreed = false;
     return status;
 }
+
+bool failure_is_agreed(void) { return agreed; }
 
 tw_status failure_mpi(int code, const char *what)
 {
@@ -87,7 +91,8 @@ tw_status failure_agree(MPI_Comm comm, tw_status status, double timeout_s)
     told = failure_mpi(MPI_Ibcast(text, sizeof text, MPI_CHAR, from, comm, &request), "telling of a failure");
     if (told == TW_OK) told = failure_await(&request, "telling of a failure", timeout_s);
     if (told != TW_OK) return told;
-    if (from != rank) return failure(agreed_status, "rank %d: %.900s", from, text);
+    if (from != rank) failure(agreed_status, "rank %d: %.900s", from, text);
+    agreed = true;
     return agreed_status;
 }
 

@@ -16,6 +16,9 @@ tw_status failure_mpi(int code, const char *what);
 /* failure_agree - collective: the largest status of all ranks, with the sentence of the lowest rank that has it. */
 tw_status failure_agree(MPI_Comm comm, tw_status status, double timeout_s);
 
+/* failure_is_agreed - the calling thread's sentence is of a failure that all ranks were told of. */
+bool failure_is_agreed(void);
+
 /* failure_await - wait for a request by testing it, for so many seconds at most (0: any). */
 tw_status failure_await(MPI_Request *request, const char *what, double timeout_s);
 

@@ -1,6 +1,6 @@
 /* plan.c - makes, describes and carries out a plan: all ranks ask for the same, then the grid, then memory, or none has
  * anything. */
-#include "plan.h"
+#include "twins.h"
 
 #include <inttypes.h>
 #include <stddef.h>
@@ -89,9 +89,10 @@ static int64_t bits_of(double x)
     return bits;
 }
 
-static tw_status compare(MPI_Comm comm, const tw_problem *p, const tw_mpi_options *o)
+static tw_status compare(MPI_Comm comm, const dist_engine *e, const tw_problem *p, const tw_mpi_options *o)
 {
     const dist_value values[] = {
+        {"the context's engine (0: cpu, 1: cuda)", e->on_device},
         {"m", p->m},
         {"n", p->n},
         {"k", p->k},
@@ -116,10 +117,14 @@ static tw_status compare(MPI_Comm comm, const tw_problem *p, const tw_mpi_option
 /* ---- the grid ---- */
 
 /* Nominal, and alike on all ranks: what is chosen may not depend on a measurement. */
-static double nominal_flops(tw_dtype dtype, int threads)
+static double nominal_flops(const dist_engine *e, tw_dtype dtype, int threads)
 {
-    const double each = dtype == TW_F64 ? 35e9 : dtype == TW_CF64 ? 35e9 / 4 : dtype == TW_CF32 ? 70e9 / 4 : 70e9;
-    return each * threads;
+    const bool plain = dtype == TW_F64 || dtype == TW_F32;
+    const double of_device = plain ? 400e9 : 4e12, each = dtype == TW_F64    ? 35e9
+                                                          : dtype == TW_CF64 ? 35e9 / 4
+                                                          : dtype == TW_CF32 ? 70e9 / 4
+                                                                             : 70e9;
+    return (e->on_device ? of_device : each) * threads;
 }
 
 /* Of the host's name: ranks with the same one are on one host. */
@@ -165,10 +170,10 @@ static tw_status choose_grid(tw_mpi_plan *plan, const tw_mpi_options *o)
                                  .ranks = plan->ranks,
                                  .asked = {o->grid[0], o->grid[1], o->grid[2]},
                                  .memory_bytes = o->memory_bytes > 0 ? o->memory_bytes : INT64_MAX,
-                                 .flop_seconds = 2 / nominal_flops(p->dtype, threads),
+                                 .flop_seconds = 2 / nominal_flops(&plan->engine, p->dtype, threads),
                                  .byte_seconds = 8 / (gbps * 1e9),
                                  .message_seconds = one_host ? 5e-6 : 50e-6};
-    plan->flops = nominal_flops(p->dtype, threads);
+    plan->flops = nominal_flops(&plan->engine, p->dtype, threads);
     if (grid_choose(&plan->sizes, &plan->grid)) return TW_OK;
     if (plan->grid.pm == 0)
         return failure(TW_BAD_ARGUMENT, "options->grid: %d x %d x %d (0: any) is no grid of at most %d ranks%s",
@@ -182,40 +187,31 @@ static tw_status choose_grid(tw_mpi_plan *plan, const tw_mpi_options *o)
 
 /* ---- memory ---- */
 
-static bool allocate(void *pointer, double bytes)
-{
-    void *memory = bytes < 0x1p62 ? malloc(bytes > 0 ? (size_t)bytes : 1) : NULL;
-    memcpy(pointer, &memory, sizeof memory);
-    return memory != NULL;
-}
-
 /* Two buffers where there are several panels; none where this rank owns the whole block. */
-static bool allocate_side(const tw_mpi_plan *plan, side *s)
+static tw_status allocate_side(tw_mpi_plan *plan, side *s)
 {
     const bool many = plan->at.k.length > plan->grid.panel;
     const int64_t depth = many ? plan->grid.panel : plan->at.k.length,
                   own = grid_divide(s->length, s->peers, s->me).length;
-    s->copies_own = s->peers > GRID_MOST_IN_PLACE;
+    tw_status status = TW_OK;
+    s->copies_own = s->group == 0 && s->peers > GRID_MOST_IN_PLACE;
     s->in_buffer = s->copies_own ? s->length : s->length - own;
-    for (int b = 0; b < 2; b++) {
-        s->left[b] = calloc((size_t)s->peers, sizeof **s->left);
-        if (s->left[b] == NULL) return false;
-        if (s->peers > 1 && b <= many &&
-            !allocate(&s->buffer[b], (double)s->in_buffer * (double)depth * (double)s->bytes))
-            return false;
-    }
     s->taken = calloc((size_t)s->peers, sizeof *s->taken), s->sent = calloc(1, sizeof *s->sent);
-    return s->taken != NULL && s->sent != NULL;
+    s->left[0] = calloc((size_t)s->peers, sizeof **s->left), s->left[1] = calloc((size_t)s->peers, sizeof **s->left);
+    if (s->taken == NULL || s->sent == NULL || s->left[0] == NULL || s->left[1] == NULL)
+        return failure(TW_NO_MEMORY, "no memory for the state of %d pieces", s->peers);
+    for (int b = 0; b <= many && s->peers > 1 && status == TW_OK; b++)
+        status = twins_host(plan, (double)s->in_buffer * (double)depth * (double)s->bytes, &s->buffer[b]);
+    return status;
 }
 
-static void free_side(side *s)
+static void free_side(const tw_mpi_plan *plan, side *s)
 {
-    for (int b = 0; b < 2; b++) free(s->buffer[b]), free(s->left[b]);
-    free(s->taken), free(s->sent);
-    *s = (side){0};
+    for (int b = 0; b < 2 && plan->pipeline == NULL; b++) free(s->buffer[b]);
+    free(s->left[0]), free(s->left[1]), free(s->taken), free(s->sent);
 }
 
-static bool allocate_all(tw_mpi_plan *plan)
+static tw_status allocate_all(tw_mpi_plan *plan)
 {
     const grid *g = &plan->grid;
     const grid_place *at = &plan->at;
@@ -238,19 +234,24 @@ static bool allocate_all(tw_mpi_plan *plan)
                      .length = at->n.length,
                      .bytes = plan->sizes.b_bytes,
                      .tag = B_TAG};
-    if (!allocate_side(plan, &plan->a) || !allocate_side(plan, &plan->b)) return false;
+    tw_status status = twins_open(plan);
+    if (status == TW_OK) status = allocate_side(plan, &plan->a);
+    if (status == TW_OK) status = allocate_side(plan, &plan->b);
+    if (status == TW_OK) status = twins_allocate(plan);
     const bool beside = g->pk > 1 || (plan->sizes.keeps_c0 && at->k.length > g->panel);
-    if (beside && !allocate(&plan->sums, (double)at->m.length * (double)line)) return false;
+    if (status == TW_OK && beside) status = twins_host(plan, (double)at->m.length * (double)line, &plan->sums);
     const double all = (double)longest * (double)line * (g->pk - 1), row = (double)line * (g->pk - 1);
     plan->reduced_bytes = (int64_t)(all < REDUCE_BYTES ? all : row > REDUCE_BYTES ? row : REDUCE_BYTES);
-    return g->pk == 1 || allocate(&plan->reduced, (double)plan->reduced_bytes);
+    if (status == TW_OK && g->pk > 1) status = twins_host(plan, (double)plan->reduced_bytes, &plan->reduced);
+    return status;
 }
 
 void tw_mpi_plan_free(tw_mpi_plan *plan)
 {
     if (plan == NULL) return;
-    free_side(&plan->a), free_side(&plan->b);
-    free(plan->sums), free(plan->reduced);
+    free_side(plan, &plan->a), free_side(plan, &plan->b);
+    if (plan->pipeline == NULL) free(plan->sums), free(plan->reduced);
+    twins_close(plan);
     pending_free(&plan->pending);
     if (plan->comm != MPI_COMM_NULL) MPI_Comm_free(&plan->comm);
     free(plan);
@@ -267,13 +268,12 @@ static tw_status settle(tw_mpi_plan *plan, const dist_engine *engine, const tw_p
     plan->engine = *engine;
     plan->timeout_s = o.timeout_s;
     status = failure_agree(plan->comm, status, o.timeout_s);
-    if (status == TW_OK) status = compare(plan->comm, &plan->problem, &o);
+    if (status == TW_OK) status = compare(plan->comm, engine, &plan->problem, &o);
     if (status == TW_OK) status = choose_grid(plan, &o);
     if (status != TW_OK) return status;
     plan->computes = plan->rank < plan->grid.pm * plan->grid.pn * plan->grid.pk;
     if (plan->computes) plan->at = grid_place_of(&plan->sizes, &plan->grid, plan->rank);
-    if (plan->computes && !allocate_all(plan))
-        status = failure(TW_NO_MEMORY, "no memory for buffers of %" PRId64 " bytes", plan->grid.buffer_bytes);
+    if (plan->computes) status = allocate_all(plan);
     return failure_agree(plan->comm, status, o.timeout_s);
 }
 

@@ -19,6 +19,8 @@ typedef struct side {
     char *buffer[2];     /* panels, one after the other */
     int *left[2], *sent; /* of each piece: messages still to come; of all that are sent */
     bool *taken;         /* of each piece of the panel: multiplied, or about to be */
+    int group;           /* on a device: pieces that are multiplied together; 0: pieces are, as they come */
+    char *twin[2];       /* panels on the device */
     const char *own;     /* this rank's block, of the call */
     int64_t ld;
     int tag;
@@ -38,6 +40,9 @@ struct tw_mpi_plan {
     char *sums;    /* of the block of C where they lie beside it; else NULL */
     char *reduced; /* parts of other ranks' sums */
     int64_t reduced_bytes;
+    tw_lab_pipeline *pipeline; /* NULL: blocks are multiplied where they lie */
+    char *c_twin;              /* of the block of C, or its sums, on the device */
+    int64_t ld_twin;
     pending pending;
     double flops; /* that this rank was last seen to compute in a second */
 };

@@ -11,7 +11,7 @@
 #define TEXT(x)    #x
 #define TEXT_OF(x) TEXT(x)
 
-static MPI_Comm world_comm = MPI_COMM_NULL;
+static MPI_Comm world_comm = MPI_COMM_NULL, host_comm = MPI_COMM_NULL; /* host: the ranks beside this one */
 static tw_mpi_plan *plan;
 static int64_t received_words;
 static double deadline_s;
@@ -20,20 +20,32 @@ static void set_timeout(double timeout_s) { deadline_s = timeout_s; }
 
 /* ---- beginning and end ---- */
 
-/* Ranks of this host whose processors are the same as this one's. */
-static tw_status count_sharing(MPI_Comm host, int beside, int *sharing)
+/* Ranks of this host for which these bytes are the same as for this one. */
+static tw_status count_same(const void *mine, int bytes, const char *what, int *same)
+{
+    int beside;
+    MPI_Comm_size(host_comm, &beside);
+    char *all = malloc((size_t)beside * (size_t)bytes);
+    if (all == NULL) return failure(TW_NO_MEMORY, "no memory for what %d ranks say", beside);
+    const tw_status status = failure_mpi(MPI_Allgather(mine, bytes, MPI_BYTE, all, bytes, MPI_BYTE, host_comm), what);
+    *same = 0;
+    for (int r = 0; status == TW_OK && r < beside; r++)
+        *same += memcmp(all + r * bytes, mine, (size_t)bytes) == 0 ? 1 : 0;
+    free(all);
+    return status;
+}
+
+static tw_status count_sharing(int *sharing)
 {
     cpu_set_t mine;
     CPU_ZERO(&mine);
     sched_getaffinity(0, sizeof mine, &mine); /* none: all are alike */
-    cpu_set_t *all = malloc((size_t)beside * sizeof *all);
-    if (all == NULL) return failure(TW_NO_MEMORY, "no memory for the processors of %d ranks", beside);
-    const tw_status status = failure_mpi(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE, host),
-                                         "comparing the ranks' processors");
-    *sharing = 0;
-    for (int r = 0; status == TW_OK && r < beside; r++) *sharing += CPU_EQUAL(&mine, &all[r]) ? 1 : 0;
-    free(all);
-    return status;
+    return count_same(&mine, sizeof mine, "comparing the ranks' processors", sharing);
+}
+
+static tw_status beside(int64_t value, int *same)
+{
+    return count_same(&value, sizeof value, "comparing the ranks of this host", same);
 }
 
 static tw_status start(dist_world *world)
@@ -42,7 +54,6 @@ static tw_status start(dist_world *world)
     setenv("OMPI_MCA_sharedfp", "^lockedfile,individual", 0);
     int level, length = 0;
     char library[MPI_MAX_LIBRARY_VERSION_STRING] = "", host_name[MPI_MAX_PROCESSOR_NAME] = "";
-    MPI_Comm host;
     tw_status status = failure_mpi(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level), "MPI_Init_thread");
     if (status == TW_OK && level < MPI_THREAD_FUNNELED)
         status = failure(TW_NO_DEVICE, "this MPI does not let a rank have threads");
@@ -56,13 +67,11 @@ static tw_status start(dist_world *world)
         if ((unsigned char)*c < ' ') *c = ' '; /* MPICH's has a tab */
     MPI_Get_processor_name(host_name, &length);
     snprintf(world->host, sizeof world->host, "%.250s", host_name);
-    status = failure_mpi(MPI_Comm_split_type(world_comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host),
+    status = failure_mpi(MPI_Comm_split_type(world_comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host_comm),
                          "finding the ranks of this host");
     if (status != TW_OK) return status;
-    MPI_Comm_size(host, &world->beside);
-    status = count_sharing(host, world->beside, &world->sharing);
-    MPI_Comm_free(&host);
-    return status;
+    MPI_Comm_size(host_comm, &world->beside), MPI_Comm_rank(host_comm, &world->place);
+    return count_sharing(&world->sharing);
 }
 
 static void drop(void)
@@ -74,6 +83,7 @@ static void drop(void)
 static void stop(void)
 {
     drop();
+    if (host_comm != MPI_COMM_NULL) MPI_Comm_free(&host_comm);
     if (world_comm != MPI_COMM_NULL) MPI_Comm_free(&world_comm);
     MPI_Finalize();
 }
@@ -161,11 +171,13 @@ const dist_plugin tilewright_mpi_plugin = {
     .start = start,
     .stop = stop,
     .error = tw_mpi_error_text,
+    .agreed = failure_is_agreed,
     .worst = worst,
     .alike = alike,
     .add = add,
     .most = most,
     .tell = tell,
+    .beside = beside,
     .make = make,
     .gemm = gemm,
     .drop = drop,

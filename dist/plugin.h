@@ -10,6 +10,7 @@
 typedef struct dist_world {
     int rank, ranks;
     int beside;  /* ranks on this host, this one among them, */
+    int place;   /* which of them this one is, from 0, */
     int sharing; /* and of those the ones that may run on the same processors */
     char host[256];
     char library[128]; /* of MPI, "Open MPI v4.1.4" */
@@ -34,11 +35,13 @@ typedef struct dist_plugin {
     tw_status (*start)(dist_world *world);
     void (*stop)(void);
     const char *(*error)(void);                          /* not collective */
+    bool (*agreed)(void);                                /* not collective: all ranks were told of what failed last */
     tw_status (*worst)(int code, int *worst, int *rank); /* the largest code of all, and the lowest rank that has it */
     tw_status (*alike)(const dist_value *values, int count);
     tw_status (*add)(int64_t *values, int count); /* sums over all ranks */
     tw_status (*most)(double *values, int count); /* the largest of all ranks; none is negative */
     tw_status (*tell)(char *text, int size);      /* rank 0's text to all */
+    tw_status (*beside)(int64_t value, int *same); /* ranks of this host that say the same */
     tw_status (*make)(const dist_engine *engine, const tw_problem *problem, const tw_mpi_options *options,
                       tw_mpi_layout *layout);
     tw_status (*gemm)(const void *a, int64_t lda, const void *b, int64_t ldb, void *c, int64_t ldc);

@@ -1,7 +1,7 @@
 /* schedule.c - the panels of a segment of k: the next one is on its way while one is multiplied, and of one what has
  * come is multiplied while the rest is on its way. Messages move on by polling between stripes of a product: MPI need
  * not do anything by itself. */
-#include "plan.h"
+#include "twins.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -93,6 +93,7 @@ static grid_part part_of_run(const side *s, run r)
 
 static block block_of_run(const side *s, const panel *p, run r)
 {
+    if (s->group > 0) return twins_block(s, p->number, p->depth, r.first, r.end);
     if (!s->copies_own && r.first == s->me) return own_block(s, p);
     return buffer_block(s, p, place_of(s, r.first), part_of_run(s, r).length);
 }
@@ -100,7 +101,7 @@ static block block_of_run(const side *s, const panel *p, run r)
 /* Rows (or columns) of the next stripe. */
 static int64_t stripe_of(const work *w, int64_t across, int64_t left)
 {
-    if (w->plan->pending.count == 0) return left;
+    if (w->plan->pending.count == 0 || w->plan->pipeline != NULL) return left; /* a device need not be waited for */
     const double each = 2.0 * (double)across * (double)w->panel.depth / w->plan->flops;
     const double fits = stripe_s / each;
     const int64_t length = fits < LEAST_STRIPE ? LEAST_STRIPE : fits < 0x1p40 ? (int64_t)fits / 64 * 64 : left;
@@ -115,7 +116,12 @@ static void multiply_stripe(work *w, const block *a, const block *b, char *c, in
     p.m = m, p.n = n, p.k = w->panel.depth;
     p.lda = a->ld, p.ldb = b->ld, p.ldc = w->ldc;
     if (!w->scales) p.alpha = 1, p.beta = w->panel.begin > 0, p.alpha_imaginary = p.beta_imaginary = 0;
-    w->status = plan->engine.gemm(plan->engine.self, &p, a->data, b->data, c);
+    if (plan->pipeline != NULL) {
+        p.place_a = p.place_b = p.place_c = TW_DEVICE;
+        w->status = plan->engine.device.multiply(plan->pipeline, &p, a->data, b->data, c);
+    } else {
+        w->status = plan->engine.gemm(plan->engine.self, &p, a->data, b->data, c);
+    }
     if (w->status != TW_OK) failure(w->status, "%.900s", plan->engine.error());
     const double spent_s = failure_now_s() - start_s;
     if (spent_s > 1e-4) plan->flops = 2.0 * (double)m * (double)n * (double)p.k / spent_s;
@@ -143,18 +149,28 @@ static void multiply(work *w, run ra, run rb)
 
 /* ---- in which order ---- */
 
-static bool is_joined(const side *s, int i) { return s->copies_own || (i != s->me && i - 1 != s->me); }
+static bool is_joined(const side *s, int i)
+{
+    if (s->group > 0) return i % s->group != 0;
+    return s->copies_own || (i != s->me && i - 1 != s->me);
+}
+
+/* Of groups no part is taken. */
+static bool is_complete(const side *s, run r)
+{
+    return s->group == 0 || (r.first % s->group == 0 && (r.end % s->group == 0 || r.end == s->peers));
+}
 
 static bool has_come(const side *s, const panel *p, int i) { return !s->taken[i] && s->left[p->number % 2][i] == 0; }
 
-/* The longest run of pieces that have come. */
+/* The longest run of pieces that have come; of a device a group. */
 static run find_run(const side *s, const panel *p)
 {
     run best = {0, 0};
     for (int i = 0; i < s->peers; i++) {
         run r = {i, i};
         while (r.end < s->peers && has_come(s, p, r.end) && (r.end == i || is_joined(s, r.end))) r.end++;
-        if (r.end - r.first > best.end - best.first) best = r;
+        if (r.end - r.first > best.end - best.first && is_complete(s, r)) best = r;
         if (r.end > i) i = r.end - 1;
     }
     return best;
@@ -172,7 +188,16 @@ static bool is_worthwhile(const side *s, const panel *p, run r)
 {
     int open = 0;
     for (int i = 0; i < s->peers; i++) open += !s->taken[i] && s->left[p->number % 2][i] > 0;
-    return open == 0 || part_of_run(s, r).length >= LEAST_RUN || is_all(s, false);
+    return open == 0 || s->group > 0 || part_of_run(s, r).length >= LEAST_RUN || is_all(s, false);
+}
+
+static void bring(work *w, const side *s, run r)
+{
+    for (int i = r.first; i < r.end && w->status == TW_OK; i++) {
+        const block piece = i == s->me ? own_block(s, &w->panel)
+                                       : buffer_block(s, &w->panel, place_of(s, i), piece_of(s, i).length);
+        w->status = twins_bring(w->plan, s, w->panel.number, w->panel.depth, i, &piece);
+    }
 }
 
 /* Takes a run of one side, and multiplies it by all that is taken of the other. */
@@ -180,6 +205,7 @@ static bool take(work *w, side *s, side *other)
 {
     const run mine = find_run(s, &w->panel);
     if (mine.end == mine.first || !is_worthwhile(s, &w->panel, mine)) return false;
+    bring(w, s, mine);
     for (int i = 0; i < other->peers;) {
         run theirs = {i, i};
         while (theirs.end < other->peers && other->taken[theirs.end] &&
@@ -223,22 +249,30 @@ static void post(tw_mpi_plan *plan, int number)
 
 tw_status schedule_run(tw_mpi_plan *plan, char *c, int64_t ldc)
 {
-    const bool whole = plan->grid.pk == 1 && plan->at.k.length <= plan->grid.panel, beside = plan->sums != NULL;
-    work w = {.plan = plan, .c = beside ? plan->sums : c, .ldc = beside ? plan->at.n.length : ldc, .scales = whole};
+    const tw_problem *p = &plan->problem;
+    const bool whole = plan->grid.pk == 1 && plan->at.k.length <= plan->grid.panel, beside = plan->sums != NULL,
+               on_device = plan->pipeline != NULL;
+    char *const home = beside ? plan->sums : c;
+    const int64_t ld = beside ? plan->at.n.length : ldc, ld_home = ld < 1 ? 1 : ld;
+    work w = {.plan = plan,
+              .c = on_device ? plan->c_twin : home,
+              .ldc = on_device ? plan->ld_twin : ld_home,
+              .scales = whole,
+              .status = twins_begin(plan, home, ld_home, whole && p->beta != 0)};
     tw_status status = TW_OK;
-    if (w.ldc < 1) w.ldc = 1;
     post(plan, 0);
     for (int number = 0; status == TW_OK && (int64_t)number * plan->grid.panel < plan->at.k.length; number++) {
         w.panel = panel_at(plan, number);
+        if (w.status == TW_OK) w.status = twins_turn(plan);
         post(plan, number + 1);
         status = multiply_panel(&w);
     }
     if (status == TW_OK) status = pending_wait_all(&plan->pending);
+    if (status == TW_OK && w.status == TW_OK && plan->at.k.length > 0) w.status = twins_end(plan, home, ld_home);
     if (status != TW_OK || w.status != TW_OK) return status != TW_OK ? status : w.status;
     if (whole || plan->grid.pk > 1) return TW_OK;
-    const tw_problem *p = &plan->problem;
     if (!beside && p->alpha == 1) return TW_OK;
-    status = plan->engine.finish(plan->engine.self, p->dtype_c, plan->at.m.length, plan->at.n.length, p->alpha, w.c,
-                                 w.ldc, p->beta, c, ldc);
+    status = plan->engine.finish(plan->engine.self, p->dtype_c, plan->at.m.length, plan->at.n.length, p->alpha, home,
+                                 ld_home, p->beta, c, ldc);
     return status == TW_OK ? TW_OK : failure(status, "%.900s", plan->engine.error());
 }

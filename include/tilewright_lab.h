@@ -245,6 +245,49 @@ TW_API int64_t tw_lab_sum_depth(tw_dtype dtype);
 TW_API tw_status tw_lab_finish_sums(tw_context *context, tw_dtype dtype, int64_t m, int64_t n, double alpha,
                                     const void *sums, int64_t ld_sums, double beta, void *c, int64_t ldc);
 
+/* tw_lab_device_id - what no other device has, "GPU-" and its UUID in hexadecimal digits: whether two processes use one
+ * device, whatever indices they know it by. "": nobody can say. */
+TW_API tw_status tw_lab_device_id(tw_context *context, char *text, int bytes);
+
+/* ---- blocks that come one by one (dist/) ---- */
+
+/* Products in a device's memory of blocks that the caller copies there: copies go on beside the products of what was
+ * copied before. Of a context of the cuda engine, of several devices of the first; used by one thread. */
+typedef struct tw_lab_pipeline tw_lab_pipeline;
+
+/* tw_lab_pipeline_open - returns TW_OK, TW_NO_KERNEL (another engine), TW_NO_MEMORY, TW_DEVICE_FAILED. */
+TW_API tw_status tw_lab_pipeline_open(tw_context *context, tw_lab_pipeline **pipeline);
+/* tw_lab_pipeline_close - waits for what is under way, and frees all memory; NULL does nothing. */
+TW_API void tw_lab_pipeline_close(tw_lab_pipeline *pipeline);
+
+/* tw_lab_pipeline_memory - device memory, or host memory that the device copies by itself (pinned); until the end. */
+TW_API tw_status tw_lab_pipeline_memory(tw_lab_pipeline *pipeline, int on_device, int64_t bytes, void **memory);
+
+enum { TW_LAB_UP, TW_LAB_DOWN, TW_LAB_ACROSS };
+
+/* rows of `width` bytes, to the device, to the host, or within the device. */
+typedef struct tw_lab_copy {
+    void *to;
+    const void *from;
+    int64_t to_pitch, from_pitch, width, rows; /* bytes from one row to the next */
+    int way;                                   /* TW_LAB_UP, ... */
+    int alone; /* 1: what lies between the rows on the device is kept. 0: it may be overwritten */
+} tw_lab_copy;
+
+/* tw_lab_pipeline_copy - copy behind the copies before it, beside the products. Host memory that is not pinned is
+ * copied by the context's copying threads before this returns, beside everything: the caller sees to it that nothing
+ * else uses the place. */
+TW_API tw_status tw_lab_pipeline_copy(tw_lab_pipeline *pipeline, const tw_lab_copy *copy);
+/* tw_lab_pipeline_multiply - tw_gemm() of device memory, behind all copies and products before it; does not wait. */
+TW_API tw_status tw_lab_pipeline_multiply(tw_lab_pipeline *pipeline, const tw_problem *problem, const void *a,
+                                          const void *b, void *c);
+/* tw_lab_pipeline_turn - of two halves of memory, the caller turns to the other: the next copies wait for the products
+ * that were begun before the last turn. */
+TW_API tw_status tw_lab_pipeline_turn(tw_lab_pipeline *pipeline);
+/* tw_lab_pipeline_poll - *done 1: the copies that were begun, and what they wait for, are done; with all 1 the products
+ * too. Does not wait. */
+TW_API tw_status tw_lab_pipeline_poll(tw_lab_pipeline *pipeline, int all, int *done);
+
 /* tw_lab_engine_state - 1 if the engine has a device, else 0; text (if not NULL) says in a sentence what is there, or
  * what is missing and how to get it. Engines: "cpu", "opencl", "cuda". -1: no such engine. */
 TW_API int tw_lab_engine_state(const char *engine, char *text, int text_bytes);

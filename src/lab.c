@@ -86,6 +86,17 @@ tw_status tw_lab_joined(tw_context *context, char *text, int bytes)
     return TW_OK;
 }
 
+tw_status tw_lab_device_id(tw_context *context, char *text, int bytes)
+{
+    HOLD_CANCELLATION;
+    if (text == NULL || bytes < 1)
+        return fail(TW_BAD_ARGUMENT, "text is NULL, or bytes is %d, expected 1 or more", bytes);
+    TRY(context_find(&context));
+    text[0] = '\0';
+    if (context->ops->id != NULL) context->ops->id(context->engine, text, (size_t)bytes);
+    return TW_OK;
+}
+
 int64_t tw_lab_sum_depth(tw_dtype dtype) { return parts_depth(dtype); }
 
 tw_status tw_lab_finish_sums(tw_context *context, tw_dtype dtype, int64_t m, int64_t n, double alpha, const void *sums,

@@ -67,7 +67,7 @@ static tw_status check_operand(const char *name, const void *pointer, int64_t ro
     return TW_OK;
 }
 
-static uint32_t alignment_of(const void *pointer)
+uint32_t problem_alignment(const void *pointer)
 {
     uintptr_t bits = (uintptr_t)pointer | 256;
     return (uint32_t)(bits & (~bits + 1));
@@ -191,7 +191,7 @@ tw_status problem_load(const tw_problem *user, const void *a, const void *b, con
     TRY(check_operand("b", b, problem_b_rows(&p), problem_b_cols(&p), &p.ldb, &dtype->lab, reads));
     TRY(check_operand("c", c, p.m, p.n, &p.ldc, &dtype_find(p.dtype_c)->lab, writes));
     if (!reads) p.k = 0, p.alpha = 0, p.alpha_imaginary = 0;
-    p.align_a = alignment_of(a), p.align_b = alignment_of(b), p.align_c = alignment_of(c);
+    p.align_a = problem_alignment(a), p.align_b = problem_alignment(b), p.align_c = problem_alignment(c);
     *out = p;
     return TW_OK;
 }

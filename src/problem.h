@@ -24,6 +24,9 @@ static inline bool problem_is_plain(const tw_problem *user)
 /* problem_take - copy the caller's problem, whatever its size; TW_BAD_ARGUMENT where a reserved field is set. */
 tw_status problem_take(const tw_problem *user, tw_problem *p);
 
+/* problem_alignment - the largest power of two up to 256 that divides the address. */
+uint32_t problem_alignment(const void *pointer);
+
 /* problem_load - take the caller's problem, check every argument against its pointers (a sentence names the first that
  * is wrong), fill in what is derived: dtype_c, alignments, k = 0 and alpha = 0 wherever either is 0. */
 tw_status problem_load(const tw_problem *user, const void *a, const void *b, const void *c, tw_problem *out);

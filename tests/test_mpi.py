@@ -247,6 +247,98 @@ def no_rank_holds_more_than_its_share():
         assert len(takes) == ranks and max(takes) <= whole / ranks + panels + 60e6, (mpi, takes, whole / ranks, panels)
 
 
+# ---- on GPUs, by the fake driver ----------------------------------------------------------------------------------------
+
+FAKES = os.path.join(BUILD, "tests", "fakes")
+
+
+def gpus(driver, **more):
+    """The environment of ranks whose host has GPUs that multiply on the CPU, on streams that only events order."""
+    return {"LD_LIBRARY_PATH": os.path.join(FAKES, "cuda"), "TILEWRIGHT_NVRTC": os.path.join(FAKES, "nvrtc", "libnvrtc.so.13"), "TILEWRIGHT_CACHE": "off",
+            "FAKE_CUDA": f"product=1 multiprocessors=4 {driver}", **more}
+
+
+def each_rank(words):
+    """A command in which R is the rank's number."""
+    return ("sh", "-c", f'R=${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}; {words}', PROGRAM)
+
+
+@case
+def the_library_on_gpus():
+    mpis = built()
+    for number, (ranks, driver, types) in enumerate(((1, "sm=75 order=1", "all"), (2, "sm=75 order=1 gpus=2", "all"), (3, "sm=75 order=7 gpus=2", "all"),
+                                                     (4, "sm=80 order=5", "f32"), (4, "sm=90 order=6 gpus=4", "f32"), (6, "sm=75 order=9 gpus=2", "all"))):
+        for mpi in mpis if FULL else mpis[(number + 1) % len(mpis):][:1] if ranks < 4 else mpis[:1]:
+            cases = 1000 if FULL else 60
+            done = mpirun(mpi, ranks, os.path.join(BUILD, f"tests/mpi_gemm_{mpi}"), "cuda", cases, number, types, env=gpus(driver))
+            assert done.returncode == 0 and f"{cases} cuda, 0 faults" in done.out, f"{mpi}, {ranks} ranks, {driver}: {done.out}{done.err}"
+
+
+@case
+def the_program_on_gpus():
+    mpi = built()[0]
+    env = gpus("sm=75 order=3 gpus=2")
+    pair(90, 80, 70, "f4")
+    npy("Z.npy", integers(90, 80, 5), "f4")
+    factors = ["--alpha", "-3", "--beta", "2", "--add", "Z.npy"]
+    good("multiply", "A.npy", "B.npy", *factors, "-o", "one.npy")
+    for ranks, words, says in ((2, ["--grid", "1x2x1"], "a GPU each; "), (4, ["--grid", "2x2x1"], "up to 2 on one GPU; "), (2, ["--grid", "1x1x2"], "a GPU each; "),
+                               (2, ["--grid", "2x1x1", "--device", "1"], "up to 2 on one GPU; "), (3, ["--grid", "1x3x1", "--device", "1,0,1"], "up to 2 on one GPU; "),
+                               (2, ["--grid", "1x2x1", "--device", "all"], "a GPU each; ")):
+        done = multiply(mpi, ranks, "A.npy", "B.npy", *factors, "-o", "all.npy", "--engine", "cuda", "--verify", *words, env=env)
+        assert saved("one.npy") == saved("all.npy"), words
+        assert says in done.out and ("sums of k's segments" if "1x1x2" in words else "last bits are of this grid and these GPUs") in done.out, done.out
+    multiply(mpi, 2, "A.npy", "B.npy", *factors, "-o", "all.npy", "--engine", "cuda", "--grid", "1x2x1", "--json", "r.jsonl", env=env)
+    kept, = records(open("r.jsonl").read())
+    assert kept["engine"] == "cuda" and kept["method"] == "tw_mpi_gemm, 2 of 2 ranks as 1 x 2 x 1, once", kept
+
+
+@case
+def which_gpu_a_rank_takes():
+    """Device 1 fails at its first product: the ranks that have it are named."""
+    mpi = built()[0]
+    pair(40, 40, 40, "f4")
+    for words, says in (([], "rank 1: cuLaunchKernel failed"), (["--device", "1,0"], "cuLaunchKernel failed"), (["--device", "0,0,1"], "rank 2: cuLaunchKernel failed")):
+        refused(mpi, 3, 8, "A.npy", "B.npy", "-o", "C.npy", "--engine", "cuda", "--grid", "3x1x1", *words, says=says, env=gpus("sm=75 gpus=2 lost=1"))
+    multiply(mpi, 3, "A.npy", "B.npy", "-o", "C.npy", "--engine", "cuda", "--grid", "3x1x1", "--device", "0", env=gpus("sm=75 gpus=2 lost=1"))
+
+
+@case
+def pieces_are_copied_once_and_products_depend_on_the_grid_alone():
+    """Of rank 1 of 3: pieces of 2048 rows are multiplied one by one, smaller ones together, whatever comes first."""
+    mpi = built()[0]
+    command = each_rank('FAKE_LOG="log.$R" exec "$0" multiply A.npy B.npy -o C.npy --engine cuda --grid 1x3x1')
+    for m, shapes in ((6145, [(2049, 3, 5), (2048, 3, 5), (2048, 3, 5)]), (6143, [(4096, 3, 5), (2047, 3, 5)]), (90, [(90, 3, 5)])):
+        pair(m, 9, 5, "f4")
+        for name in filter(lambda name: name.startswith("log."), os.listdir(".")):
+            os.remove(name)
+        for late in ("", "TEST_FAULT=product:2:late:1"):
+            done = mpirun(mpi, 3, *command, env=gpus("sm=75 order=2 gpus=3 shapes=1"), before=["env", "LD_PRELOAD=" + os.path.join(BUILD, f"tests/mpi_fault_{mpi}.so"), *filter(None, [late])])
+            assert done.returncode == 0, done.err
+            lines = open("log.1").read().split("\n")
+            assert sorted(tuple(map(int, line.split()[1:])) for line in lines if line.startswith("product ")) == sorted(shapes), (m, late, lines)
+            up = [line for line in lines if line in ("cuMemcpyHtoDAsync_v2", "cuMemcpy2DAsync_v2")]
+            assert len(up) == 4, (m, up)  # three pieces of A, one of B; C comes down by threads
+            os.remove("log.1")
+
+
+@case
+def gpus_that_fail_end_in_one_sentence():
+    mpi = built()[0]
+    pair(300, 40, 40, "f4")
+    words = "multiply A.npy B.npy -o C.npy --engine cuda --grid 2x1x1"
+    driver = "product=1 sm=75 multiprocessors=4"
+    for code, of_rank_1, says in ((3, f'FAKE_CUDA="{driver} gpus=0"', "rank 1 on "), (5, f'FAKE_CUDA="{driver}" FAKES="cuMemAlloc_v2=2@2"', "rank 1: no memory on device 0 for "),
+                                  (5, f'FAKE_CUDA="{driver}" FAKES="cuMemHostAlloc=2"', "rank 1: no pinned host memory for "),
+                                  (8, f'FAKE_CUDA="{driver} lost=0"', "rank 1: cuLaunchKernel failed"), (8, f'FAKE_CUDA="{driver}" FAKES="cuStreamQuery=700@3"', "rank 1: cuStreamQuery failed"),
+                                  (4, f'FAKE_CUDA="{driver}" FAKES="nvrtcCompileProgram=6"', "rank 1: ")):
+        refused(mpi, 2, code, says=says, command=each_rank(f'if [ $R = 1 ]; then export {of_rank_1}; fi; exec "$0" {words}'), env=gpus("sm=75"))
+    refused(mpi, 2, 5, "A.npy", "B.npy", "-o", "C.npy", "--engine", "cuda", "--grid", "2x1x1", "--device-memory", "10K", says="options.memory_bytes is 10240", env=gpus("sm=75"))
+    refused(mpi, 2, 3, "A.npy", "B.npy", "-o", "C.npy", "--engine", "cuda", "--device", "0,3", says="device 3 was asked for", env=gpus("sm=75"))
+    refused(mpi, 2, 2, says="the context's engine (0: cpu, 1: cuda) is 0 on one and 1 on another", env=gpus("sm=75"),
+            command=each_rank('if [ $R = 1 ]; then E=cpu; else E=cuda; fi; exec "$0" multiply A.npy B.npy -o C.npy --engine $E'))
+
+
 # ---- what is refused --------------------------------------------------------------------------------------------------
 
 @case
@@ -255,7 +347,7 @@ def what_ranks_do_not_take():
     mpi = built()[0]
     open("short.npy", "wb").write(saved("A.npy")[:-8])
     for code, words, says in ((2, ["A.npy", "B.npy"], "-o FILE is missing"), (2, ["A.npy", "B.npy", "-o", "C.mtx"], "several ranks write .npy"),
-                              (2, ["A.npy", "B.npy", "-o", "C.npy", "--engine", "cuda"], "by the cpu engine alone"),
+                              (2, ["A.npy", "B.npy", "-o", "C.npy", "--engine", "opencl"], "by the cpu engine or by cuda"),
                               (2, ["-", "B.npy", "-o", "C.npy"], "regular .npy"), (6, ["A.npy", "no.npy", "-o", "C.npy"], "no.npy"),
                               (6, ["short.npy", "B.npy", "-o", "C.npy"], "short.npy"), (6, ["B.npy", "B.npy", "-o", "C.npy"], "must be equal"),
                               (2, ["A.npy", "B.npy", "-o", "C.npy", "--grid", "3x1x1"], "no grid of at most 2 ranks"),

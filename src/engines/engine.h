@@ -68,6 +68,20 @@ typedef struct panels {
     bool brings_c;
 } panels;
 
+/* Copies beside products (tw_lab_pipeline): each engine's own, and its calls. */
+typedef struct pipeline pipeline;
+
+typedef struct pipeline_ops {
+    tw_status (*open)(engine *e, pipeline **out);
+    tw_status (*memory)(pipeline *p, bool on_device, size_t bytes, void **out);
+    tw_status (*copy)(pipeline *p, const tw_lab_copy *copy);
+    /* Before a product: where to put it, behind all copies, with a workspace of at least so many bytes */
+    tw_status (*begin)(pipeline *p, size_t workspace_bytes, tw_launch *out);
+    tw_status (*turn)(pipeline *p);
+    tw_status (*poll)(pipeline *p, bool all, bool *done);
+    void (*close)(pipeline *p);
+} pipeline_ops;
+
 typedef struct engine_ops {
     const char *name;
     tw_status (*devices)(tw_device *devices, int32_t capacity, int32_t *count); /* fills up to capacity, counts all */
@@ -84,6 +98,8 @@ typedef struct engine_ops {
     void (*keep_verdict)(engine *e, const plan *p, const char *text);
     /* what measured times depend on beside the device: driver, settings */
     void (*identity)(const engine *e, char *text, size_t bytes);
+    /* what no other device has; text stays as it is where nobody can say. NULL: nothing */
+    void (*id)(const engine *e, char *text, size_t bytes);
     tw_status (*prepare)(engine *e, const plan *p, runnable *out); /* out refers to p, which must stay */
     /* device memory that is free now. NULL: nobody can say */
     tw_status (*room)(engine *e, int64_t *bytes);
@@ -114,6 +130,7 @@ typedef struct engine_ops {
                          const buffer *b, const buffer *c);
     /* An empty product has its event too. NULL: there are no events to give */
     tw_status (*mark)(engine *e, const tw_launch *to);
+    const pipeline_ops *pipeline; /* NULL: there is no memory to copy to */
     void (*resources)(engine *e, const runnable *r, tw_lab_resources *out); /* NULL: nothing to tell */
     /* NULL: code is not made at run time. CUDA: e may be NULL, then sm is for which device */
     tw_status (*code)(engine *e, const plan *p, int sm, bool ptx, tw_lab_code *out);

@@ -7,7 +7,8 @@
  * after=9": device 1 fails from its tenth launch on. Host memory that cuMemHostAlloc gave is pinned. No kernel is run,
  * but with "product=1" on the host sgemm_simt, sgemm_cpasync_sm80, sgemm_tma_sm90, sgemm_slicedk_sm80 and its like by
  * TMA, dgemm_simt, gemm_simt of bf16 and of bytes, pack, f32's gemm_batched_simt and, in tiles of "tile=32",
- * sgemm_batched_cpasync_sm80. With "order=..." (order.h) streams are ordered by events alone, new memory holds NaN, and
+ * sgemm_batched_cpasync_sm80. With
+ * "shapes=1" FAKE_LOG gets m, n and k of each product. With "order=..." (order.h) streams are ordered by events alone, new memory holds NaN, and
  * a copy or a product outside its device's memory ends the context. */
 #include <stdint.h>
 
@@ -300,6 +301,18 @@ static cu_result synchronize(cu_stream stream, cu_event event)
     return lost[device_of(stream != NULL ? stream->context : current())];
 }
 
+/* One who asks often enough sees the end, behind what that waits for. */
+static cu_result query(cu_stream stream)
+{
+    if (captures > 0) return NOT_CAPTURED;
+    pthread_mutex_lock(&ordering);
+    const bool idle = stream->first == NULL;
+    if (!idle) force(stream);
+    pthread_mutex_unlock(&ordering);
+    const int error = lost[device_of(stream->context)];
+    return error != 0 ? error : idle ? CU_SUCCESS : CU_NOT_READY;
+}
+
 void fake_pass(int us) /* for the fakes of libraries that launch kernels of their own */ { now_us += us; }
 
 /* A module, and its only kernel. */
@@ -481,11 +494,20 @@ static void launch_now(work *w)
     if (lost[device] == 0) f->run(f, x);
 }
 
+static void log_shape(const kernel *f, void **x)
+{
+    const int first = f->run == multiply_mapped ? 2 : 0;
+    char line[64];
+    snprintf(line, sizeof line, "product %d %d %d", *(int *)x[first], *(int *)x[first + 1], *(int *)x[first + 2]);
+    fake_log(line);
+}
+
 static cu_result launch(const kernel *f, cu_stream stream, void **x)
 {
     const int device = device_of(stream != NULL ? stream->context : current());
     fake_pass(choice("us", 1000));
     if (f->run == pack) log_packs(x);
+    if (f->run != pack && f->arguments > 0 && choice("shapes", 0)) log_shape(f, x);
     if (device == choice("lost", -1) && launches[device]++ >= choice("after", 0)) lost[device] = CU_LAUNCH_FAILED;
     if (lost[device] != 0) return lost[device];
     if (order() == 0 || stream == NULL || f->arguments == 0) {
@@ -517,6 +539,7 @@ CALL(cuDeviceGetName, (char *name, int bytes, cu_device device), snprintf(name, 
 CALL(cuDeviceGetAttribute, (int *value, int what, cu_device device), *value = attribute(what, device))
 CALL(cuDeviceGetPCIBusId, (char *place, int bytes, cu_device device), (void)device;
      snprintf(place, (size_t)bytes, "0000:3b:00.0"))
+CALL(cuDeviceGetUuid_v2, (unsigned char uuid[16], cu_device device), memset(uuid, device, 16))
 CALL(cuDeviceTotalMem_v2, (size_t * bytes, cu_device device), *bytes = device_bytes(device))
 CALL(cuDevicePrimaryCtxRetain, (cu_context * context, cu_device device), lost[device] = launches[device] = 0;
      *context = primary(device))
@@ -534,6 +557,7 @@ CALL(cuStreamGetCtx, (cu_stream stream, cu_context *context), *context = stream 
 CALL(cuStreamIsCapturing, (cu_stream stream, int *capturing), *capturing = stream != NULL && stream->capturing)
 CALL(cuStreamWaitEvent, (cu_stream stream, cu_event event, unsigned flags), (void)flags;
      return wait_in_stream(stream, event))
+CALL(cuStreamQuery, (cu_stream stream), return query(stream))
 CALL(cuStreamSynchronize, (cu_stream stream), return synchronize(stream, NULL))
 CALL(cuEventCreate, (cu_event * event, unsigned flags), (void)flags; *event = handle())
 GIVE(cuEventDestroy_v2, (cu_event event), destroy_event(event))

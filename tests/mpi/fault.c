@@ -1,6 +1,6 @@
 /* fault.c - preloaded into a rank: MPI's calls of one stage of `multiply` end or stop the process.
  *
- *   TEST_FAULT=STAGE:RANK:ACTION:CALL    ACTION is kill, stop or fail; CALL counts the stage's calls from 1 */
+ *   TEST_FAULT=STAGE:RANK:ACTION:CALL    ACTION is kill, stop, fail or late (by 0.3 s); CALL counts the stage's calls from 1 */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -26,6 +26,7 @@ static bool meet(const char *stage)
     fprintf(stderr, "test fault: %s\n", fault);
     if (strcmp(action, "kill") == 0) kill(getpid(), SIGKILL);
     if (strcmp(action, "stop") == 0) kill(getpid(), SIGSTOP);
+    if (strcmp(action, "late") == 0) usleep(300000);
     return strcmp(action, "fail") == 0;
 }
 

@@ -1,6 +1,8 @@
 /* gemm.c - a user of tilewright_mpi.h under mpirun: products on every grid, what is refused, and a rank that is absent.
  *
  *   mpirun -n P gemm products CASES SEED     compared with whole numbers, and bit by bit with tw_gemm()
+ *   mpirun -n P gemm cuda CASES SEED TYPE    on GPUs, which the ranks of a host share; TYPE is all, or f32 alone: whole
+ *                                            numbers, and the same bits at each call
  *   mpirun -n P gemm refusals
  *   mpirun -n P gemm absent                  the last rank never calls: the others give up and say so
  *   mpirun -n P gemm large                   blocks of 2^31 elements, in messages of 2 GiB together
@@ -19,6 +21,7 @@
 #include "tilewright_mpi.h"
 
 static int rank, ranks, faults;
+static tw_context *context; /* NULL: the CPU */
 
 #define FAULT(...)                                                                                                     \
     do {                                                                                                               \
@@ -122,7 +125,7 @@ typedef struct product {
     tw_problem p;
     bool whole;
     int grid[3];
-    char text[200];
+    char text[300];
 } product;
 
 static bool transposes(tw_op op) { return op == TW_T || op == TW_C; }
@@ -245,14 +248,16 @@ static void run_product(const product *x)
         .size = sizeof options, .grid = {x->grid[0], x->grid[1], x->grid[2]}, .timeout_s = 60};
     tw_mpi_layout l = {.size = sizeof l};
     tw_mpi_plan *plan;
-    if (tw_mpi_plan_make(NULL, &x->p, MPI_COMM_WORLD, &options, &plan) != TW_OK) {
+    if (tw_mpi_plan_make(context, &x->p, MPI_COMM_WORLD, &options, &plan) != TW_OK) {
         FAULT("%s: %s", x->text, tw_mpi_error_text());
         return;
     }
     tw_mpi_plan_layout(plan, &l);
     matrix a = matrix_make(x->p.dtype, l.a.rows, l.a.cols, draw(3)),
            b = matrix_make(x->p.dtype_b, l.b.rows, l.b.cols, draw(3)),
-           c = matrix_make(x->p.dtype_c, l.c.rows, l.c.cols, draw(3));
+           c = matrix_make(x->p.dtype_c, l.c.rows, l.c.cols, draw(3)), first = c;
+    const size_t c_bytes = (size_t)(c.rows * c.ld * bytes_of(c.dtype));
+    first.data = NULL;
     if (x->p.alpha != 0) fill(&a, x->whole, A_SEED, l.a.row, l.a.col), fill(&b, x->whole, B_SEED, l.b.row, l.b.col);
     for (int call = 0; call < 2; call++) { /* a plan may be used again */
         if (x->p.beta != 0) fill(&c, x->whole, C_SEED, l.c.row, l.c.col);
@@ -261,11 +266,19 @@ static void run_product(const product *x)
         } else {
             const tw_dtype t = x->p.dtype_c;
             if (x->whole && t != TW_F16) check_whole(x, &c, &l.c);
-            check_bits(x, l.grid[2], &c, &l.c), check_padding(x, &c), check_words(x, plan, &l);
+            if (context == NULL) check_bits(x, l.grid[2], &c, &l.c);
+            check_padding(x, &c), check_words(x, plan, &l);
         }
-        memset(c.data, 0xff, (size_t)(c.rows * c.ld * bytes_of(c.dtype)));
+        if (first.data != NULL && memcmp(first.data, c.data, c_bytes) != 0)
+            FAULT("%s: the second call has other bits than the first", x->text);
+        if (first.data == NULL) {
+            first.data = malloc(c_bytes + 1);
+            if (first.data == NULL) MPI_Abort(MPI_COMM_WORLD, 5);
+            memcpy(first.data, c.data, c_bytes);
+        }
+        memset(c.data, 0xff, c_bytes);
     }
-    free(a.data), free(b.data), free(c.data);
+    free(a.data), free(b.data), free(c.data), free(first.data);
     tw_mpi_plan_free(plan);
 }
 
@@ -310,6 +323,36 @@ static product draw_product(int number)
              number, tw_lab_dtype_of(types[t].a)->name, tw_lab_dtype_of(types[t].b)->name,
              tw_lab_dtype_of(types[t].c)->name, m, n, k, x.p.op_a, x.p.op_b, x.p.alpha, x.p.beta, x.grid[0], x.grid[1],
              x.grid[2], x.whole ? "whole numbers" : "random bits");
+    return x;
+}
+
+/* ---- on GPUs ---- */
+
+static void open_gpu(void)
+{
+    int32_t count = 0;
+    tw_options options = {.size = sizeof options, .engine = "cuda", .threads = 2};
+    if (tw_lab_engine_devices("cuda", NULL, 0, &count) == TW_OK) options.device = rank % count;
+    if (tw_open(&options, &context) == TW_OK) return;
+    fprintf(stderr, "rank %d: %s\n", rank, tw_error_text());
+    MPI_Abort(MPI_COMM_WORLD, 3);
+}
+
+/* Also with pieces that are large enough to be multiplied one by one, of A or of B. */
+static product draw_on_gpu(int number, const char *type)
+{
+    static const tw_dtype types[][3] = {{TW_F64, TW_F64, TW_F64},   {TW_F32, TW_F32, TW_F32}, {TW_BF16, TW_BF16, TW_F32},
+                                        {TW_I8, TW_I8, TW_I32},     {TW_U8, TW_U8, TW_I32}};
+    const tw_dtype *t = types[strcmp(type, "f32") == 0 ? 1 : number % (sizeof types / sizeof *types)];
+    product x = draw_product(number);
+    tw_problem *p = &x.p;
+    p->dtype = t[0], p->dtype_b = t[1], p->dtype_c = t[2], p->op_a = (tw_op)draw(2), p->op_b = (tw_op)draw(2);
+    if (draw(4) == 0) p->m = 2048 * ranks + draw(300), p->n = draw(9), p->k = draw(9);
+    if (draw(4) == 0) p->n = 2048 * ranks + draw(300), p->m = draw(9), p->k = draw(9);
+    x.whole = t[2] == TW_I32 || draw(4) > 0;
+    const size_t used = strlen(x.text);
+    snprintf(x.text + used, sizeof x.text - used, "; on a GPU: %s, %" PRId64 " x %" PRId64 ", ops %d %d",
+             tw_lab_dtype_of(t[0])->name, p->m, p->n, p->op_a, p->op_b);
     return x;
 }
 
@@ -449,12 +492,15 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank), MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     int done = 0;
-    if (argc == 4 && strcmp(argv[1], "products") == 0) {
+    const bool on_gpu = argc > 1 && strcmp(argv[1], "cuda") == 0;
+    if (argc == (on_gpu ? 5 : 4) && (on_gpu || strcmp(argv[1], "products") == 0)) {
         state = (uint64_t)atoll(argv[3]) * 1000 + (uint64_t)ranks;
+        if (on_gpu) open_gpu();
         for (; done < atoi(argv[2]); done++) {
-            const product x = draw_product(done);
+            const product x = on_gpu ? draw_on_gpu(done, argv[4]) : draw_product(done);
             run_product(&x);
         }
+        tw_close(context);
     } else if (argc == 2 && strcmp(argv[1], "refusals") == 0) {
         refusals(), done = 1;
     } else if (argc == 2 && strcmp(argv[1], "absent") == 0) {
@@ -462,7 +508,7 @@ int main(int argc, char **argv)
     } else if (argc == 2 && strcmp(argv[1], "large") == 0) {
         large(), done = 1;
     } else {
-        fprintf(stderr, "usage: gemm products CASES SEED | refusals | absent | large\n");
+        fprintf(stderr, "usage: gemm products CASES SEED | cuda CASES SEED TYPE | refusals | absent | large\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     MPI_Allreduce(MPI_IN_PLACE, &faults, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);

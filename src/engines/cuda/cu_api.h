@@ -62,6 +62,7 @@ enum {
     CU_OUT_OF_MEMORY = 2,
     CU_NO_DEVICE = 100,
     CU_ECC_UNCORRECTABLE = 214,
+    CU_NOT_READY = 600,
     CU_ILLEGAL_ADDRESS = 700,
     CU_LAUNCH_TIMEOUT = 702,
     CU_PEER_ACCESS_ALREADY_ENABLED = 704,
@@ -121,6 +122,7 @@ enum {
     F(cuStreamGetCtx, (cu_stream, cu_context *))                                                                       \
     F(cuStreamIsCapturing, (cu_stream, int *))                                                                         \
     F(cuStreamDestroy_v2, (cu_stream))                                                                                 \
+    F(cuStreamQuery, (cu_stream))                                                                                      \
     F(cuStreamSynchronize, (cu_stream))                                                                                \
     F(cuStreamWaitEvent, (cu_stream, cu_event, unsigned))                                                              \
     F(cuEventCreate, (cu_event *, unsigned))                                                                           \
@@ -170,7 +172,8 @@ typedef struct cu_launch_config {
     unsigned attribute_count;
 } cu_launch_config;
 
-/* Only some drivers have these (CUDA 12 on): looked up apart, NULL where they are missing. */
+/* Only some drivers have these (CUDA 12 on, the UUID 11.4): looked up apart, NULL where they are missing. */
+typedef cu_result cu_device_uuid(unsigned char uuid[16], cu_device);
 typedef cu_result cu_launch_kernel_ex(const cu_launch_config *, cu_function, void **, void **);
 typedef cu_result cu_tensor_map_encode(cu_tensor_map *, int type, uint32_t rank, void *address, const uint64_t *dims,
                                        const uint64_t *strides, const uint32_t *box, const uint32_t *element_strides,
@@ -182,6 +185,7 @@ typedef struct cu_api {
 #undef F
     cu_tensor_map_encode *cuTensorMapEncodeTiled;
     cu_launch_kernel_ex *cuLaunchKernelEx;
+    cu_device_uuid *cuDeviceGetUuid_v2;
 } cu_api;
 
 #define NVRTC_FUNCTIONS(F)                                                                                             \

@@ -80,8 +80,16 @@ tw_status cuda_launch_items(engine *e, runnable *r, const buffer *a, const buffe
 /* cuda_pack - packs an operand, A (0) or B (1), as r's plan does, on r's stream. */
 tw_status cuda_pack(engine *e, const runnable *r, int operand, cu_pointer from, cu_pointer to);
 
-/* ---- spread.c: as in engine_ops ---- */
+/* ---- pipeline.c ---- */
 
+extern const pipeline_ops cuda_pipeline;
+
+/* ---- spread.c ---- */
+
+/* cuda_is_pinned - is the host memory at this address one that the device copies by itself? The context is current. */
+bool cuda_is_pinned(engine *e, uint64_t address);
+
+/* as in engine_ops */
 tw_status cuda_join(engine *const *devices, int count, bool *peers, char *text, size_t bytes);
 tw_status cuda_spread(engine *const *devices, const spread_work *work);
 void cuda_destroy_kit(engine *e, spread_kit *kit);

@@ -63,6 +63,7 @@ static void load_driver(void)
     char unused[256];
     look_up(library, "cuTensorMapEncodeTiled", &driver.cuTensorMapEncodeTiled, unused);
     look_up(library, "cuLaunchKernelEx", &driver.cuLaunchKernelEx, unused);
+    look_up(library, "cuDeviceGetUuid_v2", &driver.cuDeviceGetUuid_v2, unused);
     cu_result error = driver.cuInit(0);
     if (error != CU_SUCCESS) {
         snprintf(driver_why, sizeof driver_why, "cuInit failed with %s (%d)", cu_error_name(&driver, error), error);

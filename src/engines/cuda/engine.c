@@ -266,6 +266,15 @@ static void cuda_identity(const engine *e, char *text, size_t bytes)
     snprintf(text, bytes, "sm_%d, driver %d", e->kernels.sm, e->kernels.driver_version);
 }
 
+static void cuda_id(const engine *e, char *text, size_t bytes)
+{
+    unsigned char uuid[16];
+    if (e->cu->cuDeviceGetUuid_v2 == NULL || e->cu->cuDeviceGetUuid_v2(uuid, e->device) != CU_SUCCESS) return;
+    int used = snprintf(text, bytes, "GPU-");
+    for (size_t i = 0; i < sizeof uuid && used >= 0 && (size_t)used < bytes; i++)
+        used += snprintf(text + used, bytes - (size_t)used, "%02x", uuid[i]);
+}
+
 /* ---- prepare ---- */
 
 static tw_status cuda_code(engine *e, const plan *p, int sm, bool ptx, tw_lab_code *out)
@@ -647,6 +656,7 @@ const engine_ops cuda_engine = {
     .describe = cuda_describe,
     .facts = cuda_facts,
     .identity = cuda_identity,
+    .id = cuda_id,
     .prepare = cuda_prepare,
     .room = cuda_room,
     .upload = cuda_upload,
@@ -659,6 +669,7 @@ const engine_ops cuda_engine = {
     .join = cuda_join,
     .spread = cuda_spread,
     .enqueue = cuda_enqueue,
+    .pipeline = &cuda_pipeline,
     .resources = cuda_resources,
     .code = cuda_code,
     .peak_flops = cuda_peak_flops,

@@ -178,7 +178,7 @@ static tw_status find_kit(engine *e, spread_kit *kit, int64_t bytes, int64_t eve
     return find_memory(e, kit, bytes);
 }
 
-static bool is_pinned(engine *e, uint64_t address)
+bool cuda_is_pinned(engine *e, uint64_t address)
 {
     unsigned type = 0;
     return e->cu->cuPointerGetAttribute(&type, CU_POINTER_MEMORY_TYPE, address) == CU_SUCCESS && type == CU_MEMORY_HOST;
@@ -197,8 +197,8 @@ static void find_pinned(run *x)
         const spread_copy *c = &x->work->copies[i];
         if (!copies_host(c) || !x->pinned[c->operand]) continue;
         const uint64_t last = c->caller + (uint64_t)(c->rows - 1) * c->caller_pitch + c->width - 1;
-        x->pinned[c->operand] = c->caller_pitch <= most_pitch && c->pitch <= most_pitch && is_pinned(e, c->caller) &&
-                                is_pinned(e, last);
+        x->pinned[c->operand] = c->caller_pitch <= most_pitch && c->pitch <= most_pitch && cuda_is_pinned(e, c->caller) &&
+                                cuda_is_pinned(e, last);
     }
 }
 

@@ -1,0 +1,93 @@
+/* pipeline.c - the lab's calls for blocks that come one by one: what an engine copies beside what tw_enqueue() puts on
+ * its stream. */
+#include "context.h"
+
+#include <stdlib.h>
+
+struct tw_lab_pipeline {
+    tw_context *context;
+    pipeline *own;       /* the engine's */
+    int64_t taken_bytes; /* of device memory, */
+    int64_t workspace_bytes;
+};
+
+static tw_status check_room(const tw_lab_pipeline *p, int64_t more_bytes)
+{
+    const int64_t limit = p->context->memory_bytes, taken = p->taken_bytes + p->workspace_bytes;
+    if (limit == 0 || more_bytes <= limit - taken) return TW_OK;
+    return fail(TW_NO_MEMORY, "options.memory_bytes is %lld, and blocks of %lld bytes and %lld more do not fit",
+                (long long)limit, (long long)taken, (long long)more_bytes);
+}
+
+tw_status tw_lab_pipeline_open(tw_context *context, tw_lab_pipeline **out)
+{
+    HOLD_CANCELLATION;
+    if (out == NULL) return fail(TW_BAD_ARGUMENT, "pipeline is NULL");
+    *out = NULL;
+    TRY(context_find(&context));
+    if (context->ops->pipeline == NULL)
+        return fail(TW_NO_KERNEL, "the %s engine copies no blocks: expected a context of cuda", context->ops->name);
+    tw_lab_pipeline *made = calloc(1, sizeof *made);
+    if (made == NULL) return fail(TW_NO_MEMORY, "no memory for a pipeline of %zu bytes", sizeof *made);
+    made->context = context;
+    const tw_status status = context->ops->pipeline->open(context->engine, &made->own);
+    if (status == TW_OK)
+        *out = made;
+    else
+        free(made);
+    return status;
+}
+
+void tw_lab_pipeline_close(tw_lab_pipeline *p)
+{
+    HOLD_CANCELLATION;
+    if (p == NULL) return;
+    p->context->ops->pipeline->close(p->own);
+    free(p);
+}
+
+tw_status tw_lab_pipeline_memory(tw_lab_pipeline *p, int on_device, int64_t bytes, void **memory)
+{
+    HOLD_CANCELLATION;
+    if (on_device) TRY(check_room(p, bytes));
+    TRY(p->context->ops->pipeline->memory(p->own, on_device != 0, (size_t)bytes, memory));
+    if (on_device) p->taken_bytes += bytes;
+    return TW_OK;
+}
+
+tw_status tw_lab_pipeline_copy(tw_lab_pipeline *p, const tw_lab_copy *copy)
+{
+    HOLD_CANCELLATION;
+    return p->context->ops->pipeline->copy(p->own, copy);
+}
+
+tw_status tw_lab_pipeline_multiply(tw_lab_pipeline *p, const tw_problem *problem, const void *a, const void *b, void *c)
+{
+    HOLD_CANCELLATION;
+    int64_t bytes;
+    tw_launch launch;
+    tw_problem seen = *problem;
+    seen.align_a = problem_alignment(a), seen.align_b = problem_alignment(b), seen.align_c = problem_alignment(c);
+    TRY(tw_workspace_bytes(p->context, &seen, &bytes));
+    if (bytes > p->workspace_bytes) {
+        TRY(check_room(p, bytes - p->workspace_bytes));
+        p->workspace_bytes = bytes;
+    }
+    TRY(p->context->ops->pipeline->begin(p->own, (size_t)bytes, &launch));
+    return tw_enqueue(p->context, problem, a, b, c, &launch);
+}
+
+tw_status tw_lab_pipeline_turn(tw_lab_pipeline *p)
+{
+    HOLD_CANCELLATION;
+    return p->context->ops->pipeline->turn(p->own);
+}
+
+tw_status tw_lab_pipeline_poll(tw_lab_pipeline *p, int all, int *done)
+{
+    HOLD_CANCELLATION;
+    bool is_done = false;
+    const tw_status status = p->context->ops->pipeline->poll(p->own, all != 0, &is_done);
+    *done = is_done;
+    return status;
+}
