@@ -62,7 +62,6 @@ static tw_status settle_problem(const dist_engine *e, const tw_problem *asked, t
     if (p->dtype_c == 0) p->dtype_c = result_of(p->dtype);
     const tw_problem whole = tw_problem_make(p->dtype, p->op_a, p->op_b, p->m, p->n, p->k);
     p->lda = whole.lda, p->ldb = whole.ldb, p->ldc = whole.ldc;
-    p->place_a = p->place_b = p->place_c = TW_HOST;
     p->align_a = p->align_b = p->align_c = 0;
     status = e->check(e->self, p);
     return status == TW_OK ? TW_OK : failure(status, "%.900s", e->error());
@@ -101,6 +100,7 @@ static tw_status compare(MPI_Comm comm, const dist_engine *e, const tw_problem *
         {"dtype_c", p->dtype_c},
         {"op_a", p->op_a},
         {"op_b", p->op_b},
+        {"place_c", p->place_c},
         {"the bits of alpha", bits_of(p->alpha)},
         {"the bits of beta", bits_of(p->beta)},
         {"the bits of alpha_imaginary", bits_of(p->alpha_imaginary)},
@@ -196,19 +196,21 @@ static tw_status allocate_side(tw_mpi_plan *plan, side *s)
     tw_status status = TW_OK;
     s->copies_own = s->group == 0 && s->peers > GRID_MOST_IN_PLACE;
     s->in_buffer = s->copies_own ? s->length : s->length - own;
-    s->taken = calloc((size_t)s->peers, sizeof *s->taken), s->sent = calloc(1, sizeof *s->sent);
+    s->taken = calloc((size_t)s->peers, sizeof *s->taken);
     s->left[0] = calloc((size_t)s->peers, sizeof **s->left), s->left[1] = calloc((size_t)s->peers, sizeof **s->left);
-    if (s->taken == NULL || s->sent == NULL || s->left[0] == NULL || s->left[1] == NULL)
+    if (s->taken == NULL || s->left[0] == NULL || s->left[1] == NULL)
         return failure(TW_NO_MEMORY, "no memory for the state of %d pieces", s->peers);
     for (int b = 0; b <= many && s->peers > 1 && status == TW_OK; b++)
         status = twins_host(plan, (double)s->in_buffer * (double)depth * (double)s->bytes, &s->buffer[b]);
+    for (int b = 0; b <= many && s->peers > 1 && plan->resident && status == TW_OK; b++)
+        status = twins_host(plan, (double)own * (double)depth * (double)s->bytes, &s->own_sent[b]);
     return status;
 }
 
 static void free_side(const tw_mpi_plan *plan, side *s)
 {
     for (int b = 0; b < 2 && plan->pipeline == NULL; b++) free(s->buffer[b]);
-    free(s->left[0]), free(s->left[1]), free(s->taken), free(s->sent);
+    free(s->left[0]), free(s->left[1]), free(s->taken);
 }
 
 static tw_status allocate_all(tw_mpi_plan *plan)
@@ -234,6 +236,8 @@ static tw_status allocate_all(tw_mpi_plan *plan)
                      .length = at->n.length,
                      .bytes = plan->sizes.b_bytes,
                      .tag = B_TAG};
+    plan->whole = g->pk == 1 && at->k.length <= g->panel;
+    plan->resident = p->place_c == TW_DEVICE;
     tw_status status = twins_open(plan);
     if (status == TW_OK) status = allocate_side(plan, &plan->a);
     if (status == TW_OK) status = allocate_side(plan, &plan->b);
@@ -242,6 +246,8 @@ static tw_status allocate_all(tw_mpi_plan *plan)
     if (status == TW_OK && beside) status = twins_host(plan, (double)at->m.length * (double)line, &plan->sums);
     const double all = (double)longest * (double)line * (g->pk - 1), row = (double)line * (g->pk - 1);
     plan->reduced_bytes = (int64_t)(all < REDUCE_BYTES ? all : row > REDUCE_BYTES ? row : REDUCE_BYTES);
+    if (status == TW_OK && plan->resident && !plan->whole)
+        status = twins_host(plan, (double)at->own_c.length * (double)line, &plan->c_host);
     if (status == TW_OK && g->pk > 1) status = twins_host(plan, (double)plan->reduced_bytes, &plan->reduced);
     return status;
 }
@@ -369,8 +375,13 @@ static tw_status compute(tw_mpi_plan *plan, const tw_mpi_layout *own, const void
     if (plan->sizes.k == 0) return own->c.rows == 0 || own->c.cols == 0 ? TW_OK : scale(plan, &own->c, c, ldc);
     if (plan->at.k.length == 0 && plan->sums != NULL) /* a segment without steps */
         memset(plan->sums, 0, (size_t)(plan->at.m.length * plan->at.n.length * plan->sizes.c_bytes));
-    tw_status status = schedule_run(plan, c, ldc);
-    if (status == TW_OK && plan->grid.pk > 1) status = reduce_run(plan, c, ldc);
+    const bool beside = plan->c_host != NULL;
+    char *const to = beside ? plan->c_host : c;
+    const int64_t ld = beside ? own->c.cols : ldc;
+    tw_status status = beside && plan->sizes.keeps_c0 ? twins_move_c(plan, c, ldc, TW_LAB_DOWN) : TW_OK;
+    status = schedule_run(plan, to, ld, status);
+    if (plan->grid.pk > 1 && plan->pending.status == TW_OK) status = reduce_run(plan, to, ld, status);
+    if (status == TW_OK && beside) status = twins_move_c(plan, c, ldc, TW_LAB_UP);
     if (status == TW_OK && plan->pending.received != own->words)
         status = failure(TW_DEVICE_FAILED, "this rank has received %" PRId64 " elements, and the plan says %" PRId64,
                          plan->pending.received, own->words);

@@ -17,10 +17,12 @@ typedef struct side {
     bool copies_own;     /* the own piece goes into the buffers too */
     int64_t in_buffer;   /* length of what lies in a buffer */
     char *buffer[2];     /* panels, one after the other */
-    int *left[2], *sent; /* of each piece: messages still to come; of all that are sent */
+    int *left[2]; /* of each piece: messages still to come */
+    int sent[2];  /* of a panel: messages that are being sent */
     bool *taken;         /* of each piece of the panel: multiplied, or about to be */
     int group;           /* on a device: pieces that are multiplied together; 0: pieces are, as they come */
     char *twin[2];       /* panels on the device */
+    char *own_sent[2];   /* where own lies on the device: its panels, from where MPI sends them */
     const char *own;     /* this rank's block, of the call */
     int64_t ld;
     int tag;
@@ -36,6 +38,8 @@ struct tw_mpi_plan {
     grid grid;
     grid_place at;
     bool computes; /* this rank is one of the grid */
+    bool whole;    /* one panel, one segment: sums are scaled as they are made */
+    bool resident; /* the caller's blocks lie on the device */
     side a, b;
     char *sums;    /* of the block of C where they lie beside it; else NULL */
     char *reduced; /* parts of other ranks' sums */
@@ -43,15 +47,18 @@ struct tw_mpi_plan {
     tw_lab_pipeline *pipeline; /* NULL: blocks are multiplied where they lie */
     char *c_twin;              /* of the block of C, or its sums, on the device */
     int64_t ld_twin;
+    char *c_host; /* where C lies on the device and is finished on the host: it, meanwhile */
     pending pending;
     double flops; /* that this rank was last seen to compute in a second */
 };
 
-/* schedule_run - gather panels and multiply them. Into c what a grid with pk = 1 computes; else unscaled into sums. */
-tw_status schedule_run(tw_mpi_plan *plan, char *c, int64_t ldc);
+/* schedule_run - gather panels and multiply them. Into c what a grid with pk = 1 computes; else unscaled into sums.
+ * status: of this rank's work before. A rank whose work fails goes on to send and to receive, and returns that. */
+tw_status schedule_run(tw_mpi_plan *plan, char *c, int64_t ldc, tw_status status);
 
-/* reduce_run - add the sums of all segments of k in ascending order; into c the rows that this rank owns. */
-tw_status reduce_run(tw_mpi_plan *plan, char *c, int64_t ldc);
+/* reduce_run - add the sums of all segments of k in ascending order; into c the rows that this rank owns. status: as for
+ * schedule_run(). */
+tw_status reduce_run(tw_mpi_plan *plan, char *c, int64_t ldc, tw_status status);
 
 /* plan_make - tw_mpi_plan_make() with any engine. */
 tw_status plan_make(const dist_engine *engine, const tw_problem *problem, MPI_Comm comm, const tw_mpi_options *options,

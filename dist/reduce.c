@@ -63,16 +63,16 @@ static tw_status add(tw_mpi_plan *plan, grid_part own, int64_t most, char *c, in
     return status == TW_OK ? TW_OK : failure(status, "%.900s", e->error());
 }
 
-tw_status reduce_run(tw_mpi_plan *plan, char *c, int64_t ldc)
+tw_status reduce_run(tw_mpi_plan *plan, char *c, int64_t ldc, tw_status status)
 {
     const int64_t line = plan->at.n.length * plan->sizes.c_bytes,
                   longest = grid_divide(plan->at.m.length, plan->grid.pk, 0).length;
-    if (line == 0 || longest == 0) return TW_OK;
+    if (line == 0 || longest == 0) return status;
     const int64_t most = plan->reduced_bytes / (line * (plan->grid.pk - 1));
-    tw_status status = TW_OK;
-    for (int64_t at = 0; status == TW_OK && at < longest; at += most) {
+    for (int64_t at = 0; at < longest; at += most) {
         const grid_part own = rows_of(plan, plan->at.ik, at, most);
-        status = exchange(plan, at, most);
+        const tw_status moved = exchange(plan, at, most);
+        if (moved != TW_OK) return moved;
         if (status == TW_OK && own.length > 0) status = add(plan, own, most, c + at * ldc * plan->sizes.c_bytes, ldc);
     }
     return status;

@@ -63,9 +63,8 @@ static void copy_own(const side *s, const panel *p)
 }
 
 /* Peers in turn, each beginning behind itself: no two send to one at a time. */
-static void post_side(pending *pending, side *s, const panel *p)
+static void post_side(pending *pending, side *s, const panel *p, const block *own)
 {
-    const block own = own_block(s, p);
     for (int d = 1; d < s->peers; d++) {
         const int from = (s->me + d) % s->peers;
         const grid_part part = piece_of(s, from);
@@ -74,7 +73,7 @@ static void post_side(pending *pending, side *s, const panel *p)
     }
     for (int d = 1; d < s->peers; d++) {
         const int to = (s->me + s->peers - d) % s->peers;
-        pending_send(pending, &own, s->first + to * s->apart, s->tag, s->sent);
+        pending_send(pending, own, s->first + to * s->apart, s->tag, &s->sent[p->number % 2]);
     }
 }
 
@@ -239,38 +238,45 @@ static panel panel_at(const tw_mpi_plan *plan, int number)
     return (panel){number, begin, left < plan->grid.panel ? left : plan->grid.panel};
 }
 
-static void post(tw_mpi_plan *plan, int number)
+/* Sends and receives of a panel; of one that lies on the device once it has come from there. */
+static tw_status post(work *w, int number)
 {
+    tw_mpi_plan *plan = w->plan;
     const panel p = panel_at(plan, number);
-    if (p.depth <= 0) return;
-    post_side(&plan->pending, &plan->a, &p);
-    post_side(&plan->pending, &plan->b, &p);
+    side *const sides[] = {&plan->a, &plan->b};
+    for (int i = 0; i < 2 && p.depth > 0; i++) {
+        side *s = sides[i];
+        block own = own_block(s, &p);
+        while (plan->resident && s->sent[number % 2] > 0) { /* of the panel before the last, from the same place */
+            const tw_status status = pending_wait(&plan->pending);
+            if (status != TW_OK) return status;
+        }
+        w->status = twins_fetch(plan, s, number, &own, w->status);
+        post_side(&plan->pending, s, &p, &own);
+    }
+    return TW_OK;
 }
 
-tw_status schedule_run(tw_mpi_plan *plan, char *c, int64_t ldc)
+tw_status schedule_run(tw_mpi_plan *plan, char *c, int64_t ldc, tw_status before)
 {
     const tw_problem *p = &plan->problem;
-    const bool whole = plan->grid.pk == 1 && plan->at.k.length <= plan->grid.panel, beside = plan->sums != NULL,
-               on_device = plan->pipeline != NULL;
+    const bool beside = plan->sums != NULL;
     char *const home = beside ? plan->sums : c;
     const int64_t ld = beside ? plan->at.n.length : ldc, ld_home = ld < 1 ? 1 : ld;
-    work w = {.plan = plan,
-              .c = on_device ? plan->c_twin : home,
-              .ldc = on_device ? plan->ld_twin : ld_home,
-              .scales = whole,
-              .status = twins_begin(plan, home, ld_home, whole && p->beta != 0)};
-    tw_status status = TW_OK;
-    post(plan, 0);
+    const block to = twins_c(plan, home, ld_home);
+    work w = {.plan = plan, .c = to.data, .ldc = to.ld, .scales = plan->whole, .status = before};
+    if (w.status == TW_OK) w.status = twins_begin(plan, home, ld_home);
+    tw_status status = post(&w, 0);
     for (int number = 0; status == TW_OK && (int64_t)number * plan->grid.panel < plan->at.k.length; number++) {
         w.panel = panel_at(plan, number);
         if (w.status == TW_OK) w.status = twins_turn(plan);
-        post(plan, number + 1);
-        status = multiply_panel(&w);
+        status = post(&w, number + 1);
+        if (status == TW_OK) status = multiply_panel(&w);
     }
     if (status == TW_OK) status = pending_wait_all(&plan->pending);
-    if (status == TW_OK && w.status == TW_OK && plan->at.k.length > 0) w.status = twins_end(plan, home, ld_home);
-    if (status != TW_OK || w.status != TW_OK) return status != TW_OK ? status : w.status;
-    if (whole || plan->grid.pk > 1) return TW_OK;
+    if (status != TW_OK) return status;
+    if (w.status == TW_OK && plan->at.k.length > 0) w.status = twins_end(plan, home, ld_home);
+    if (w.status != TW_OK || plan->whole || plan->grid.pk > 1) return w.status;
     if (!beside && p->alpha == 1) return TW_OK;
     status = plan->engine.finish(plan->engine.self, p->dtype_c, plan->at.m.length, plan->at.n.length, p->alpha, home,
                                  ld_home, p->beta, c, ldc);

@@ -97,6 +97,7 @@ tw_status twins_allocate(tw_mpi_plan *plan)
     tw_status status = TW_OK;
     for (int i = 0; i < 4 && status == TW_OK; i++)
         if (i / 2 <= many) status = take(plan, true, twin_bytes(sides[i % 2], depth), &sides[i % 2]->twin[i / 2]);
+    if (plan->resident && plan->whole) return status; /* C is computed where it lies */
     plan->ld_twin = padded(plan->at.n.length, plan->sizes.c_bytes);
     const double c_bytes = (double)plan->at.m.length * (double)plan->ld_twin * (double)plan->sizes.c_bytes;
     return status == TW_OK ? take(plan, true, c_bytes, &plan->c_twin) : status;
@@ -157,18 +158,31 @@ static tw_lab_copy between(const block *to, const block *from, int way)
                          .way = way};
 }
 
+static tw_status move(tw_mpi_plan *plan, const block *to, const block *from, int way)
+{
+    const tw_lab_copy whole = between(to, from, way);
+    return copy(plan, &whole);
+}
+
+/* ---- a call ---- */
+
 static block c_block(const tw_mpi_plan *plan, char *data, int64_t ld)
 {
     return (block){data, plan->at.m.length, plan->at.n.length, ld, plan->sizes.c_bytes};
 }
 
-tw_status twins_begin(tw_mpi_plan *plan, char *c, int64_t ldc, bool reads)
+block twins_c(const tw_mpi_plan *plan, char *c, int64_t ldc)
+{
+    return plan->c_twin != NULL ? c_block(plan, plan->c_twin, plan->ld_twin) : c_block(plan, c, ldc);
+}
+
+tw_status twins_begin(tw_mpi_plan *plan, char *c, int64_t ldc)
 {
     if (plan->pipeline == NULL) return TW_OK;
-    const block to = c_block(plan, plan->c_twin, plan->ld_twin), from = c_block(plan, c, ldc);
-    const tw_lab_copy up = between(&to, &from, TW_LAB_UP);
+    const block to = twins_c(plan, c, ldc), from = c_block(plan, c, ldc);
     const tw_status status = await(plan, true); /* of a call that failed */
-    return status == TW_OK && reads ? copy(plan, &up) : status;
+    const bool reads = plan->whole && plan->sizes.keeps_c0 && to.data != from.data;
+    return status == TW_OK && reads ? move(plan, &to, &from, TW_LAB_UP) : status;
 }
 
 tw_status twins_turn(tw_mpi_plan *plan)
@@ -178,11 +192,20 @@ tw_status twins_turn(tw_mpi_plan *plan)
     return status == TW_OK ? await(plan, false) : status;
 }
 
+tw_status twins_fetch(tw_mpi_plan *plan, const side *s, int number, block *own, tw_status status)
+{
+    if (!plan->resident || s->peers == 1) return status;
+    const block from = *own;
+    own->data = s->own_sent[number % 2], own->ld = own->cols;
+    if (status == TW_OK) status = move(plan, own, &from, TW_LAB_DOWN);
+    return status == TW_OK ? await(plan, false) : status;
+}
+
 tw_status twins_bring(tw_mpi_plan *plan, const side *s, int number, int64_t depth, int piece, const block *from)
 {
     if (plan->pipeline == NULL) return TW_OK;
     const block to = twins_block(s, number, depth, piece, piece + 1);
-    tw_lab_copy up = between(&to, from, TW_LAB_UP);
+    tw_lab_copy up = between(&to, from, plan->resident && piece == s->me ? TW_LAB_ACROSS : TW_LAB_UP);
     up.alone = !s->along_rows && to.cols < group_of(s, piece).length;
     return copy(plan, &up);
 }
@@ -190,9 +213,18 @@ tw_status twins_bring(tw_mpi_plan *plan, const side *s, int number, int64_t dept
 tw_status twins_end(tw_mpi_plan *plan, char *c, int64_t ldc)
 {
     if (plan->pipeline == NULL) return TW_OK;
-    const block from = c_block(plan, plan->c_twin, plan->ld_twin), to = c_block(plan, c, ldc);
-    const tw_lab_copy down = between(&to, &from, TW_LAB_DOWN);
+    const block from = twins_c(plan, c, ldc), to = c_block(plan, c, ldc);
     tw_status status = await(plan, true);
-    if (status == TW_OK) status = copy(plan, &down);
+    if (status == TW_OK && to.data != from.data) status = move(plan, &to, &from, TW_LAB_DOWN);
+    return status == TW_OK ? await(plan, true) : status;
+}
+
+tw_status twins_move_c(tw_mpi_plan *plan, char *c, int64_t ldc, int way)
+{
+    const grid_place *at = &plan->at;
+    const block there = {c, at->own_c.length, at->n.length, ldc, plan->sizes.c_bytes},
+                here = {plan->c_host, at->own_c.length, at->n.length, at->n.length, plan->sizes.c_bytes};
+    const bool up = way == TW_LAB_UP;
+    const tw_status status = move(plan, up ? &there : &here, up ? &here : &there, way);
     return status == TW_OK ? await(plan, true) : status;
 }

@@ -333,6 +333,11 @@ def gpus_that_fail_end_in_one_sentence():
                                   (8, f'FAKE_CUDA="{driver} lost=0"', "rank 1: cuLaunchKernel failed"), (8, f'FAKE_CUDA="{driver}" FAKES="cuStreamQuery=700@3"', "rank 1: cuStreamQuery failed"),
                                   (4, f'FAKE_CUDA="{driver}" FAKES="nvrtcCompileProgram=6"', "rank 1: ")):
         refused(mpi, 2, code, says=says, command=each_rank(f'if [ $R = 1 ]; then export {of_rank_1}; fi; exec "$0" {words}'), env=gpus("sm=75"))
+    for number, grid in enumerate(("1x1x2", "1x2x1", "2x1x1")):
+        refused(mpi, 2, 8, "A.npy", "B.npy", "-o", "C.npy", "--engine", "cuda", "--grid", grid, says="rank 1: cuLaunchKernel failed", env=gpus("sm=75 gpus=2 lost=1"))
+        of = built()[number % len(built())]
+        done = mpirun(of, 2, os.path.join(BUILD, f"tests/mpi_gemm_{of}"), "lost", grid, env=gpus("sm=75 gpus=2 lost=1"))
+        assert done.returncode == 0 and "1 lost, 0 faults" in done.out, (of, grid, done.out + done.err)
     refused(mpi, 2, 5, "A.npy", "B.npy", "-o", "C.npy", "--engine", "cuda", "--grid", "2x1x1", "--device-memory", "10K", says="options.memory_bytes is 10240", env=gpus("sm=75"))
     refused(mpi, 2, 3, "A.npy", "B.npy", "-o", "C.npy", "--engine", "cuda", "--device", "0,3", says="device 3 was asked for", env=gpus("sm=75"))
     refused(mpi, 2, 2, says="the context's engine (0: cpu, 1: cuda) is 0 on one and 1 on another", env=gpus("sm=75"),

@@ -3,6 +3,7 @@
  *   mpirun -n P gemm products CASES SEED     compared with whole numbers, and bit by bit with tw_gemm()
  *   mpirun -n P gemm cuda CASES SEED TYPE    on GPUs, which the ranks of a host share; TYPE is all, or f32 alone: whole
  *                                            numbers, and the same bits at each call
+ *   mpirun -n P gemm lost PMxPNxPK           the GPU of rank 1 fails, and all ranks say so
  *   mpirun -n P gemm refusals
  *   mpirun -n P gemm absent                  the last rank never calls: the others give up and say so
  *   mpirun -n P gemm large                   blocks of 2^31 elements, in messages of 2 GiB together
@@ -242,6 +243,30 @@ static void check_words(const product *x, const tw_mpi_plan *plan, const tw_mpi_
         FAULT("%s: %" PRId64 " elements in all, the formula says %.17g", x->text, all, formula * l->ranks);
 }
 
+/* ---- blocks on a GPU ---- */
+
+static tw_lab_pipeline *pipeline; /* NULL: blocks lie in this rank's memory */
+
+static void move_bytes(void *to, const void *from, int64_t bytes, int way)
+{
+    const tw_lab_copy copy = {to, from, bytes, bytes, bytes, 1, way, 0};
+    tw_status status = tw_lab_pipeline_copy(pipeline, &copy);
+    for (int done = 0; status == TW_OK && !done;) status = tw_lab_pipeline_poll(pipeline, 1, &done);
+    if (status != TW_OK) FAULT("a block of the test: %s", tw_error_text());
+}
+
+static int64_t matrix_bytes(const matrix *m) { return m->rows * m->ld * bytes_of(m->dtype); }
+
+/* What the product is given: the matrix, or its copy on the device. */
+static void *given(const matrix *m)
+{
+    void *there = NULL;
+    if (pipeline == NULL) return m->data;
+    if (tw_lab_pipeline_memory(pipeline, 1, matrix_bytes(m) + 1, &there) != TW_OK) FAULT("%s", tw_error_text());
+    if (there != NULL) move_bytes(there, m->data, matrix_bytes(m), TW_LAB_UP);
+    return there;
+}
+
 static void run_product(const product *x)
 {
     const tw_mpi_options options = {
@@ -256,12 +281,15 @@ static void run_product(const product *x)
     matrix a = matrix_make(x->p.dtype, l.a.rows, l.a.cols, draw(3)),
            b = matrix_make(x->p.dtype_b, l.b.rows, l.b.cols, draw(3)),
            c = matrix_make(x->p.dtype_c, l.c.rows, l.c.cols, draw(3)), first = c;
-    const size_t c_bytes = (size_t)(c.rows * c.ld * bytes_of(c.dtype));
+    const size_t c_bytes = (size_t)matrix_bytes(&c);
     first.data = NULL;
     if (x->p.alpha != 0) fill(&a, x->whole, A_SEED, l.a.row, l.a.col), fill(&b, x->whole, B_SEED, l.b.row, l.b.col);
     for (int call = 0; call < 2; call++) { /* a plan may be used again */
         if (x->p.beta != 0) fill(&c, x->whole, C_SEED, l.c.row, l.c.col);
-        if (tw_mpi_gemm(plan, a.data, a.ld, b.data, b.ld, c.data, c.ld) != TW_OK) {
+        void *const to = given(&c);
+        const tw_status status = tw_mpi_gemm(plan, given(&a), a.ld, given(&b), b.ld, to, c.ld);
+        if (pipeline != NULL) move_bytes(c.data, to, matrix_bytes(&c), TW_LAB_DOWN);
+        if (status != TW_OK) {
             FAULT("%s: %s", x->text, tw_mpi_error_text());
         } else {
             const tw_dtype t = x->p.dtype_c;
@@ -392,6 +420,10 @@ static void refusals(void)
     expect("a triangle", make(&p, &o), TW_BAD_ARGUMENT, "triangle");
     p = good, p.dtype = TW_E4M3;
     expect("a type of GPUs", make(&p, &o), TW_NO_KERNEL, "");
+    p = good, p.place_a = p.place_b = p.place_c = TW_DEVICE;
+    expect("blocks on a device that is none", make(&p, &o), TW_NO_KERNEL, "in device memory");
+    p = good, p.place_c = rank == 0 ? TW_DEVICE : TW_HOST;
+    expect("C elsewhere than A", make(&p, &o), TW_BAD_ARGUMENT, "");
     p = good, p.size = 8;
     expect("a size of 8", make(&p, &o), TW_BAD_ARGUMENT, "problem->size is 8");
     expect("no problem", make(NULL, &o), TW_BAD_ARGUMENT, "problem is NULL");
@@ -430,6 +462,28 @@ static void refusals(void)
     tw_mpi_plan_layout(plan, &l);
     if (l.ranks != 1) FAULT("8 x 8 x 8 is computed by %d ranks", l.ranks);
     tw_mpi_plan_free(plan);
+}
+
+/* Blocks on GPUs, of which one fails at some product of a call: every rank moves its blocks to the end, and hears. */
+static void lose_gpu(const char *grid)
+{
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, 50, 40, 30);
+    tw_mpi_options o = {.size = sizeof o, .timeout_s = 20};
+    tw_mpi_layout l = {.size = sizeof l};
+    tw_mpi_plan *plan;
+    if (sscanf(grid, "%dx%dx%d", &o.grid[0], &o.grid[1], &o.grid[2]) != 3) MPI_Abort(MPI_COMM_WORLD, 2);
+    open_gpu();
+    p.place_a = p.place_b = p.place_c = TW_DEVICE;
+    expect("memory of the test", tw_lab_pipeline_open(context, &pipeline), TW_OK, "");
+    expect("a plan", tw_mpi_plan_make(context, &p, MPI_COMM_WORLD, &o, &plan), TW_OK, "");
+    tw_mpi_plan_layout(plan, &l);
+    matrix a = matrix_make(TW_F32, l.a.rows, l.a.cols, 0), b = matrix_make(TW_F32, l.b.rows, l.b.cols, 0),
+           c = matrix_make(TW_F32, l.c.rows, l.c.cols, 0);
+    fill(&a, true, A_SEED, l.a.row, l.a.col), fill(&b, true, B_SEED, l.b.row, l.b.col);
+    expect("a GPU that fails", tw_mpi_gemm(plan, given(&a), a.ld, given(&b), b.ld, given(&c), c.ld), TW_DEVICE_FAILED,
+           rank == 1 ? "failed" : "rank 1: ");
+    tw_mpi_plan_free(plan), tw_lab_pipeline_close(pipeline), tw_close(context);
+    free(a.data), free(b.data), free(c.data);
 }
 
 static double now_s(void)
@@ -497,10 +551,19 @@ int main(int argc, char **argv)
         state = (uint64_t)atoll(argv[3]) * 1000 + (uint64_t)ranks;
         if (on_gpu) open_gpu();
         for (; done < atoi(argv[2]); done++) {
-            const product x = on_gpu ? draw_on_gpu(done, argv[4]) : draw_product(done);
+            product x = on_gpu ? draw_on_gpu(done, argv[4]) : draw_product(done);
+            if (on_gpu && draw(2) == 0) { /* all ranks draw alike */
+                expect("memory of the test", tw_lab_pipeline_open(context, &pipeline), TW_OK, "");
+                x.p.place_a = x.p.place_b = x.p.place_c = TW_DEVICE;
+                strncat(x.text, ", blocks on it", sizeof x.text - strlen(x.text) - 1);
+            }
             run_product(&x);
+            tw_lab_pipeline_close(pipeline);
+            pipeline = NULL;
         }
         tw_close(context);
+    } else if (argc == 3 && strcmp(argv[1], "lost") == 0) {
+        lose_gpu(argv[2]), done = 1;
     } else if (argc == 2 && strcmp(argv[1], "refusals") == 0) {
         refusals(), done = 1;
     } else if (argc == 2 && strcmp(argv[1], "absent") == 0) {
@@ -508,7 +571,7 @@ int main(int argc, char **argv)
     } else if (argc == 2 && strcmp(argv[1], "large") == 0) {
         large(), done = 1;
     } else {
-        fprintf(stderr, "usage: gemm products CASES SEED | cuda CASES SEED TYPE | refusals | absent | large\n");
+        fprintf(stderr, "usage: gemm products CASES SEED | cuda CASES SEED TYPE | lost GRID | refusals | absent | large\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     MPI_Allreduce(MPI_IN_PLACE, &faults, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
