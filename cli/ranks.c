@@ -491,9 +491,8 @@ static void tell_ranks(const job *j, int64_t words)
     if (l->ranks < j->world.ranks)
         fprintf(j->s->text, " of %d, %s", j->world.ranks,
                 j->s->opt->grids.count > 0 ? "as --grid says" : "more would be slower");
-    fprintf(j->s->text,
-            ": %d x %d x %d of m x n x k, %s; %" PRId64 " elements received by each, buffers of %s", l->grid[0],
-            l->grid[1], l->grid[2], share, words / l->ranks, term_bytes((double)l->buffer_bytes, memory));
+    fprintf(j->s->text, ": %d x %d x %d of m x n x k, %s; %" PRId64 " elements received by each, buffers of %s",
+            l->grid[0], l->grid[1], l->grid[2], share, words / l->ranks, term_bytes((double)l->buffer_bytes, memory));
     fputs(l->grid[2] > 1 ? "; sums of k's segments added in order: other last bits than of one rank\n"
           : on_gpus(j)   ? "; last bits are of this grid and these GPUs\n"
                          : "\n",

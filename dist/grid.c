@@ -40,6 +40,9 @@ static void measure(const grid_problem *p, grid *g)
         buffers += c + (c < REDUCE_BYTES ? c : REDUCE_BYTES);
     else if (many && p->keeps_c0)
         buffers += c;
+    if (p->resident)
+        buffers += (g->pn > 1 ? m / g->pn * deep * (double)p->a_bytes : 0) +
+                   (g->pm > 1 ? n / g->pm * deep * (double)p->b_bytes : 0) + (many || g->pk > 1 ? c / g->pk : 0);
     const double own = (m * (double)segment * (double)p->a_bytes) / g->pn +
                        (n * (double)segment * (double)p->b_bytes) / g->pm + c / g->pk;
     const double all = own + buffers;

@@ -32,6 +32,7 @@ typedef struct grid_problem {
     int64_t a_bytes, b_bytes, c_bytes; /* of an element */
     int64_t depth;
     bool keeps_c0; /* beta is not 0: sums of several panels lie beside C */
+    bool resident; /* blocks lie on a device: what is sent of them, and finished, has a copy on the host */
     int ranks;
     int asked[3];         /* pm, pn, pk; 0: to be chosen */
     int64_t memory_bytes; /* most that a rank's blocks and buffers may take */

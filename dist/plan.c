@@ -1,6 +1,6 @@
 /* plan.c - makes, describes and carries out a plan: all ranks ask for the same, then the grid, then memory, or none has
  * anything. */
-#include "twins.h"
+#include "mirror.h"
 
 #include <inttypes.h>
 #include <stddef.h>
@@ -167,6 +167,7 @@ static tw_status choose_grid(tw_mpi_plan *plan, const tw_mpi_options *o)
                                  .c_bytes = bytes_of(p->dtype_c),
                                  .depth = sums ? plan->engine.depth(p->dtype) : 0,
                                  .keeps_c0 = p->beta != 0 || p->beta_imaginary != 0,
+                                 .resident = p->place_c == TW_DEVICE,
                                  .ranks = plan->ranks,
                                  .asked = {o->grid[0], o->grid[1], o->grid[2]},
                                  .memory_bytes = o->memory_bytes > 0 ? o->memory_bytes : INT64_MAX,
@@ -201,9 +202,9 @@ static tw_status allocate_side(tw_mpi_plan *plan, side *s)
     if (s->taken == NULL || s->left[0] == NULL || s->left[1] == NULL)
         return failure(TW_NO_MEMORY, "no memory for the state of %d pieces", s->peers);
     for (int b = 0; b <= many && s->peers > 1 && status == TW_OK; b++)
-        status = twins_host(plan, (double)s->in_buffer * (double)depth * (double)s->bytes, &s->buffer[b]);
-    for (int b = 0; b <= many && s->peers > 1 && plan->resident && status == TW_OK; b++)
-        status = twins_host(plan, (double)own * (double)depth * (double)s->bytes, &s->own_sent[b]);
+        status = mirror_host(plan, (double)s->in_buffer * (double)depth * (double)s->bytes, &s->buffer[b]);
+    for (int b = 0; b <= many && s->peers > 1 && plan->sizes.resident && status == TW_OK; b++)
+        status = mirror_host(plan, (double)own * (double)depth * (double)s->bytes, &s->own_sent[b]);
     return status;
 }
 
@@ -237,18 +238,17 @@ static tw_status allocate_all(tw_mpi_plan *plan)
                      .bytes = plan->sizes.b_bytes,
                      .tag = B_TAG};
     plan->whole = g->pk == 1 && at->k.length <= g->panel;
-    plan->resident = p->place_c == TW_DEVICE;
-    tw_status status = twins_open(plan);
+    tw_status status = mirror_open(plan);
     if (status == TW_OK) status = allocate_side(plan, &plan->a);
     if (status == TW_OK) status = allocate_side(plan, &plan->b);
-    if (status == TW_OK) status = twins_allocate(plan);
+    if (status == TW_OK) status = mirror_allocate(plan);
     const bool beside = g->pk > 1 || (plan->sizes.keeps_c0 && at->k.length > g->panel);
-    if (status == TW_OK && beside) status = twins_host(plan, (double)at->m.length * (double)line, &plan->sums);
+    if (status == TW_OK && beside) status = mirror_host(plan, (double)at->m.length * (double)line, &plan->sums);
     const double all = (double)longest * (double)line * (g->pk - 1), row = (double)line * (g->pk - 1);
     plan->reduced_bytes = (int64_t)(all < REDUCE_BYTES ? all : row > REDUCE_BYTES ? row : REDUCE_BYTES);
-    if (status == TW_OK && plan->resident && !plan->whole)
-        status = twins_host(plan, (double)at->own_c.length * (double)line, &plan->c_host);
-    if (status == TW_OK && g->pk > 1) status = twins_host(plan, (double)plan->reduced_bytes, &plan->reduced);
+    if (status == TW_OK && plan->sizes.resident && !plan->whole)
+        status = mirror_host(plan, (double)at->own_c.length * (double)line, &plan->c_host);
+    if (status == TW_OK && g->pk > 1) status = mirror_host(plan, (double)plan->reduced_bytes, &plan->reduced);
     return status;
 }
 
@@ -257,7 +257,7 @@ void tw_mpi_plan_free(tw_mpi_plan *plan)
     if (plan == NULL) return;
     free_side(plan, &plan->a), free_side(plan, &plan->b);
     if (plan->pipeline == NULL) free(plan->sums), free(plan->reduced);
-    twins_close(plan);
+    mirror_close(plan);
     pending_free(&plan->pending);
     if (plan->comm != MPI_COMM_NULL) MPI_Comm_free(&plan->comm);
     free(plan);
@@ -378,10 +378,10 @@ static tw_status compute(tw_mpi_plan *plan, const tw_mpi_layout *own, const void
     const bool beside = plan->c_host != NULL;
     char *const to = beside ? plan->c_host : c;
     const int64_t ld = beside ? own->c.cols : ldc;
-    tw_status status = beside && plan->sizes.keeps_c0 ? twins_move_c(plan, c, ldc, TW_LAB_DOWN) : TW_OK;
+    tw_status status = beside && plan->sizes.keeps_c0 ? mirror_move_c(plan, c, ldc, TW_LAB_DOWN) : TW_OK;
     status = schedule_run(plan, to, ld, status);
     if (plan->grid.pk > 1 && plan->pending.status == TW_OK) status = reduce_run(plan, to, ld, status);
-    if (status == TW_OK && beside) status = twins_move_c(plan, c, ldc, TW_LAB_UP);
+    if (status == TW_OK && beside) status = mirror_move_c(plan, c, ldc, TW_LAB_UP);
     if (status == TW_OK && plan->pending.received != own->words)
         status = failure(TW_DEVICE_FAILED, "this rank has received %" PRId64 " elements, and the plan says %" PRId64,
                          plan->pending.received, own->words);

@@ -9,21 +9,21 @@
 /* A or B as one rank gathers it: its block, in pieces of which each belongs to another rank of a row or column of the
  * grid. */
 typedef struct side {
-    bool along_rows;     /* pieces are rows of the stored matrix; else columns */
-    int peers, me;       /* ranks that have a piece; which of them this one is */
-    int first, apart;    /* rank of piece i: first + i * apart */
-    int64_t length;      /* of all pieces together: rows of op(A), columns of op(B) */
-    int64_t bytes;       /* of an element */
-    bool copies_own;     /* the own piece goes into the buffers too */
-    int64_t in_buffer;   /* length of what lies in a buffer */
-    char *buffer[2];     /* panels, one after the other */
-    int *left[2]; /* of each piece: messages still to come */
-    int sent[2];  /* of a panel: messages that are being sent */
-    bool *taken;         /* of each piece of the panel: multiplied, or about to be */
-    int group;           /* on a device: pieces that are multiplied together; 0: pieces are, as they come */
-    char *twin[2];       /* panels on the device */
-    char *own_sent[2];   /* where own lies on the device: its panels, from where MPI sends them */
-    const char *own;     /* this rank's block, of the call */
+    bool along_rows;   /* pieces are rows of the stored matrix; else columns */
+    int peers, me;     /* ranks that have a piece; which of them this one is */
+    int first, apart;  /* rank of piece i: first + i * apart */
+    int64_t length;    /* of all pieces together: rows of op(A), columns of op(B) */
+    int64_t bytes;     /* of an element */
+    bool copies_own;   /* the own piece goes into the buffers too */
+    int64_t in_buffer; /* length of what lies in a buffer */
+    char *buffer[2];   /* panels, one after the other */
+    int *left[2];      /* of each piece: messages still to come */
+    int sent[2];       /* of a panel: messages that are being sent */
+    bool *taken;       /* of each piece of the panel: multiplied, or about to be */
+    int group;         /* on a device: pieces that are multiplied together; 0: pieces are, as they come */
+    char *mirror[2];   /* panels on the device */
+    char *own_sent[2]; /* where own lies on the device: its panels, from where MPI sends them */
+    const char *own;   /* this rank's block, of the call */
     int64_t ld;
     int tag;
 } side;
@@ -39,14 +39,13 @@ struct tw_mpi_plan {
     grid_place at;
     bool computes; /* this rank is one of the grid */
     bool whole;    /* one panel, one segment: sums are scaled as they are made */
-    bool resident; /* the caller's blocks lie on the device */
     side a, b;
     char *sums;    /* of the block of C where they lie beside it; else NULL */
     char *reduced; /* parts of other ranks' sums */
     int64_t reduced_bytes;
     tw_lab_pipeline *pipeline; /* NULL: blocks are multiplied where they lie */
-    char *c_twin;              /* of the block of C, or its sums, on the device */
-    int64_t ld_twin;
+    char *c_mirror;            /* of the block of C, or its sums, on the device */
+    int64_t ld_mirror;
     char *c_host; /* where C lies on the device and is finished on the host: it, meanwhile */
     pending pending;
     double flops; /* that this rank was last seen to compute in a second */

@@ -38,9 +38,9 @@ typedef struct dist_plugin {
     bool (*agreed)(void);                                /* not collective: all ranks were told of what failed last */
     tw_status (*worst)(int code, int *worst, int *rank); /* the largest code of all, and the lowest rank that has it */
     tw_status (*alike)(const dist_value *values, int count);
-    tw_status (*add)(int64_t *values, int count); /* sums over all ranks */
-    tw_status (*most)(double *values, int count); /* the largest of all ranks; none is negative */
-    tw_status (*tell)(char *text, int size);      /* rank 0's text to all */
+    tw_status (*add)(int64_t *values, int count);  /* sums over all ranks */
+    tw_status (*most)(double *values, int count);  /* the largest of all ranks; none is negative */
+    tw_status (*tell)(char *text, int size);       /* rank 0's text to all */
     tw_status (*beside)(int64_t value, int *same); /* ranks of this host that say the same */
     tw_status (*make)(const dist_engine *engine, const tw_problem *problem, const tw_mpi_options *options,
                       tw_mpi_layout *layout);

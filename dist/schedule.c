@@ -1,7 +1,7 @@
 /* schedule.c - the panels of a segment of k: the next one is on its way while one is multiplied, and of one what has
  * come is multiplied while the rest is on its way. Messages move on by polling between stripes of a product: MPI need
  * not do anything by itself. */
-#include "twins.h"
+#include "mirror.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -92,7 +92,7 @@ static grid_part part_of_run(const side *s, run r)
 
 static block block_of_run(const side *s, const panel *p, run r)
 {
-    if (s->group > 0) return twins_block(s, p->number, p->depth, r.first, r.end);
+    if (s->group > 0) return mirror_block(s, p->number, p->depth, r.first, r.end);
     if (!s->copies_own && r.first == s->me) return own_block(s, p);
     return buffer_block(s, p, place_of(s, r.first), part_of_run(s, r).length);
 }
@@ -195,7 +195,7 @@ static void bring(work *w, const side *s, run r)
     for (int i = r.first; i < r.end && w->status == TW_OK; i++) {
         const block piece = i == s->me ? own_block(s, &w->panel)
                                        : buffer_block(s, &w->panel, place_of(s, i), piece_of(s, i).length);
-        w->status = twins_bring(w->plan, s, w->panel.number, w->panel.depth, i, &piece);
+        w->status = mirror_bring(w->plan, s, w->panel.number, w->panel.depth, i, &piece);
     }
 }
 
@@ -247,11 +247,12 @@ static tw_status post(work *w, int number)
     for (int i = 0; i < 2 && p.depth > 0; i++) {
         side *s = sides[i];
         block own = own_block(s, &p);
-        while (plan->resident && s->sent[number % 2] > 0) { /* of the panel before the last, from the same place */
+        while (plan->sizes.resident &&
+               s->sent[number % 2] > 0) { /* of the panel before the last, from the same place */
             const tw_status status = pending_wait(&plan->pending);
             if (status != TW_OK) return status;
         }
-        w->status = twins_fetch(plan, s, number, &own, w->status);
+        w->status = mirror_fetch(plan, s, number, &own, w->status);
         post_side(&plan->pending, s, &p, &own);
     }
     return TW_OK;
@@ -263,19 +264,19 @@ tw_status schedule_run(tw_mpi_plan *plan, char *c, int64_t ldc, tw_status before
     const bool beside = plan->sums != NULL;
     char *const home = beside ? plan->sums : c;
     const int64_t ld = beside ? plan->at.n.length : ldc, ld_home = ld < 1 ? 1 : ld;
-    const block to = twins_c(plan, home, ld_home);
+    const block to = mirror_c(plan, home, ld_home);
     work w = {.plan = plan, .c = to.data, .ldc = to.ld, .scales = plan->whole, .status = before};
-    if (w.status == TW_OK) w.status = twins_begin(plan, home, ld_home);
+    if (w.status == TW_OK) w.status = mirror_begin(plan, home, ld_home);
     tw_status status = post(&w, 0);
     for (int number = 0; status == TW_OK && (int64_t)number * plan->grid.panel < plan->at.k.length; number++) {
         w.panel = panel_at(plan, number);
-        if (w.status == TW_OK) w.status = twins_turn(plan);
+        if (w.status == TW_OK) w.status = mirror_turn(plan);
         status = post(&w, number + 1);
         if (status == TW_OK) status = multiply_panel(&w);
     }
     if (status == TW_OK) status = pending_wait_all(&plan->pending);
     if (status != TW_OK) return status;
-    if (w.status == TW_OK && plan->at.k.length > 0) w.status = twins_end(plan, home, ld_home);
+    if (w.status == TW_OK && plan->at.k.length > 0) w.status = mirror_end(plan, home, ld_home);
     if (w.status != TW_OK || plan->whole || plan->grid.pk > 1) return w.status;
     if (!beside && p->alpha == 1) return TW_OK;
     status = plan->engine.finish(plan->engine.self, p->dtype_c, plan->at.m.length, plan->at.n.length, p->alpha, home,

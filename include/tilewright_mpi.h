@@ -17,10 +17,14 @@
  *
  * CALLS    that take a communicator or a plan are collective, but tw_mpi_plan_layout(). They may not overlap on one
  *          plan. MPI is to be initialised, by MPI_THREAD_FUNNELED at least; the caller is the thread that calls MPI.
- * ERRORS   All ranks of a call return the same status. tw_mpi_error_text() explains the calling thread's last failure.
- *          After TW_DEVICE_FAILED messages may be on their way: the communicator's other ranks can only be ended, by
+ * ERRORS   All ranks of a call return the same status. tw_mpi_error_text() explains the calling thread's last failure,
+ *          and names the rank that failed. After TW_DEVICE_FAILED messages may be on their way: the communicator's other ranks can only be ended, by
  *          MPI_Abort().
  * RANKS    with the same byte order and types. Hosts with other instruction sets give other last bits.
+ * GPUS     With a context of the cuda engine each rank multiplies on its context's GPU; several ranks may share one.
+ *          Choosing the GPU is the caller's: the rank among those of its host, modulo tw_devices(), say. Blocks lie in
+ *          host memory, or all on the GPU (problem.place_a to place_c). What is sent and received goes through pinned
+ *          host memory. Each piece of A and B is copied to the GPU once; C, or sums, stay there until the end.
  */
 #ifndef TILEWRIGHT_MPI_H
 #define TILEWRIGHT_MPI_H
@@ -69,12 +73,19 @@ typedef struct tw_mpi_plan tw_mpi_plan;
 #ifndef TILEWRIGHT_MPI_TYPES
 /* tw_mpi_plan_make - choose a grid of ranks for a product, and allocate what it needs.
  *
- * context   of the cpu engine; NULL: as in tw_gemm()
- * problem   m, n and k of the whole product. Leading dimensions, places and alignments are not read. flags are 0
- * options   NULL: all fields 0
+ * context   of the cpu engine, or of cuda, on all ranks alike; NULL: as in tw_gemm(). Of several GPUs the first. It
+ *           must live as long as the plan
+ * problem   m, n and k of the whole product. Leading dimensions and alignments are not read. flags are 0. place_a to
+ *           place_c: where tw_mpi_gemm() finds its blocks, on all ranks alike; TW_DEVICE with cuda alone
+ * options   NULL: all fields 0. memory_bytes is the host's; tw_options.memory_bytes limits what is taken on a GPU
  * Special   Fewer ranks than there are compute where more would be slower (layout.ranks).
  * Bits      With pk = 1 those of tw_gemm(). With pk > 1 each segment of k is summed by itself, and these sums are added
- *           in ascending order: they depend on the grid, and on nothing else.
+ *           in ascending order: they depend on the grid, and on nothing else. With cuda they depend on the grid, the
+ *           kind of GPU and its tuned rows and, of a C on the GPU, its alignment and ldc; not on what comes first or on how
+ *           ranks share GPUs. They are not those of tw_gemm(): kernels are chosen for pieces, and a k of more than two
+ *           tw_lab_sum_depth() is summed in panels.
+ * Memory    of a GPU: a rank's block of C, and its blocks of A and B over layout.panel steps of k, twice where there are
+ *           more. There are no smaller panels: where it does not fit, TW_NO_MEMORY.
  * Returns   TW_OK and *plan; TW_BAD_ARGUMENT (also where ranks ask for different things, or for a grid of more ranks
  *           than there are), TW_NO_KERNEL, TW_NO_MEMORY, TW_DEVICE_FAILED (MPI failed), and *plan NULL */
 TW_API tw_status tw_mpi_plan_make(tw_context *context, const tw_problem *problem, MPI_Comm comm,
@@ -89,12 +100,12 @@ TW_API tw_status tw_mpi_plan_layout(const tw_mpi_plan *plan, tw_mpi_layout *layo
 /* tw_mpi_gemm - compute the product of a plan.
  *
  * a, b, c   this rank's blocks, row by row, lda, ldb and ldc elements from one row to the next; not read, and may be
- *           NULL, where the block is empty
+ *           NULL, where the block is empty. On a GPU no stream may be using them
  * Special   as tw_gemm(): k or alpha 0, beta 0
  * Error     as tw_gemm()
  * Cost      layout.words elements received by this rank, in messages of 1 GiB at most; 2 m n k flops in all
- * Returns   TW_OK; TW_BAD_ARGUMENT: C untouched; TW_NO_MEMORY, TW_DEVICE_FAILED (a rank's product or MPI failed, or the
- *           time ran out): C undefined */
+ * Returns   TW_OK; TW_BAD_ARGUMENT: C untouched; TW_NO_MEMORY, TW_BUILD_FAILED (a GPU's kernel), TW_DEVICE_FAILED (a
+ *           rank's product or MPI failed, or the time ran out): C undefined */
 TW_API tw_status tw_mpi_gemm(tw_mpi_plan *plan, const void *a, int64_t lda, const void *b, int64_t ldb, void *c,
                              int64_t ldc);
 

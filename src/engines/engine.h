@@ -130,7 +130,7 @@ typedef struct engine_ops {
                          const buffer *b, const buffer *c);
     /* An empty product has its event too. NULL: there are no events to give */
     tw_status (*mark)(engine *e, const tw_launch *to);
-    const pipeline_ops *pipeline; /* NULL: there is no memory to copy to */
+    const pipeline_ops *pipeline;                                           /* NULL: there is no memory to copy to */
     void (*resources)(engine *e, const runnable *r, tw_lab_resources *out); /* NULL: nothing to tell */
     /* NULL: code is not made at run time. CUDA: e may be NULL, then sm is for which device */
     tw_status (*code)(engine *e, const plan *p, int sm, bool ptx, tw_lab_code *out);

@@ -369,8 +369,11 @@ static void open_gpu(void)
 /* Also with pieces that are large enough to be multiplied one by one, of A or of B. */
 static product draw_on_gpu(int number, const char *type)
 {
-    static const tw_dtype types[][3] = {{TW_F64, TW_F64, TW_F64},   {TW_F32, TW_F32, TW_F32}, {TW_BF16, TW_BF16, TW_F32},
-                                        {TW_I8, TW_I8, TW_I32},     {TW_U8, TW_U8, TW_I32}};
+    static const tw_dtype types[][3] = {{TW_F64, TW_F64, TW_F64},
+                                        {TW_F32, TW_F32, TW_F32},
+                                        {TW_BF16, TW_BF16, TW_F32},
+                                        {TW_I8, TW_I8, TW_I32},
+                                        {TW_U8, TW_U8, TW_I32}};
     const tw_dtype *t = types[strcmp(type, "f32") == 0 ? 1 : number % (sizeof types / sizeof *types)];
     product x = draw_product(number);
     tw_problem *p = &x.p;
@@ -571,7 +574,8 @@ int main(int argc, char **argv)
     } else if (argc == 2 && strcmp(argv[1], "large") == 0) {
         large(), done = 1;
     } else {
-        fprintf(stderr, "usage: gemm products CASES SEED | cuda CASES SEED TYPE | lost GRID | refusals | absent | large\n");
+        fprintf(stderr,
+                "usage: gemm products CASES SEED | cuda CASES SEED TYPE | lost GRID | refusals | absent | large\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     MPI_Allreduce(MPI_IN_PLACE, &faults, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);

@@ -197,8 +197,8 @@ static void find_pinned(run *x)
         const spread_copy *c = &x->work->copies[i];
         if (!copies_host(c) || !x->pinned[c->operand]) continue;
         const uint64_t last = c->caller + (uint64_t)(c->rows - 1) * c->caller_pitch + c->width - 1;
-        x->pinned[c->operand] = c->caller_pitch <= most_pitch && c->pitch <= most_pitch && cuda_is_pinned(e, c->caller) &&
-                                cuda_is_pinned(e, last);
+        x->pinned[c->operand] = c->caller_pitch <= most_pitch && c->pitch <= most_pitch &&
+                                cuda_is_pinned(e, c->caller) && cuda_is_pinned(e, last);
     }
 }
 

@@ -1,11 +1,11 @@
-/* twins.c - see twins.h. Whatever is waited for here, MPI is polled meanwhile. */
-#include "twins.h"
+/* mirror.c - see mirror.h. Whatever is waited for here, MPI is polled meanwhile. */
+#include "mirror.h"
 
 #include <stdlib.h>
 
 enum {
-    ROW_BYTES = 256,        /* rows begin at multiples of it: TMA takes them */
-    LEAST_GROUP = 2048,     /* rows of A or columns of B, for a product that fills a device */
+    ROW_BYTES = 256,       /* rows begin at multiples of it: TMA takes them */
+    LEAST_GROUP = 2048,    /* rows of A or columns of B, for a product that fills a device */
     POLL_BYTES = 64 << 20, /* that threads copy between two polls */
 };
 
@@ -45,18 +45,19 @@ static group group_of(const side *s, int piece)
     return g;
 }
 
-block twins_block(const side *s, int number, int64_t depth, int first, int end)
+block mirror_block(const side *s, int number, int64_t depth, int first, int end)
 {
     const group g = group_of(s, first);
     const grid_part from = grid_divide(s->length, s->peers, first), last = grid_divide(s->length, s->peers, end - 1);
     const int64_t length = last.begin + last.length - from.begin;
     block b = {.rows = s->along_rows ? length : depth, .cols = s->along_rows ? depth : length, .bytes = s->bytes};
     b.ld = padded(s->along_rows ? depth : g.length, s->bytes);
-    b.data = s->twin[number % 2] + (s->along_rows ? from.begin * b.ld : g.before * depth + from.begin - g.begin) * s->bytes;
+    b.data = s->mirror[number % 2] +
+             (s->along_rows ? from.begin * b.ld : g.before * depth + from.begin - g.begin) * s->bytes;
     return b;
 }
 
-static double twin_bytes(const side *s, int64_t depth)
+static double mirror_bytes(const side *s, int64_t depth)
 {
     const int64_t rows = s->along_rows ? s->length : depth,
                   ld = s->along_rows ? padded(depth, s->bytes) : group_of(s, s->peers).before;
@@ -81,14 +82,14 @@ static int pieces_together(const side *s)
     return pieces < s->peers ? (int)pieces : s->peers;
 }
 
-tw_status twins_open(tw_mpi_plan *plan)
+tw_status mirror_open(tw_mpi_plan *plan)
 {
     if (!plan->engine.on_device) return TW_OK;
     plan->a.group = pieces_together(&plan->a), plan->b.group = pieces_together(&plan->b);
     return told(plan, plan->engine.device.open(plan->engine.self, &plan->pipeline));
 }
 
-tw_status twins_allocate(tw_mpi_plan *plan)
+tw_status mirror_allocate(tw_mpi_plan *plan)
 {
     if (plan->pipeline == NULL) return TW_OK;
     const bool many = plan->at.k.length > plan->grid.panel;
@@ -96,21 +97,21 @@ tw_status twins_allocate(tw_mpi_plan *plan)
     side *const sides[] = {&plan->a, &plan->b};
     tw_status status = TW_OK;
     for (int i = 0; i < 4 && status == TW_OK; i++)
-        if (i / 2 <= many) status = take(plan, true, twin_bytes(sides[i % 2], depth), &sides[i % 2]->twin[i / 2]);
-    if (plan->resident && plan->whole) return status; /* C is computed where it lies */
-    plan->ld_twin = padded(plan->at.n.length, plan->sizes.c_bytes);
-    const double c_bytes = (double)plan->at.m.length * (double)plan->ld_twin * (double)plan->sizes.c_bytes;
-    return status == TW_OK ? take(plan, true, c_bytes, &plan->c_twin) : status;
+        if (i / 2 <= many) status = take(plan, true, mirror_bytes(sides[i % 2], depth), &sides[i % 2]->mirror[i / 2]);
+    if (plan->sizes.resident && plan->whole) return status; /* C is computed where it lies */
+    plan->ld_mirror = padded(plan->at.n.length, plan->sizes.c_bytes);
+    const double c_bytes = (double)plan->at.m.length * (double)plan->ld_mirror * (double)plan->sizes.c_bytes;
+    return status == TW_OK ? take(plan, true, c_bytes, &plan->c_mirror) : status;
 }
 
-tw_status twins_host(tw_mpi_plan *plan, double bytes, char **memory)
+tw_status mirror_host(tw_mpi_plan *plan, double bytes, char **memory)
 {
     if (plan->pipeline != NULL) return take(plan, false, bytes, memory);
     *memory = bytes < 0x1p62 ? malloc(bytes > 0 ? (size_t)bytes : 1) : NULL;
     return *memory != NULL ? TW_OK : failure(TW_NO_MEMORY, "no memory for a buffer of %g bytes", bytes);
 }
 
-void twins_close(tw_mpi_plan *plan)
+void mirror_close(tw_mpi_plan *plan)
 {
     if (plan->pipeline != NULL) plan->engine.device.close(plan->pipeline);
 }
@@ -139,7 +140,8 @@ static tw_status copy(tw_mpi_plan *plan, const tw_lab_copy *whole)
     tw_status status = TW_OK;
     for (int64_t at = 0; at < whole->rows && status == TW_OK; at += step) {
         tw_lab_copy part = *whole;
-        part.to = (char *)whole->to + at * whole->to_pitch, part.from = (const char *)whole->from + at * whole->from_pitch;
+        part.to = (char *)whole->to + at * whole->to_pitch,
+        part.from = (const char *)whole->from + at * whole->from_pitch;
         part.rows = whole->rows - at < step ? whole->rows - at : step;
         status = plan->engine.device.copy(plan->pipeline, &part);
         pending_poll(&plan->pending);
@@ -171,55 +173,55 @@ static block c_block(const tw_mpi_plan *plan, char *data, int64_t ld)
     return (block){data, plan->at.m.length, plan->at.n.length, ld, plan->sizes.c_bytes};
 }
 
-block twins_c(const tw_mpi_plan *plan, char *c, int64_t ldc)
+block mirror_c(const tw_mpi_plan *plan, char *c, int64_t ldc)
 {
-    return plan->c_twin != NULL ? c_block(plan, plan->c_twin, plan->ld_twin) : c_block(plan, c, ldc);
+    return plan->c_mirror != NULL ? c_block(plan, plan->c_mirror, plan->ld_mirror) : c_block(plan, c, ldc);
 }
 
-tw_status twins_begin(tw_mpi_plan *plan, char *c, int64_t ldc)
+tw_status mirror_begin(tw_mpi_plan *plan, char *c, int64_t ldc)
 {
     if (plan->pipeline == NULL) return TW_OK;
-    const block to = twins_c(plan, c, ldc), from = c_block(plan, c, ldc);
+    const block to = mirror_c(plan, c, ldc), from = c_block(plan, c, ldc);
     const tw_status status = await(plan, true); /* of a call that failed */
     const bool reads = plan->whole && plan->sizes.keeps_c0 && to.data != from.data;
     return status == TW_OK && reads ? move(plan, &to, &from, TW_LAB_UP) : status;
 }
 
-tw_status twins_turn(tw_mpi_plan *plan)
+tw_status mirror_turn(tw_mpi_plan *plan)
 {
     if (plan->pipeline == NULL) return TW_OK;
     const tw_status status = told(plan, plan->engine.device.turn(plan->pipeline));
     return status == TW_OK ? await(plan, false) : status;
 }
 
-tw_status twins_fetch(tw_mpi_plan *plan, const side *s, int number, block *own, tw_status status)
+tw_status mirror_fetch(tw_mpi_plan *plan, const side *s, int number, block *own, tw_status status)
 {
-    if (!plan->resident || s->peers == 1) return status;
+    if (!plan->sizes.resident || s->peers == 1) return status;
     const block from = *own;
     own->data = s->own_sent[number % 2], own->ld = own->cols;
     if (status == TW_OK) status = move(plan, own, &from, TW_LAB_DOWN);
     return status == TW_OK ? await(plan, false) : status;
 }
 
-tw_status twins_bring(tw_mpi_plan *plan, const side *s, int number, int64_t depth, int piece, const block *from)
+tw_status mirror_bring(tw_mpi_plan *plan, const side *s, int number, int64_t depth, int piece, const block *from)
 {
     if (plan->pipeline == NULL) return TW_OK;
-    const block to = twins_block(s, number, depth, piece, piece + 1);
-    tw_lab_copy up = between(&to, from, plan->resident && piece == s->me ? TW_LAB_ACROSS : TW_LAB_UP);
+    const block to = mirror_block(s, number, depth, piece, piece + 1);
+    tw_lab_copy up = between(&to, from, plan->sizes.resident && piece == s->me ? TW_LAB_ACROSS : TW_LAB_UP);
     up.alone = !s->along_rows && to.cols < group_of(s, piece).length;
     return copy(plan, &up);
 }
 
-tw_status twins_end(tw_mpi_plan *plan, char *c, int64_t ldc)
+tw_status mirror_end(tw_mpi_plan *plan, char *c, int64_t ldc)
 {
     if (plan->pipeline == NULL) return TW_OK;
-    const block from = twins_c(plan, c, ldc), to = c_block(plan, c, ldc);
+    const block from = mirror_c(plan, c, ldc), to = c_block(plan, c, ldc);
     tw_status status = await(plan, true);
     if (status == TW_OK && to.data != from.data) status = move(plan, &to, &from, TW_LAB_DOWN);
     return status == TW_OK ? await(plan, true) : status;
 }
 
-tw_status twins_move_c(tw_mpi_plan *plan, char *c, int64_t ldc, int way)
+tw_status mirror_move_c(tw_mpi_plan *plan, char *c, int64_t ldc, int way)
 {
     const grid_place *at = &plan->at;
     const block there = {c, at->own_c.length, at->n.length, ldc, plan->sizes.c_bytes},
