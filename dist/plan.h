@@ -55,8 +55,8 @@ struct tw_mpi_plan {
  * status: of this rank's work before. A rank whose work fails goes on to send and to receive, and returns that. */
 tw_status schedule_run(tw_mpi_plan *plan, char *c, int64_t ldc, tw_status status);
 
-/* reduce_run - add the sums of all segments of k in ascending order; into c the rows that this rank owns. status: as for
- * schedule_run(). */
+/* reduce_run - add the sums of all segments of k in ascending order; into c the rows that this rank owns. status: as
+ * for schedule_run(). */
 tw_status reduce_run(tw_mpi_plan *plan, char *c, int64_t ldc, tw_status status);
 
 /* plan_make - tw_mpi_plan_make() with any engine. */

@@ -18,8 +18,8 @@
  * CALLS    that take a communicator or a plan are collective, but tw_mpi_plan_layout(). They may not overlap on one
  *          plan. MPI is to be initialised, by MPI_THREAD_FUNNELED at least; the caller is the thread that calls MPI.
  * ERRORS   All ranks of a call return the same status. tw_mpi_error_text() explains the calling thread's last failure,
- *          and names the rank that failed. After TW_DEVICE_FAILED messages may be on their way: the communicator's other ranks can only be ended, by
- *          MPI_Abort().
+ *          and names the rank that failed. After TW_DEVICE_FAILED messages may be on their way: the communicator's
+ *          other ranks can only be ended, by MPI_Abort().
  * RANKS    with the same byte order and types. Hosts with other instruction sets give other last bits.
  * GPUS     With a context of the cuda engine each rank multiplies on its context's GPU; several ranks may share one.
  *          Choosing the GPU is the caller's: the rank among those of its host, modulo tw_devices(), say. Blocks lie in
@@ -80,12 +80,12 @@ typedef struct tw_mpi_plan tw_mpi_plan;
  * options   NULL: all fields 0. memory_bytes is the host's; tw_options.memory_bytes limits what is taken on a GPU
  * Special   Fewer ranks than there are compute where more would be slower (layout.ranks).
  * Bits      With pk = 1 those of tw_gemm(). With pk > 1 each segment of k is summed by itself, and these sums are added
- *           in ascending order: they depend on the grid, and on nothing else. With cuda they depend on the grid, the
- *           kind of GPU and its tuned rows and, of a C on the GPU, its alignment and ldc; not on what comes first or on how
- *           ranks share GPUs. They are not those of tw_gemm(): kernels are chosen for pieces, and a k of more than two
- *           tw_lab_sum_depth() is summed in panels.
- * Memory    of a GPU: a rank's block of C, and its blocks of A and B over layout.panel steps of k, twice where there are
- *           more. There are no smaller panels: where it does not fit, TW_NO_MEMORY.
+ *           in ascending order: they depend on the grid, and on nothing else.
+ *           With cuda they depend on the grid, the kind of GPU and its tuned rows and, of a C on the GPU, its alignment
+ *           and ldc; not on what comes first, nor on how ranks share GPUs. They are not those of tw_gemm(): kernels are
+ *           chosen for pieces, and a k of more than two tw_lab_sum_depth() is summed in panels.
+ * Memory    of a GPU: a rank's block of C, and its blocks of A and B over layout.panel steps of k, twice where there
+ *           are more. There are no smaller panels: where it does not fit, TW_NO_MEMORY.
  * Returns   TW_OK and *plan; TW_BAD_ARGUMENT (also where ranks ask for different things, or for a grid of more ranks
  *           than there are), TW_NO_KERNEL, TW_NO_MEMORY, TW_DEVICE_FAILED (MPI failed), and *plan NULL */
 TW_API tw_status tw_mpi_plan_make(tw_context *context, const tw_problem *problem, MPI_Comm comm,

@@ -1,6 +1,8 @@
 /* fault.c - preloaded into a rank: MPI's calls of one stage of `multiply` end or stop the process.
  *
- *   TEST_FAULT=STAGE:RANK:ACTION:CALL    ACTION is kill, stop, fail or late (by 0.3 s); CALL counts the stage's calls from 1 */
+ *   TEST_FAULT=STAGE:RANK:ACTION:CALL    ACTION is kill, stop, fail or late (by 0.3 s)
+ *
+ * CALL counts the stage's calls from 1. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
