@@ -94,10 +94,11 @@ tw_status mirror_allocate(tw_mpi_plan *plan)
     if (plan->pipeline == NULL) return TW_OK;
     const bool many = plan->at.k.length > plan->grid.panel;
     const int64_t depth = many ? plan->grid.panel : plan->at.k.length;
+    const int halves = many ? 2 : 1;
     side *const sides[] = {&plan->a, &plan->b};
     tw_status status = TW_OK;
-    for (int i = 0; i < 4 && status == TW_OK; i++)
-        if (i / 2 <= many) status = take(plan, true, mirror_bytes(sides[i % 2], depth), &sides[i % 2]->mirror[i / 2]);
+    for (int i = 0; i < 2 * halves && status == TW_OK; i++)
+        status = take(plan, true, mirror_bytes(sides[i % 2], depth), &sides[i % 2]->mirror[i / 2]);
     if (plan->sizes.resident && plan->whole) return status; /* C is computed where it lies */
     plan->ld_mirror = padded(plan->at.n.length, plan->sizes.c_bytes);
     const double c_bytes = (double)plan->at.m.length * (double)plan->ld_mirror * (double)plan->sizes.c_bytes;

@@ -119,12 +119,9 @@ static tw_status compare(MPI_Comm comm, const dist_engine *e, const tw_problem *
 /* Nominal, and alike on all ranks: what is chosen may not depend on a measurement. */
 static double nominal_flops(const dist_engine *e, tw_dtype dtype, int threads)
 {
-    const bool plain = dtype == TW_F64 || dtype == TW_F32;
-    const double of_device = plain ? 400e9 : 4e12, each = dtype == TW_F64    ? 35e9
-                                                          : dtype == TW_CF64 ? 35e9 / 4
-                                                          : dtype == TW_CF32 ? 70e9 / 4
-                                                                             : 70e9;
-    return (e->on_device ? of_device : each) * threads;
+    const double each = dtype == TW_F64 ? 35e9 : dtype == TW_CF64 ? 35e9 / 4 : dtype == TW_CF32 ? 70e9 / 4 : 70e9;
+    const double of_multiprocessor = dtype == TW_F64 || dtype == TW_F32 ? 400e9 : 4e12;
+    return (e->on_device ? of_multiprocessor : each) * threads;
 }
 
 /* Of the host's name: ranks with the same one are on one host. */
@@ -194,6 +191,7 @@ static tw_status allocate_side(tw_mpi_plan *plan, side *s)
     const bool many = plan->at.k.length > plan->grid.panel;
     const int64_t depth = many ? plan->grid.panel : plan->at.k.length,
                   own = grid_divide(s->length, s->peers, s->me).length;
+    const int buffers = s->peers == 1 ? 0 : many ? 2 : 1;
     tw_status status = TW_OK;
     s->copies_own = s->group == 0 && s->peers > GRID_MOST_IN_PLACE;
     s->in_buffer = s->copies_own ? s->length : s->length - own;
@@ -201,9 +199,9 @@ static tw_status allocate_side(tw_mpi_plan *plan, side *s)
     s->left[0] = calloc((size_t)s->peers, sizeof **s->left), s->left[1] = calloc((size_t)s->peers, sizeof **s->left);
     if (s->taken == NULL || s->left[0] == NULL || s->left[1] == NULL)
         return failure(TW_NO_MEMORY, "no memory for the state of %d pieces", s->peers);
-    for (int b = 0; b <= many && s->peers > 1 && status == TW_OK; b++)
+    for (int b = 0; b < buffers && status == TW_OK; b++)
         status = mirror_host(plan, (double)s->in_buffer * (double)depth * (double)s->bytes, &s->buffer[b]);
-    for (int b = 0; b <= many && s->peers > 1 && plan->sizes.resident && status == TW_OK; b++)
+    for (int b = 0; b < buffers && plan->sizes.resident && status == TW_OK; b++)
         status = mirror_host(plan, (double)own * (double)depth * (double)s->bytes, &s->own_sent[b]);
     return status;
 }

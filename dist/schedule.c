@@ -238,7 +238,8 @@ static panel panel_at(const tw_mpi_plan *plan, int number)
     return (panel){number, begin, left < plan->grid.panel ? left : plan->grid.panel};
 }
 
-/* Sends and receives of a panel; of one that lies on the device once it has come from there. */
+/* Sends and receives of a panel. What lies on the device comes from there first, to where the panel before the last was
+ * sent from. */
 static tw_status post(work *w, int number)
 {
     tw_mpi_plan *plan = w->plan;
@@ -247,8 +248,7 @@ static tw_status post(work *w, int number)
     for (int i = 0; i < 2 && p.depth > 0; i++) {
         side *s = sides[i];
         block own = own_block(s, &p);
-        while (plan->sizes.resident &&
-               s->sent[number % 2] > 0) { /* of the panel before the last, from the same place */
+        while (plan->sizes.resident && s->sent[number % 2] > 0) {
             const tw_status status = pending_wait(&plan->pending);
             if (status != TW_OK) return status;
         }

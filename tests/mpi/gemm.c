@@ -429,6 +429,7 @@ static void refusals(void)
     expect("C elsewhere than A", make(&p, &o), TW_BAD_ARGUMENT, "");
     p = good, p.size = 8;
     expect("a size of 8", make(&p, &o), TW_BAD_ARGUMENT, "problem->size is 8");
+    expect("a pipeline of the cpu", tw_lab_pipeline_open(NULL, &pipeline), TW_NO_KERNEL, "");
     expect("no problem", make(NULL, &o), TW_BAD_ARGUMENT, "problem is NULL");
     o.grid[0] = ranks + 1;
     expect("a grid of more ranks than there are", make(&good, &o), TW_BAD_ARGUMENT, "grid");
