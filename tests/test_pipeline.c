@@ -185,6 +185,7 @@ int main(int argc, char **argv)
     run_case(&(pipeline_case){"sm=75 order=1", NULL, true, false, 9000}, TW_NO_MEMORY, "options.memory_bytes is 9000");
     run_case(&(pipeline_case){"sm=75 order=1 lost=0 after=2", NULL, true, false, 0}, TW_DEVICE_FAILED,
              "cuLaunchKernel");
+    run_case(&(pipeline_case){"sm=75 order=1", "cuStreamQuery=700", true, false, 0}, TW_DEVICE_FAILED, "cuStreamQuery");
     fail_each_call();
     return tap_finish();
 }

@@ -234,6 +234,8 @@ static cu_result copy_and_wait(work w)
 
 static cu_result put_rows(const cu_copy_2d *c, cu_stream stream)
 {
+    const size_t most_pitch = (size_t)attribute(CU_ATTRIBUTE_MAX_PITCH, 0);
+    if (c->src_pitch > most_pitch || c->dst_pitch > most_pitch) return 1;
     return put_copy(stream, rows_of(c), side(c->src_type, stream->context), side(c->dst_type, stream->context));
 }
 
