@@ -1,5 +1,5 @@
-/* test_pipeline.c - blocks that are copied to a device beside products (tw_lab_pipeline), by the fake CUDA driver, whose
- * streams are ordered by events alone (tests/fakes/order.h): a missing event is a wrong product. */
+/* test_pipeline.c - blocks that are copied to a device beside products (tw_lab_pipeline), by the fake CUDA driver,
+ * whose streams are ordered by events alone (tests/fakes/order.h): a missing event is a wrong product. */
 #define _GNU_SOURCE
 #include <unistd.h>
 
