@@ -10,6 +10,7 @@
 #include "../lab/roofline.h"
 #include "cmd.h"
 #include "explain.h"
+#include "explain_ranks.h"
 #include "gpu.h"
 #include "object.h"
 #include "rungs.h"
@@ -309,13 +310,16 @@ exit_code cmd_explain(session *s)
     explain x = {.s = s};
     page p = {0};
     const char *html = s->opt->html;
+    exit_code code = explain_ranks_check(s->opt);
+    if (code != EXIT_OK) return code;
+    if (s->opt->ranks > 0) return explain_ranks(s);
     if (s->opt->tables) return tables(s);
     if (s->opt->operand_count == 0)
-        return diag(EXIT_USAGE, "found no rung: give one, as in `tilewright explain r04`, or --tables");
+        return diag(EXIT_USAGE, "found no rung: give one, as in `tilewright explain r04`, or --tables or --ranks");
     if (user_kernel_is_path(s->opt->operands[0])) return explain_file(s, s->opt->operands[0]);
     if (html != NULL && report_form_of(html) != REPORT_PAGE)
         return diag(EXIT_USAGE, "--html %s: explain writes a page: give it another ending, such as .html", html);
-    exit_code code = choose_rung(&x, s->opt->operands[0]);
+    code = choose_rung(&x, s->opt->operands[0]);
     if (code == EXIT_OK) code = choose_shape(&x);
     if (code == EXIT_OK) code = choose_element(&x);
     if (code == EXIT_OK) code = choose_blocks(&x);

@@ -109,7 +109,8 @@ const command commands[] = {
      "  tilewright explain r05 --engine opencl --binary\n"
      "  tilewright explain r02 --html r02.html\n"
      "  tilewright explain mine.cl --tile 32\n"
-     "  tilewright explain --tables\n",
+     "  tilewright explain --tables\n"
+     "  tilewright explain --ranks 64 --network 100 --shape 65536x65536x65536 --dtype f64 --threads 32\n",
      "Needs no GPU. Shows:\n"
      "- the idea, and what changed from the rung before\n"
      "- the pictures of the course documents for one element of C\n"
@@ -124,7 +125,10 @@ const command commands[] = {
      "clang) compiles the text as C, and it runs on this machine in a process of its own, with your rights, for 10 "
      "seconds at most, on whole and on cut tiles and in both orders of its work-items. --binary shows its inner loop. "
      "Vector types are not judged, nor what of CUDA C is C++.\n\n"
-     "--tables shows the tables of the course documents instead.",
+     "--tables shows the tables of the course documents instead.\n\n"
+     "--ranks N shows how `mpirun -n N tilewright multiply` would divide a product: the grid that it chooses, the "
+     "elements that each rank receives, by the formula, its memory, and the estimated times. docs/SCALE.md says how "
+     "far they can be trusted.",
      CMD_EXPLAIN, 0, 1, cmd_explain},
     {"tune", "[OPTION]...", "find faster parameters for this device, and keep them for every program",
      "  tilewright tune\n"

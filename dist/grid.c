@@ -59,8 +59,10 @@ static void estimate(const grid_problem *p, grid *g)
     const double products = (double)largest(p->m, g->pm) * (double)largest(p->n, g->pn) * (double)largest(p->k, g->pk);
     const double panels = (double)((largest(p->k, g->pk) + g->panel - 1) / g->panel);
     const double messages = panels * (g->pm - 1 + g->pn - 1) + (g->pk - 1);
-    g->words = a + b + c;
-    g->seconds = products * p->flop_seconds + bytes * p->byte_seconds + messages * p->message_seconds;
+    g->words[0] = a, g->words[1] = b, g->words[2] = c;
+    g->compute_s = products * p->flop_seconds, g->move_s = bytes * p->byte_seconds;
+    g->message_s = messages * p->message_seconds;
+    g->seconds = g->compute_s + g->move_s + g->message_s;
 }
 
 static bool is_asked(const grid_problem *p, const grid *g)
@@ -71,23 +73,31 @@ static bool is_asked(const grid_problem *p, const grid *g)
     return true;
 }
 
+/* Of two that cost the same, in seconds or in bytes. */
+static bool is_simpler(const grid *g, const grid *than)
+{
+    const int ranks = g->pm * g->pn * g->pk, others = than->pm * than->pn * than->pk;
+    if (ranks != others) return ranks < others;
+    return g->pk != than->pk ? g->pk < than->pk : g->pm < than->pm;
+}
+
 bool grid_choose(const grid_problem *p, grid *out)
 {
     grid least = {.bytes = INT64_MAX};
     bool found = false;
-    for (int ranks = 1; ranks <= p->ranks; ranks++)
-        for (int pk = 1; pk <= ranks; pk++) {
-            if (ranks % pk != 0 || (pk > 1 && p->depth == 0)) continue;
-            for (int pm = 1; pm <= ranks / pk; pm++) {
-                if (ranks / pk % pm != 0) continue;
-                grid g = {.pm = pm, .pn = ranks / pk / pm, .pk = pk};
+    for (int pk = 1; pk <= (p->depth == 0 ? 1 : p->ranks); pk++)
+        for (int pm = 1; pm <= p->ranks / pk; pm++)
+            for (int pn = 1; pn <= p->ranks / pk / pm; pn++) {
+                grid g = {.pm = pm, .pn = pn, .pk = pk};
                 if (!is_asked(p, &g)) continue;
                 measure(p, &g), estimate(p, &g);
-                if (least.pm == 0 || g.bytes < least.bytes) least = g;
-                if (g.bytes > p->memory_bytes || (found && g.seconds >= out->seconds)) continue;
+                if (least.pm == 0 || g.bytes < least.bytes || (g.bytes == least.bytes && is_simpler(&g, &least)))
+                    least = g;
+                if (g.bytes > p->memory_bytes) continue;
+                if (found && (g.seconds > out->seconds || (g.seconds == out->seconds && !is_simpler(&g, out))))
+                    continue;
                 *out = g, found = true;
             }
-        }
     if (!found) *out = least;
     return found;
 }

@@ -46,8 +46,11 @@ typedef struct grid {
     int64_t panel;        /* steps of k that are gathered at a time; >= 1 */
     int64_t bytes;        /* of a rank's blocks and buffers, at most */
     int64_t buffer_bytes; /* of the buffers among them */
-    double words;         /* that a rank receives, on average */
-    double seconds;       /* estimated, without overlap */
+    double words[3];      /* of A, B and sums that a rank receives, on average */
+    double compute_s;     /* estimated: of the largest block, */
+    double move_s;        /* of the bytes that a rank receives, */
+    double message_s;     /* of their messages, */
+    double seconds;       /* and of all three, without overlap */
 } grid;
 
 /* A part of a length that is divided into `parts` as even as can be. */
@@ -58,7 +61,8 @@ typedef struct grid_part {
 grid_part grid_divide(int64_t length, int parts, int index);
 
 /* grid_choose - of all grids of at most that many ranks the one with the least estimated time; of equal ones that with
- * the fewest ranks. False: none fits in the memory, and *out is the one that needs the least. */
+ * the fewest ranks, then the fewest parts of k, then of m. False: none fits in the memory, and *out is the one that
+ * needs the least. */
 bool grid_choose(const grid_problem *p, grid *out);
 
 /* What rank (im, in, ik) owns and computes, as parts of m, n and k. */

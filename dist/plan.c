@@ -1,6 +1,7 @@
 /* plan.c - makes, describes and carries out a plan: all ranks ask for the same, then the grid, then memory, or none has
  * anything. */
 #include "mirror.h"
+#include "nominal.h"
 
 #include <inttypes.h>
 #include <stddef.h>
@@ -30,28 +31,6 @@ static tw_status load(const char *name, const void *user, size_t first_bytes, vo
 
 static bool transposes(tw_op op) { return op == TW_T || op == TW_C; }
 
-/* Of A and B of this type; as tilewright.h says. */
-static tw_dtype result_of(tw_dtype dtype)
-{
-    if (dtype == TW_I8 || dtype == TW_U8) return TW_I32;
-    return dtype == TW_F64 || dtype == TW_CF32 || dtype == TW_CF64 ? dtype : TW_F32;
-}
-
-static int64_t bytes_of(tw_dtype dtype)
-{
-    switch (dtype) {
-    case TW_CF64: return 16;
-    case TW_F64:
-    case TW_CF32: return 8;
-    case TW_F32:
-    case TW_TF32:
-    case TW_I32: return 4;
-    case TW_F16:
-    case TW_BF16: return 2;
-    default: return 1;
-    }
-}
-
 /* Types, ops and scalars as the engine takes them; leading dimensions are those of blocks, later. */
 static tw_status settle_problem(const dist_engine *e, const tw_problem *asked, tw_problem *p)
 {
@@ -59,7 +38,7 @@ static tw_status settle_problem(const dist_engine *e, const tw_problem *asked, t
     if (status != TW_OK) return status;
     if (p->flags != 0) return failure(TW_BAD_ARGUMENT, "problem->flags: a triangle of C is not divided among ranks");
     if (p->dtype_b == 0) p->dtype_b = p->dtype;
-    if (p->dtype_c == 0) p->dtype_c = result_of(p->dtype);
+    if (p->dtype_c == 0) p->dtype_c = nominal_result(p->dtype);
     const tw_problem whole = tw_problem_make(p->dtype, p->op_a, p->op_b, p->m, p->n, p->k);
     p->lda = whole.lda, p->ldb = whole.ldb, p->ldc = whole.ldc;
     p->align_a = p->align_b = p->align_c = 0;
@@ -116,14 +95,6 @@ static tw_status compare(MPI_Comm comm, const dist_engine *e, const tw_problem *
 
 /* ---- the grid ---- */
 
-/* Nominal, and alike on all ranks: what is chosen may not depend on a measurement. */
-static double nominal_flops(const dist_engine *e, tw_dtype dtype, int threads)
-{
-    const double each = dtype == TW_F64 ? 35e9 : dtype == TW_CF64 ? 35e9 / 4 : dtype == TW_CF32 ? 70e9 / 4 : 70e9;
-    const double of_multiprocessor = dtype == TW_F64 || dtype == TW_F32 ? 400e9 : 4e12;
-    return (e->on_device ? of_multiprocessor : each) * threads;
-}
-
 /* Of the host's name: ranks with the same one are on one host. */
 static int64_t host_hash(void)
 {
@@ -149,29 +120,15 @@ static tw_status find_machine(const tw_mpi_plan *plan, int *fewest, bool *one_ho
 static tw_status choose_grid(tw_mpi_plan *plan, const tw_mpi_options *o)
 {
     const tw_problem *p = &plan->problem;
-    const bool sums = p->dtype_c == TW_F64 || p->dtype_c == TW_F32 || p->dtype_c == TW_I32;
-    const bool multiplies = p->alpha != 0 || p->alpha_imaginary != 0;
-    int threads;
-    bool one_host;
-    const tw_status status = find_machine(plan, &threads, &one_host);
+    nominal_machine machine = {
+        .ranks = plan->ranks, .on_device = plan->engine.on_device, .network_gbps = o->network_gbps};
+    const tw_status status = find_machine(plan, &machine.threads, &machine.one_host);
     if (status != TW_OK) return status;
-    const double gbps = o->network_gbps > 0 ? o->network_gbps : one_host ? 32 : 10;
-    plan->sizes = (grid_problem){.m = p->m,
-                                 .n = p->n,
-                                 .k = multiplies ? p->k : 0,
-                                 .a_bytes = bytes_of(p->dtype),
-                                 .b_bytes = bytes_of(p->dtype_b),
-                                 .c_bytes = bytes_of(p->dtype_c),
-                                 .depth = sums ? plan->engine.depth(p->dtype) : 0,
-                                 .keeps_c0 = p->beta != 0 || p->beta_imaginary != 0,
-                                 .resident = p->place_c == TW_DEVICE,
-                                 .ranks = plan->ranks,
-                                 .asked = {o->grid[0], o->grid[1], o->grid[2]},
-                                 .memory_bytes = o->memory_bytes > 0 ? o->memory_bytes : INT64_MAX,
-                                 .flop_seconds = 2 / nominal_flops(&plan->engine, p->dtype, threads),
-                                 .byte_seconds = 8 / (gbps * 1e9),
-                                 .message_seconds = one_host ? 5e-6 : 50e-6};
-    plan->flops = nominal_flops(&plan->engine, p->dtype, threads);
+    plan->sizes = nominal_problem(p, plan->engine.depth(p->dtype), &machine);
+    for (int d = 0; d < 3; d++) plan->sizes.asked[d] = o->grid[d];
+    if (o->memory_bytes > 0) plan->sizes.memory_bytes = o->memory_bytes;
+    plan->sizes.resident = p->place_c == TW_DEVICE;
+    plan->flops = nominal_flops(p->dtype, &machine);
     if (grid_choose(&plan->sizes, &plan->grid)) return TW_OK;
     if (plan->grid.pm == 0)
         return failure(TW_BAD_ARGUMENT, "options->grid: %d x %d x %d (0: any) is no grid of at most %d ranks%s",
@@ -327,7 +284,7 @@ tw_status tw_mpi_plan_layout(const tw_mpi_plan *plan, tw_mpi_layout *layout)
     layout->ranks = g->pm * g->pn * g->pk;
     layout->grid[0] = g->pm, layout->grid[1] = g->pn, layout->grid[2] = g->pk;
     layout->panel = g->panel, layout->buffer_bytes = g->buffer_bytes;
-    layout->mean_words = g->words, layout->seconds = g->seconds;
+    layout->mean_words = g->words[0] + g->words[1] + g->words[2], layout->seconds = g->seconds;
     if (!plan->computes) return TW_OK;
     layout->a = stored(at->own_m, at->k, plan->a.along_rows);
     layout->b = stored(at->own_n, at->k, plan->b.along_rows);

@@ -164,7 +164,7 @@ static records_status keep(reader *in, const json_t *object, const char *line, r
     counters c;
     bool counted = json_is_object(json_object_get(object, "counters"));
     if (json_object_get(object, "predicted") != NULL)
-        return complain(in, "is a prediction of `ladder --gpu`: a report shows what was measured"), RECORDS_BAD;
+        return complain(in, "is a prediction: a report shows what was measured"), RECORDS_BAD;
 #define TEXT(name)   r.name = read_text(in, object, #name);
 #define LETTER(name) r.name = read_letter(in, object, #name);
 #define COUNT(name)  r.name = _Generic(r.name, int : read_int, default : read_int64)(in, object, #name);

@@ -520,7 +520,7 @@ def a_predicted_ladder_as_a_page():
         assert list(bars) == list(expected) and all(abs(float(bars[name]) * scale / value - 1) < 0.01 for name, value in expected.items()), (bars, expected)
     done = subprocess.run([PROGRAM, "report", "p.jsonl", "-o", "r.html"], capture_output=True, text=True) if ladder("--gpu", "H200", "--json", "p.jsonl").returncode == 0 else None
     assert done.returncode in (2, 6) and not os.path.exists("r.html"), "a prediction is no record"
-    assert done.returncode == 2 or "p.jsonl: line 1: is a prediction of `ladder --gpu`" in done.stderr, done.stderr
+    assert done.returncode == 2 or "p.jsonl: line 1: is a prediction: a report" in done.stderr, done.stderr
 
 
 if __name__ == "__main__":
