@@ -16,13 +16,12 @@ import subprocess
 import sys
 import time
 
+from support.hosts import Hosts, launched_environment
 from support.matrices import complexes, integers, npy, npy_header, pair, product, read_npy, transpose
-from support.program import BUILD, PROGRAM, bad, clean_environment, good, records
+from support.program import BUILD, PROGRAM, bad, good, records
 from support.tap import Skip, case, main
 
 FULL = "--full" in sys.argv
-AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-OF_A_LAUNCHER = ("OMPI_", "PMI_", "PMIX_", "HYDRA_")
 
 
 def built():
@@ -36,8 +35,8 @@ def built():
 def mpirun(mpi, ranks, *words, env=None, before=(), timeout=240):
     """The finished job, its output as text; what it left running is an error."""
     launcher = [f"mpirun.{mpi}", *(["--oversubscribe"] if mpi == "openmpi" else []), "-n", str(ranks)]
-    kept = {k: v for k, v in clean_environment(**AS_ROOT, **(env or {})).items() if not k.startswith(OF_A_LAUNCHER) or k in AS_ROOT or k in (env or {})}
-    job = subprocess.Popen([*launcher, *before, *map(str, words)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=kept)
+    job = subprocess.Popen([*launcher, *before, *map(str, words)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                           env=launched_environment(**(env or {})))
     try:
         job.out, job.err = job.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
@@ -434,66 +433,11 @@ def a_rank_that_hangs_at_each_stage():
 
 # ---- several hosts ----------------------------------------------------------------------------------------------------
 
-AGENT = '#!/bin/sh\nh=$1; shift\nexec ip netns exec "$h" unshare --uts sh -c "hostname $h; $*"\n'
-
-
-class Hosts:
-    """Three network namespaces on a bridge, each link 1 Gbit/s. Their names are never used again: the system removes them later."""
-    made = 0
-
-    def __enter__(self):
-        if "openmpi" not in built():
-            raise Skip("needs Open MPI, whose launcher takes an agent")
-        if os.geteuid() != 0 or not shutil.which("ip") or not shutil.which("tc"):
-            raise Skip("hosts as network namespaces need root, ip and tc")
-        Hosts.made += 1
-        self.tag = f"tw{os.getpid() % 100000}{'abcd'[Hosts.made]}"
-        self.names = [f"{self.tag}h{i}" for i in (1, 2, 3)]
-        self.agent, self.hosts = (os.path.join(os.getcwd(), "..", f"{self.tag}.{what}") for what in ("agent", "hosts"))
-        try:
-            self.run("ip", "link", "add", self.tag, "type", "bridge")
-        except AssertionError as error:
-            raise Skip(f"no bridge: {error}") from None
-        try:
-            self.build()
-        except AssertionError:
-            self.__exit__()
-            raise
-        return self
-
-    def build(self):
-        self.run("ip", "link", "set", self.tag, "up")
-        for i, host in enumerate(self.names, 1):
-            self.run("ip", "netns", "add", host)
-            self.run("ip", "link", "add", f"{self.tag}v{i}", "type", "veth", "peer", "name", "eth0", "netns", host)
-            self.run("ip", "link", "set", f"{self.tag}v{i}", "master", self.tag, "up")
-            self.run("ip", "-n", host, "addr", "add", f"10.77.0.{i}/24", "dev", "eth0")
-            self.run("ip", "-n", host, "link", "set", "eth0", "up")
-            self.run("ip", "-n", host, "link", "set", "lo", "up")
-            self.run("ip", "netns", "exec", host, "tc", "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", "1gbit", "burst", "256kb", "latency", "50ms")
-        open(self.agent, "w").write(AGENT), os.chmod(self.agent, 0o755)
-        open(self.hosts, "w").write("".join(f"{host} slots=1\n" for host in self.names))
-
-    def __exit__(self, *_):
-        for host in self.names:
-            left = subprocess.run(["ip", "netns", "pids", host], check=False, capture_output=True, text=True).stdout.split()
-            subprocess.run(["kill", "-9", *left], check=False, capture_output=True)
-            subprocess.run(["ip", "netns", "del", host], check=False, capture_output=True)
-        subprocess.run(["ip", "link", "del", self.tag], check=False, capture_output=True)
-        for path in filter(os.path.exists, (self.agent, self.hosts)):
-            os.remove(path)
-
-    @staticmethod
-    def run(*words):
-        done = subprocess.run(words, capture_output=True, text=True)
-        assert done.returncode == 0, f"{words}: {done.stderr}"
-
-    def start(self, *words, launcher=()):
-        net = "10.77.0.0/24"
-        line = ["mpirun.openmpi", "--mca", "plm_rsh_agent", self.agent, "--hostfile", self.hosts, "--mca", "oob_tcp_if_include", net, "--mca", "btl_tcp_if_include", net,
-                "--mca", "btl", "tcp,self", *launcher, "-n", "3", PROGRAM, "multiply", *words]
-        kept = {k: v for k, v in clean_environment(**AS_ROOT).items() if not k.startswith(OF_A_LAUNCHER) or k in AS_ROOT}
-        return subprocess.Popen([self.agent, self.names[0], *line], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=kept)
+def slow_hosts():
+    """Three, each link 1 Gbit/s."""
+    if "openmpi" not in built():
+        raise Skip("needs Open MPI, whose launcher takes an agent")
+    return Hosts(3, "1gbit")
 
 
 @case
@@ -501,7 +445,7 @@ def three_hosts_with_slow_links():
     draw = random.Random(6)
     npy("A.npy", [[draw.uniform(-1, 1) for _ in range(130)] for _ in range(150)]), npy("B.npy", [[draw.uniform(-1, 1) for _ in range(140)] for _ in range(130)])
     good("multiply", "A.npy", "B.npy", "-o", "one.npy")
-    with Hosts() as hosts:
+    with slow_hosts() as hosts:
         for grid in ("3x1x1", "1x3x1") if FULL else ("3x1x1",):
             job = hosts.start("A.npy", "B.npy", "-o", "all.npy", "--grid", grid, "--verify")
             out, err = job.communicate(timeout=120)
@@ -534,14 +478,14 @@ def a_link_that_is_cut():
         with open(name, "wb") as file:  # the other host's share alone takes its link a second
             file.write(npy_header("<f8", (6000, 6000)))
             file.truncate(file.tell() + 6000 * 6000 * 8)
-    with Hosts() as hosts:
+    with slow_hosts() as hosts:
         for host in hosts.names:
             hosts.run("ip", "netns", "exec", host, "sysctl", "-qw", "net.ipv4.tcp_retries2=4")
         err = cut_link(hosts, "--timeout", "3")
         assert "nothing has moved for" in err or "have not answered for" in err or "have not moved a block for" in err, err
     if FULL:
         probes = ("--mca", "oob_tcp_keepalive_time", "3", "--mca", "oob_tcp_keepalive_intvl", "1", "--mca", "oob_tcp_keepalive_probes", "2")
-        with Hosts() as hosts:  # mpirun notices before the ranks do
+        with slow_hosts() as hosts:  # mpirun notices before the ranks do
             err = cut_link(hosts, "--timeout", "30", launcher=probes)
             assert "lost communication" in err, err
 

@@ -1,17 +1,19 @@
 #!/usr/bin/python3 -B
-"""test_scale.py - plans for more ranks than are here: `tilewright explain --ranks`.
+"""test_scale.py - plans for more ranks than are here: `tilewright explain --ranks`, and the ranks' schedule in SimGrid's simulator.
 
     test_scale.py [--list] [--full] [--only TEXT] [PROGRAM]
 
-PROGRAM is the path of the program ($TILEWRIGHT without it). Prints TAP.
+PROGRAM is the path of the program ($TILEWRIGHT without it). Prints TAP. Simulations are skipped where the build has found no smpicc.
 """
+import os
 import random
 import re
+import subprocess
 import sys
 from fractions import Fraction
 
-from support.program import bad, good, records
-from support.tap import case, main
+from support.program import BUILD, ROOT, bad, clean_environment, good, records
+from support.tap import Skip, case, main
 
 FULL = "--full" in sys.argv
 BYTES = {"f32": (4, 4), "f64": (8, 8), "bf16": (2, 4), "f16": (2, 4), "i8": (1, 4), "u8": (1, 4), "cf32": (8, 8), "cf64": (16, 16)}  # of A and B, of C
@@ -181,6 +183,50 @@ def what_is_refused():
     bad(2, "explain", "--ranks", 4, "--hosts", 5, says="--hosts 5: there are 4 ranks")
     bad(2, "explain", "--ranks", 4, "--grid", "5x1x1", says="--grid 5x1x1 (0: any) is no grid of at most 4 ranks")
     bad(2, "explain", "--ranks", 4, "--dtype", "cf64", "--grid", "1x1x2", says="k of these types is not divided")
+
+
+# ---- simulated ranks --------------------------------------------------------------------------------------------------------
+
+def simulated(ranks, shape, grids, *words, threads=1, gbps=10):
+    """Of each grid what the simulation says."""
+    done = subprocess.run([os.path.join(ROOT, "tools", "scale.py"), "--ranks", str(ranks), "--shape", shape, "--grid", ",".join(grids), "--threads", str(threads),
+                           "--network", str(gbps), "--limit", "60", "--json", "found.jsonl", *map(str, words)],
+                          capture_output=True, text=True, timeout=600, env=clean_environment(TILEWRIGHT_BUILD=BUILD))
+    if "SimGrid's SMPI is not here" in done.stderr:
+        raise Skip(done.stderr.strip())
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    found = records(open("found.jsonl").read())
+    assert len(found) == len(grids), (done.stdout, found)
+    return found
+
+
+@case
+def simulated_ranks_receive_what_the_formula_says():
+    """Counted as posted to MPI. The k of the last comes in panels; its ranks' shares are uneven."""
+    for ranks, shape, grids in ((4, "1024x1024x1024", ("0x0x0", "2x2x1", "1x4x1", "4x1x1", "1x1x4")), (8, "1024x1024x1024", ("0x0x0", "2x2x2", "8x1x1", "1x2x4", "3x2x1")),
+                                (8, "601x333x9001", ("0x0x0", "2x4x1", "4x2x1", "2x2x2", "1x7x1"))):
+        m, n, k = map(int, shape.split("x"))
+        for grid, found in zip(grids, simulated(ranks, shape, grids)):
+            told = explained("--ranks", ranks, "--shape", shape, "--dtype", "f64", "--network", 10, "--grid", grid)
+            pm, pn, pk = (found[x] for x in ("pm", "pn", "pk"))
+            assert (pm, pn, pk) == tuple(told[x] for x in ("pm", "pn", "pk")), (found, told)
+            assert found["received_by_all"] == m * k * (pn - 1) + k * n * (pm - 1) + m * n * (pk - 1), (shape, found)
+            near(told["received_by_all"], found["received_by_all"], (found, told))
+            assert abs(found["predicted_s"] / told["predicted_s"] - 1) < 1e-6, (found, told)
+
+
+@case
+def simulated_times_lie_between_computing_alone_and_nothing_overlapped():
+    """Of the largest block, which has no wait in it; and 1.5 times the sum, which leaves latency and SMPI's 0.94 of a link room. Slow links show."""
+    for ranks, grids in ((4, ("2x2x1", "1x1x4")), (8, ("2x2x2", "2x4x1"))):
+        fast, slow = (simulated(ranks, "2048x2048x2048", grids, gbps=gbps) for gbps in (100, 1))
+        for quick, long in zip(fast, slow):
+            for found in (quick, long):
+                assert found["compute_s"] * (1 - 1e-6) <= found["simulated_s"] <= 1.5 * found["predicted_s"], found
+            moves_s = long["predicted_s"] - long["compute_s"]
+            assert long["simulated_s"] >= quick["simulated_s"] and long["simulated_s"] >= 0.75 * moves_s, (quick, long)
+    more = simulated(16, "4096x4096x4096", ("4x4x1",), "--threads", 64, gbps=10), simulated(16, "4096x4096x4096", ("4x4x1",), "--threads", 64, "--taper", 4, gbps=10)
+    assert more[1][0]["simulated_s"] > 1.3 * more[0][0]["simulated_s"], more
 
 
 if __name__ == "__main__":
