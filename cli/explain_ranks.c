@@ -1,5 +1,5 @@
-/* explain_ranks.c - see explain_ranks.h. The grid is the one that `multiply` chooses under mpirun, by dist/grid.c; times
- * are the choice's own estimate, or that at the speed of --rate. */
+/* explain_ranks.c - see explain_ranks.h. The grid is the one that `multiply` chooses under mpirun, by dist/grid.c;
+ * times are the choice's own estimate, or that at the speed of --rate. */
 #include "explain_ranks.h"
 
 #include <inttypes.h>

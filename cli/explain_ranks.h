@@ -1,4 +1,5 @@
-/* explain_ranks.h - `tilewright explain --ranks N`: how a product would be divided among ranks, and what it would take. */
+/* explain_ranks.h - `tilewright explain --ranks N`: how a product would be divided among ranks, and what it
+ * would take. */
 #ifndef TILEWRIGHT_EXPLAIN_RANKS_H
 #define TILEWRIGHT_EXPLAIN_RANKS_H
 

@@ -1,5 +1,5 @@
-/* nominal.h - a product and its ranks as the choice of a grid sees them. Speeds are nominal, so alike on all ranks: what
- * is chosen may not depend on a measurement. */
+/* nominal.h - a product and its ranks as the choice of a grid sees them. Speeds are nominal, so alike on all ranks:
+ * what is chosen may not depend on a measurement. */
 #ifndef TILEWRIGHT_DIST_NOMINAL_H
 #define TILEWRIGHT_DIST_NOMINAL_H
 

@@ -1,5 +1,5 @@
-/* simulated.c - one product over ranks that SimGrid's SMPI simulates: the schedule of dist/ as it is, with an engine that
- * takes the time of a product and computes nothing. tools/scale.py runs and reads it.
+/* simulated.c - one product over ranks that SimGrid's SMPI simulates: the schedule of dist/ as it is, with an engine
+ * that takes the time of a product and computes nothing. tools/scale.py runs and reads it.
  *
  *   simulated MxNxK PMxPNxPK DTYPE GBPS THREADS    0x0x0: the grid is chosen; prints one JSON object
  *
@@ -62,8 +62,8 @@ int __wrap_MPI_Iallreduce(const void *from, void *to, int count, MPI_Datatype ty
 
 /* ---- memory ---- */
 
-/* All blocks and buffers of all ranks lie in one region, at its beginning: nobody looks at their elements, and SMPI does
- * not copy what it knows to be shared. */
+/* All blocks and buffers of all ranks lie in one region, at its beginning: nobody looks at their elements, and SMPI
+ * does not copy what it knows to be shared. */
 enum { LARGE_BYTES = 1 << 16 };
 static char *region;
 static int64_t region_bytes;
