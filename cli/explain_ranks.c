@@ -113,11 +113,14 @@ static double bytes_of(const divided *x)
 
 static double speed_up(const divided *x) { return x->one_rank_s / x->grid.seconds; }
 
-/* All that moves, and beside it nothing: what overlap can reach. */
+/* What overlap can reach: A and B move beside the products, sums when these are done. */
 static double overlapped_s(const divided *x)
 {
-    const double moves = x->grid.move_s + x->grid.message_s;
-    return x->grid.compute_s > moves ? x->grid.compute_s : moves;
+    const grid *g = &x->grid;
+    const double sums = g->words[2] * (double)x->sizes.c_bytes * x->sizes.byte_seconds +
+                        (g->pk - 1) * x->sizes.message_seconds,
+                 operands = g->move_s + g->message_s - sums;
+    return (g->compute_s > operands ? g->compute_s : operands) + sums;
 }
 
 static double host_bytes(const divided *x)

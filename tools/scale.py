@@ -3,12 +3,13 @@
 
     tools/scale.py [--ranks N,...] [--shape MxNxK,...] [--grid PMxPNxPK,...] [--threads T] [--network GBPS] [--latency US] [--taper X]
                    [--rate GFLOPS] [--dtype f32|f64] [--limit S] [--json FILE]
-    tools/scale.py --calibrate [--rounds R] [--shape MxNxK,...] [--json FILE]
+    tools/scale.py --calibrate [--hosts N] [--rounds R] [--shape MxNxK,...] [--json FILE]
 
 The ranks' schedule (dist/) runs in SimGrid's simulator, one rank a host, on a fat tree of two levels: hosts of T x 35 GFLOP/s (f32: 70), or
 of --rate, and links of GBPS. --taper X leaves each leaf switch 1/X of the links upwards. --grid 0x0x0 (default) is the chosen grid. Each
-simulation may take S seconds. --calibrate runs `multiply` on two hosts that are network namespaces with links of 1 Gbit/s, and the
-simulation and the model of the same, in turns; needs root, ip, tc and Open MPI.
+simulation may take S seconds. --calibrate runs `multiply` on N hosts (2) that are network namespaces with links of 1 Gbit/s, and the
+simulation and the model of the same, interleaved, R times; needs root, ip, tc and Open MPI. The rate is measured just before each run, by as
+many processes at a time.
 
 Prints tables in Markdown. $TILEWRIGHT_BUILD is the build folder (build without it), where smpicc was found.
 """
@@ -71,9 +72,8 @@ def simulate(ranks, shape, grid="0x0x0", *, dtype="f64", gflops=35.0, threads=1,
         return json.loads(out)
 
 
-def times(shape):
-    m, n, k = map(int, shape.split("x"))
-    return m, n, k
+def sides(shape):
+    return tuple(map(int, shape.split("x")))
 
 
 def table(arguments, keep):
@@ -83,14 +83,14 @@ def table(arguments, keep):
     for ranks in arguments.ranks:
         for shape in arguments.shape:
             for grid in arguments.grid:
-                if math.prod(times(grid)) > ranks:
+                if math.prod(sides(grid)) > ranks:
                     continue
                 found = simulate(ranks, shape, grid, dtype=arguments.dtype, gflops=gflops, threads=arguments.threads, gbps=arguments.network, latency_us=arguments.latency,
                                  taper=arguments.taper, limit=arguments.limit)
                 if found is None:
                     print(f"| {ranks} | {shape} | {grid} | | over {arguments.limit} s to simulate | | | |", flush=True)
                     continue
-                m, n, k = times(shape)
+                m, n, k = sides(shape)
                 pm, pn, pk = found["pm"], found["pn"], found["pk"]
                 block_s = 2 * -(-m // pm) * -(-n // pn) * -(-k // pk) / gflops / 1e9
                 moves_s = found["predicted_s"] - found["compute_s"]
@@ -128,7 +128,7 @@ def calibrate(arguments, keep):
     with tempfile.TemporaryDirectory(prefix="tilewright-scale.") as folder:
         os.chdir(folder)
         try:
-            with Hosts(2, "1gbit") as hosts:
+            with Hosts(arguments.hosts, "1gbit") as hosts:
                 measure(arguments, keep, hosts, program, npy_header)
         except Skip as reason:
             raise Missing(str(reason)) from None
@@ -137,29 +137,30 @@ def calibrate(arguments, keep):
 
 
 def measure(arguments, keep, hosts, program, npy_header):
-    print("f64, 2 hosts of one thread, 1 Gbit/s; medians and spreads over rounds in turns\n")
+    print(f"f64, {arguments.hosts} hosts of one thread, 1 Gbit/s; medians and ranges of {arguments.rounds} interleaved rounds\n")
     print("| m x n x k | grid | load | rate, GFLOP/s | measured | model | simulated | model / measured | simulated / measured |\n|---|---|---:|---:|---:|---:|---:|---:|---:|", flush=True)
-    rows = [(shape, grid) for shape in arguments.shape for grid in ("1x2x1", "1x1x2")]
+    rows = [(shape, grid) for shape in arguments.shape for grid in (f"1x{arguments.hosts}x1", f"1x1x{arguments.hosts}")]
     seen = {row: [] for row in rows}
     for shape in arguments.shape:
-        m, n, k = times(shape)
+        m, n, k = sides(shape)
         for name, rows_, cols in ((f"A{shape}.npy", m, k), (f"B{shape}.npy", k, n)):
             with open(name, "wb") as file:  # zeros are multiplied as fast as other numbers
                 file.write(npy_header("<f8", (rows_, cols)))
                 file.truncate(file.tell() + rows_ * cols * 8)
     for _ in range(arguments.rounds):
         for shape, grid in rows:
-            m, n, k = times(shape)
-            pm, pn, pk = times(grid)
+            m, n, k = sides(shape)
+            pm, pn, pk = sides(grid)
             load = os.getloadavg()[0]
-            gflops = rate_of(program, 2, f"{m // pm}x{n // pn}x{k // pk}")
+            block = -(-m // pm), -(-n // pn), -(-k // pk)
+            gflops = rate_of(program, arguments.hosts, "{}x{}x{}".format(*block))
             job = hosts.start(f"A{shape}.npy", f"B{shape}.npy", "-o", "C.npy", "--grid", grid, "--threads", "1", "--json", "run.jsonl")
             _, err = job.communicate(timeout=300)
             if job.returncode != 0:
                 raise RuntimeError(f"multiply: exit {job.returncode}: {err}")
             measured_s = record_of("run.jsonl")["min_s"]
-            found = simulate(2, shape, grid, gflops=gflops, gbps=1.0, latency_us=50.0, limit=arguments.limit)
-            block_s = 2 * (m // pm) * (n // pn) * (k // pk) / gflops / 1e9
+            found = simulate(arguments.hosts, shape, grid, gflops=gflops, gbps=1.0, latency_us=50.0, limit=arguments.limit)
+            block_s = 2 * math.prod(block) / gflops / 1e9
             found.update(shape=shape, load=load, gflops=gflops, measured_s=measured_s, predicted_s=block_s + found["predicted_s"] - found["compute_s"], compute_s=block_s)
             keep(found)
             seen[shape, grid].append(found)
@@ -173,7 +174,9 @@ def measure(arguments, keep, hosts, program, npy_header):
 
 
 def main():
-    words = lambda text: text.split(",")
+    def words(text):
+        return text.split(",")
+
     parser = argparse.ArgumentParser(usage=__doc__, allow_abbrev=False)
     parser.add_argument("--ranks", type=lambda text: [int(x) for x in words(text)], default=[64])
     parser.add_argument("--shape", type=words, default=None)
@@ -186,6 +189,7 @@ def main():
     parser.add_argument("--dtype", choices=list(NOMINAL), default="f64")
     parser.add_argument("--limit", type=float, default=120)
     parser.add_argument("--calibrate", action="store_true")
+    parser.add_argument("--hosts", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json")
     arguments = parser.parse_args()
