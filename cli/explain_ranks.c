@@ -177,22 +177,23 @@ static void tell_better(const divided *x)
 
 static void tell(const divided *x)
 {
-    const tw_problem *p = &x->problem;
+    const tw_problem *whole = &x->problem;
+    const grid_problem *p = &x->sizes;
     const grid *g = &x->grid;
     const options *o = x->s->opt;
     FILE *text = x->s->text;
     term_number first, second;
     fprintf(text, "product    %" PRId64 " x %" PRId64 " x %" PRId64 " %s, %.0f flop\n", p->m, p->n, p->k,
-            tw_lab_dtype_of(p->dtype)->name, roofline_flops(p));
+            tw_lab_dtype_of(whole->dtype)->name, roofline_flops(whole));
     fprintf(text, "ranks      %d of %d%s: %d x %d x %d of m x n x k, %d thread%s each\n", computing(x),
             x->machine.ranks,
-            computing(x) == x->machine.ranks ? ""
-            : o->grids.count > 0             ? ", as --grid says"
-                                             : ", more would be slower",
+            computing(x) == x->machine.ranks              ? ""
+            : p->asked[0] + p->asked[1] + p->asked[2] > 0 ? ", as --grid says"
+                                                          : ", more would be slower",
             g->pm, g->pn, g->pk, x->machine.threads, x->machine.threads == 1 ? "" : "s");
     fprintf(text, "rate       %s GFLOP/s of a rank%s; its link %g Gbit/s%s, a message %s\n",
             term_gflops(x->gflops, first), o->rate > 0 ? "" : " (nominal; --rate)", nominal_gbps(&x->machine),
-            o->network > 0 ? "" : " (nominal; --network)", term_seconds(x->sizes.message_seconds, second));
+            o->network > 0 ? "" : " (nominal; --network)", term_seconds(p->message_seconds, second));
     tell_volume(x);
     fprintf(text, "memory     %s of a rank at most, ", term_bytes((double)g->bytes, first));
     fprintf(text, "buffers of %s among them; %s of a host; panels of %" PRId64 " steps of k\n",
