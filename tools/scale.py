@@ -20,6 +20,7 @@ import json
 import math
 import os
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -214,6 +215,7 @@ def main():
     asked = parser.parse_args()
     asked.shape = asked.shape or (["2048x2048x2048", "4096x4096x4096"] if asked.calibrate else ["16384x16384x16384"])
     found = []
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("scale.py: stopped"))  # hosts and folders are removed
     try:
         (calibration if asked.calibrate else simulations)(asked, found.append)
     except Failure as reason:

@@ -41,7 +41,7 @@ class Hosts:
             raise Skip(f"no bridge: {error}") from None
         try:
             self.build()
-        except AssertionError:
+        except BaseException:  # also where the process is stopped
             self.__exit__()
             raise
         return self
