@@ -123,13 +123,13 @@ static void share_region(int64_t bytes)
 
 /* ---- the engine ---- */
 
-static tw_status check(void *self, const tw_problem *problem)
+static tw_status check(tw_context *self, const tw_problem *problem)
 {
     (void)self, (void)problem;
     return TW_OK;
 }
 
-static tw_status gemm(void *self, const tw_problem *p, const void *a, const void *b, void *c)
+static tw_status gemm(tw_context *self, const tw_problem *p, const void *a, const void *b, void *c)
 {
     (void)self, (void)a, (void)b, (void)c;
     smpi_execute_flops(2.0 * (double)p->m * (double)p->n * (double)p->k);
@@ -137,7 +137,7 @@ static tw_status gemm(void *self, const tw_problem *p, const void *a, const void
 }
 
 /* One operation an element: memory's part of it is not simulated. */
-static tw_status finish(void *self, tw_dtype dtype, int64_t m, int64_t n, double alpha, const void *sums,
+static tw_status finish(tw_context *self, tw_dtype dtype, int64_t m, int64_t n, double alpha, const void *sums,
                         int64_t ld_sums, double beta, void *c, int64_t ldc)
 {
     (void)self, (void)dtype, (void)alpha, (void)sums, (void)ld_sums, (void)beta, (void)c, (void)ldc;
