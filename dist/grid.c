@@ -1,6 +1,8 @@
 /* grid.c - see grid.h. */
 #include "grid.h"
 
+#include <stddef.h>
+
 enum { REDUCE_BYTES = 32 << 20 };
 
 grid_part grid_divide(int64_t length, int parts, int index)
@@ -9,7 +11,33 @@ grid_part grid_divide(int64_t length, int parts, int index)
     return (grid_part){each * index + (index < more ? index : more), each + (index < more)};
 }
 
-static int64_t largest(int64_t length, int parts) { return grid_divide(length, parts, 0).length; }
+/* Block `index` of m or n: of these lengths at home, else as even as can be. */
+static grid_part block_of(int64_t length, int parts, const int64_t *home, int index)
+{
+    if (home == NULL) return grid_divide(length, parts, index);
+    grid_part block = {0, home[index]};
+    for (int i = 0; i < index; i++) block.begin += home[i];
+    return block;
+}
+
+static int64_t largest(int64_t length, int parts, const int64_t *home)
+{
+    int64_t most = block_of(length, parts, home, 0).length;
+    for (int i = 1; home != NULL && i < parts; i++) most = home[i] > most ? home[i] : most;
+    return most;
+}
+
+static int64_t largest_m(const grid_problem *p, const grid *g)
+{
+    return largest(p->m, g->pm, g->at_home ? p->home.m : NULL);
+}
+
+static int64_t largest_n(const grid_problem *p, const grid *g)
+{
+    return largest(p->n, g->pn, g->at_home ? p->home.n : NULL);
+}
+
+static int64_t largest_k(const grid_problem *p, const grid *g) { return grid_divide(p->k, g->pk, 0).length; }
 
 /* Of a length that is gathered from so many ranks, at most: what lies in a buffer. */
 static double gathered(int64_t length, int peers)
@@ -28,13 +56,13 @@ static int64_t panel_of(const grid_problem *p, int64_t segment)
 /* Blocks and buffers of the rank with the largest. Products of bytes stay below 2^63: a double says whether. */
 static void measure(const grid_problem *p, grid *g)
 {
-    const double m = (double)largest(p->m, g->pm), n = (double)largest(p->n, g->pn);
-    const int64_t segment = largest(p->k, g->pk);
+    const double m = (double)largest_m(p, g), n = (double)largest_n(p, g);
+    const int64_t segment = largest_k(p, g);
     g->panel = panel_of(p, segment);
     const bool many = segment > g->panel;
     const double deep = (double)g->panel * (many ? 2 : 1);
-    double buffers = gathered(largest(p->m, g->pm), g->pn) * deep * (double)p->a_bytes +
-                     gathered(largest(p->n, g->pn), g->pm) * deep * (double)p->b_bytes;
+    double buffers = gathered(largest_m(p, g), g->pn) * deep * (double)p->a_bytes +
+                     gathered(largest_n(p, g), g->pm) * deep * (double)p->b_bytes;
     const double c = m * n * (double)p->c_bytes;
     if (g->pk > 1)
         buffers += c + (c < REDUCE_BYTES ? c : REDUCE_BYTES);
@@ -56,8 +84,8 @@ static void estimate(const grid_problem *p, grid *g)
     const double a = m * k / g->pm / g->pk * (1 - 1.0 / g->pn), b = k * n / g->pk / g->pn * (1 - 1.0 / g->pm),
                  c = m * n / g->pm / g->pn * (1 - 1.0 / g->pk);
     const double bytes = a * (double)p->a_bytes + b * (double)p->b_bytes + c * (double)p->c_bytes;
-    const double products = (double)largest(p->m, g->pm) * (double)largest(p->n, g->pn) * (double)largest(p->k, g->pk);
-    const double panels = (double)((largest(p->k, g->pk) + g->panel - 1) / g->panel);
+    const double products = (double)largest_m(p, g) * (double)largest_n(p, g) * (double)largest_k(p, g);
+    const double panels = (double)((largest_k(p, g) + g->panel - 1) / g->panel);
     const double messages = panels * (g->pm - 1 + g->pn - 1) + (g->pk - 1);
     g->words[0] = a, g->words[1] = b, g->words[2] = c;
     g->compute_s = products * p->flop_seconds, g->move_s = bytes * p->byte_seconds;
@@ -81,6 +109,12 @@ static bool is_simpler(const grid *g, const grid *than)
     return g->pk != than->pk ? g->pk < than->pk : g->pm < than->pm;
 }
 
+/* What grids are compared by. */
+static double cost_of(const grid_problem *p, const grid *g)
+{
+    return g->seconds + (g->at_home ? 0 : p->home.words * (double)p->c_bytes * p->byte_seconds);
+}
+
 bool grid_choose(const grid_problem *p, grid *out)
 {
     grid least = {.bytes = INT64_MAX};
@@ -90,11 +124,13 @@ bool grid_choose(const grid_problem *p, grid *out)
             for (int pn = 1; pn <= p->ranks / pk / pm; pn++) {
                 grid g = {.pm = pm, .pn = pn, .pk = pk};
                 if (!is_asked(p, &g)) continue;
+                g.at_home = pk == 1 && g.pm == p->home.pm && g.pn == p->home.pn;
                 measure(p, &g), estimate(p, &g);
                 if (least.pm == 0 || g.bytes < least.bytes || (g.bytes == least.bytes && is_simpler(&g, &least)))
                     least = g;
                 if (g.bytes > p->memory_bytes) continue;
-                if (found && (g.seconds > out->seconds || (g.seconds == out->seconds && !is_simpler(&g, out))))
+                if (found &&
+                    (cost_of(p, &g) > cost_of(p, out) || (cost_of(p, &g) == cost_of(p, out) && !is_simpler(&g, out))))
                     continue;
                 *out = g, found = true;
             }
@@ -105,7 +141,8 @@ bool grid_choose(const grid_problem *p, grid *out)
 grid_place grid_place_of(const grid_problem *p, const grid *g, int rank)
 {
     grid_place at = {.im = rank / g->pk / g->pn, .in = rank / g->pk % g->pn, .ik = rank % g->pk};
-    at.m = grid_divide(p->m, g->pm, at.im), at.n = grid_divide(p->n, g->pn, at.in),
+    at.m = block_of(p->m, g->pm, g->at_home ? p->home.m : NULL, at.im);
+    at.n = block_of(p->n, g->pn, g->at_home ? p->home.n : NULL, at.in);
     at.k = grid_divide(p->k, g->pk, at.ik);
     const grid_part a = grid_divide(at.m.length, g->pn, at.in), b = grid_divide(at.n.length, g->pm, at.im),
                     c = grid_divide(at.m.length, g->pk, at.ik);

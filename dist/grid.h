@@ -26,6 +26,14 @@
 
 enum { GRID_MOST_IN_PLACE = 4 }; /* of so many peers' pieces the own one is multiplied where it lies, not copied */
 
+/* Blocks of C that lie on the ranks already, as pm x pn of any lengths, pk = 1. Their grid is taken with these blocks,
+ * unless another one is faster by more than it takes to move C. Lives as long as the plan. */
+typedef struct grid_home {
+    int pm, pn;           /* 0: none */
+    const int64_t *m, *n; /* lengths of the pm blocks of m, of the pn blocks of n */
+    double words;         /* that a rank moves in any other grid */
+} grid_home;
+
 /* What is divided. depth: sums over so many steps of k may be added up; 0: k is not divided. */
 typedef struct grid_problem {
     int64_t m, n, k;
@@ -34,7 +42,8 @@ typedef struct grid_problem {
     bool keeps_c0; /* beta is not 0: sums of several panels lie beside C */
     bool resident; /* blocks lie on a device: what is sent of them, and finished, has a copy on the host */
     int ranks;
-    int asked[3];         /* pm, pn, pk; 0: to be chosen */
+    int asked[3]; /* pm, pn, pk; 0: to be chosen */
+    grid_home home;
     int64_t memory_bytes; /* most that a rank's blocks and buffers may take */
     double flop_seconds;  /* of one multiply and add on a rank, */
     double byte_seconds;  /* of a byte on its link, */
@@ -51,6 +60,7 @@ typedef struct grid {
     double move_s;        /* of the bytes that a rank receives, */
     double message_s;     /* of their messages, */
     double seconds;       /* and of all three, without overlap */
+    bool at_home;         /* its blocks are those of grid_problem.home */
 } grid;
 
 /* A part of a length that is divided into `parts` as even as can be. */
@@ -61,8 +71,8 @@ typedef struct grid_part {
 grid_part grid_divide(int64_t length, int parts, int index);
 
 /* grid_choose - of all grids of at most that many ranks the one with the least estimated time; of equal ones that with
- * the fewest ranks, then the fewest parts of k, then of m. False: none fits in the memory, and *out is the one that
- * needs the least. */
+ * the fewest ranks, then the fewest parts of k, then of m; where C does not stay at home its moving is added. False:
+ * none fits in the memory, and *out is the one that needs the least. */
 bool grid_choose(const grid_problem *p, grid *out);
 
 /* What rank (im, in, ik) owns and computes, as parts of m, n and k. */

@@ -117,7 +117,7 @@ static tw_status find_machine(const tw_mpi_plan *plan, int *fewest, bool *one_ho
     return status;
 }
 
-static tw_status choose_grid(tw_mpi_plan *plan, const tw_mpi_options *o)
+static tw_status choose_grid(tw_mpi_plan *plan, const tw_mpi_options *o, const grid_home *home)
 {
     const tw_problem *p = &plan->problem;
     nominal_machine machine = {
@@ -129,6 +129,7 @@ static tw_status choose_grid(tw_mpi_plan *plan, const tw_mpi_options *o)
     if (o->memory_bytes > 0) plan->sizes.memory_bytes = o->memory_bytes;
     plan->sizes.resident = p->place_c == TW_DEVICE;
     plan->flops = nominal_flops(p->dtype, &machine);
+    if (home != NULL) plan->sizes.home = *home;
     if (grid_choose(&plan->sizes, &plan->grid)) return TW_OK;
     if (plan->grid.pm == 0)
         return failure(TW_BAD_ARGUMENT, "options->grid: %d x %d x %d (0: any) is no grid of at most %d ranks%s",
@@ -221,7 +222,7 @@ void tw_mpi_plan_free(tw_mpi_plan *plan)
 /* ---- making ---- */
 
 static tw_status settle(tw_mpi_plan *plan, const dist_engine *engine, const tw_problem *problem,
-                        const tw_mpi_options *options)
+                        const tw_mpi_options *options, const grid_home *home)
 {
     tw_mpi_options o = {0};
     tw_status status = settle_options(options, &o);
@@ -230,7 +231,7 @@ static tw_status settle(tw_mpi_plan *plan, const dist_engine *engine, const tw_p
     plan->timeout_s = o.timeout_s;
     status = failure_agree(plan->comm, status, o.timeout_s);
     if (status == TW_OK) status = compare(plan->comm, engine, &plan->problem, &o);
-    if (status == TW_OK) status = choose_grid(plan, &o);
+    if (status == TW_OK) status = choose_grid(plan, &o, home);
     if (status != TW_OK) return status;
     plan->computes = plan->rank < plan->grid.pm * plan->grid.pn * plan->grid.pk;
     if (plan->computes) plan->at = grid_place_of(&plan->sizes, &plan->grid, plan->rank);
@@ -239,7 +240,7 @@ static tw_status settle(tw_mpi_plan *plan, const dist_engine *engine, const tw_p
 }
 
 tw_status plan_make(const dist_engine *engine, const tw_problem *problem, MPI_Comm comm, const tw_mpi_options *options,
-                    tw_mpi_plan **out)
+                    const grid_home *home, tw_mpi_plan **out)
 {
     tw_mpi_plan *plan = calloc(1, sizeof *plan);
     *out = NULL;
@@ -253,7 +254,7 @@ tw_status plan_make(const dist_engine *engine, const tw_problem *problem, MPI_Co
     if (status == TW_OK) {
         MPI_Comm_set_errhandler(plan->comm, MPI_ERRORS_RETURN);
         MPI_Comm_rank(plan->comm, &plan->rank), MPI_Comm_size(plan->comm, &plan->ranks);
-        status = settle(plan, engine, problem, options);
+        status = settle(plan, engine, problem, options, home);
         if (status == TW_DEVICE_FAILED) plan->comm = MPI_COMM_NULL; /* to free it, MPI would ask the other ranks */
     }
     if (status == TW_OK)
@@ -272,6 +273,17 @@ static tw_mpi_block stored(grid_part owned, grid_part k, bool along_rows)
                       : (tw_mpi_block){k.begin, owned.begin, k.length, owned.length};
 }
 
+void plan_blocks(const tw_mpi_plan *plan, int rank, tw_mpi_layout *layout)
+{
+    layout->a = layout->b = layout->c = (tw_mpi_block){0}, layout->words = 0;
+    if (rank >= plan->grid.pm * plan->grid.pn * plan->grid.pk) return;
+    const grid_place at = grid_place_of(&plan->sizes, &plan->grid, rank);
+    layout->a = stored(at.own_m, at.k, !transposes(plan->problem.op_a));
+    layout->b = stored(at.own_n, at.k, transposes(plan->problem.op_b));
+    layout->c = (tw_mpi_block){at.own_c.begin, at.n.begin, at.own_c.length, at.n.length};
+    layout->words = at.words_a + at.words_b + at.words_c;
+}
+
 tw_status tw_mpi_plan_layout(const tw_mpi_plan *plan, tw_mpi_layout *layout)
 {
     if (plan == NULL || layout == NULL) return failure(TW_BAD_ARGUMENT, "%s is NULL", plan == NULL ? "plan" : "layout");
@@ -279,17 +291,12 @@ tw_status tw_mpi_plan_layout(const tw_mpi_plan *plan, tw_mpi_layout *layout)
         return failure(TW_BAD_ARGUMENT, "layout->size is %" PRIu32 ", expected at least %zu", layout->size,
                        sizeof *layout);
     const grid *g = &plan->grid;
-    const grid_place *at = &plan->at;
     memset((char *)layout + sizeof layout->size, 0, layout->size - sizeof layout->size);
     layout->ranks = g->pm * g->pn * g->pk;
     layout->grid[0] = g->pm, layout->grid[1] = g->pn, layout->grid[2] = g->pk;
     layout->panel = g->panel, layout->buffer_bytes = g->buffer_bytes;
     layout->mean_words = g->words[0] + g->words[1] + g->words[2], layout->seconds = g->seconds;
-    if (!plan->computes) return TW_OK;
-    layout->a = stored(at->own_m, at->k, plan->a.along_rows);
-    layout->b = stored(at->own_n, at->k, plan->b.along_rows);
-    layout->c = (tw_mpi_block){at->own_c.begin, at->n.begin, at->own_c.length, at->n.length};
-    layout->words = at->words_a + at->words_b + at->words_c;
+    plan_blocks(plan, plan->rank, layout);
     return TW_OK;
 }
 

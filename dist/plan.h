@@ -59,8 +59,11 @@ tw_status schedule_run(tw_mpi_plan *plan, char *c, int64_t ldc, tw_status status
  * for schedule_run(). */
 tw_status reduce_run(tw_mpi_plan *plan, char *c, int64_t ldc, tw_status status);
 
-/* plan_make - tw_mpi_plan_make() with any engine. */
+/* plan_make - tw_mpi_plan_make() with any engine. home: where C lies already, alike on all ranks; NULL: nowhere. */
 tw_status plan_make(const dist_engine *engine, const tw_problem *problem, MPI_Comm comm, const tw_mpi_options *options,
-                    tw_mpi_plan **out);
+                    const grid_home *home, tw_mpi_plan **out);
+
+/* plan_blocks - the blocks that any rank owns: a, b, c and words of *layout. */
+void plan_blocks(const tw_mpi_plan *plan, int rank, tw_mpi_layout *layout);
 
 #endif

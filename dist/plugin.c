@@ -140,7 +140,7 @@ static tw_status tell(char *text, int size)
 static tw_status make(const dist_engine *engine, const tw_problem *problem, const tw_mpi_options *options,
                       tw_mpi_layout *layout)
 {
-    const tw_status status = plan_make(engine, problem, world_comm, options, &plan);
+    const tw_status status = plan_make(engine, problem, world_comm, options, NULL, &plan);
     return status == TW_OK ? tw_mpi_plan_layout(plan, layout) : status;
 }
 

@@ -23,13 +23,14 @@ no_calls() {
         -r src kernels --include='*.c' --include='*.h' &&
         ! grep -nE "\b(secure_)?getenv\(" -r src kernels include | grep -vE "^src/(engines/[a-z]+/(engine|dl)|jit_cache|context|tuned_file)\.c:" &&
         ! grep -nE '\b(exit|_exit|_Exit|abort|assert|raise|setenv|(secure_)?getenv)\(' -r blas | grep -v 'getenv("TILEWRIGHT_[A-Z_]*")' &&
-        ! grep -nE '\b(printf|fprintf|puts|fputs|perror|exit|_exit|abort|assert|raise|(secure_)?getenv)\(' -r dist
+        ! grep -nE '\b(printf|fprintf|puts|fputs|perror|exit|_exit|abort|assert|raise|(secure_)?getenv)\(' -r dist &&
+        ! grep -nE '\b(exit|_exit|_Exit|abort|assert|raise|setenv|(secure_)?getenv)\(' -r pblas | grep -v 'getenv("TILEWRIGHT_[A-Z_]*")'
 }
 
 no_fast_math() {
     ! grep -noE -e '-(ffast-math|Ofast|funsafe-math-optimizations|ffp-contract=fast|fassociative-math|ffinite-math-only)' \
         build/lint-gcc/compile_commands.json | sort | uniq -c | grep . &&
-        ! grep -nE '^ *#pragma.*(fast-math|FP_CONTRACT +ON)|__attribute__ *\(\( *optimize' -r src kernels lab io cli blas dist
+        ! grep -nE '^ *#pragma.*(fast-math|FP_CONTRACT +ON)|__attribute__ *\(\( *optimize' -r src kernels lab io cli blas dist pblas
 }
 
 # build FOLDER COMPILER ARGUMENT ...
@@ -58,6 +59,9 @@ symbols() {
         } | sort >build/lint-gcc/declared
         nm -D --defined-only --with-symbol-versions build/lint-gcc/libtilewright_$mpi.so |
             awk '$2 != "A" { print $3 }' | sort | diff build/lint-gcc/declared - || return 1
+        sed -n 's/^void \([a-z0-9_]*\)(.*/\1/p' include/tilewright_pblas.h | sort >build/lint-gcc/declared
+        nm -D --defined-only build/lint-gcc/libtilewright_pblas_$mpi.so |
+            awk '{ print $3 }' | sort | diff build/lint-gcc/declared - || return 1
     done
     # and the spellings of blas/spellings.h
     {
@@ -75,7 +79,7 @@ static_checks() {
 }
 
 # C, OpenCL C and CUDA C. Each major version of clang-format lays out some lines in its own way: 14 is Debian 12's.
-sources() { find blas cli dist examples exercises fuzz include io kernels lab src tests tools \( -name '*.[ch]' -o -name '*.cl*' -o -name '*.cu*' \) -type f | sort; }
+sources() { find blas cli dist examples exercises fuzz include io kernels lab pblas src tests tools \( -name '*.[ch]' -o -name '*.cl*' -o -name '*.cu*' \) -type f | sort; }
 
 formatted() {
     clang-format --version | grep -q ' version 14\.' || { clang-format --version && echo 'expected version 14' && return 1; }

@@ -182,7 +182,7 @@ static void simulate(const tw_problem *p, const tw_mpi_options *options, int thr
         .check = check, .gemm = gemm, .finish = finish, .depth = tw_lab_sum_depth, .error = error, .threads = threads};
     tw_mpi_plan *plan;
     tw_mpi_layout own = {.size = sizeof own};
-    if (plan_make(&engine, p, MPI_COMM_WORLD, options, &plan) != TW_OK) end(tw_mpi_error_text());
+    if (plan_make(&engine, p, MPI_COMM_WORLD, options, NULL, &plan) != TW_OK) end(tw_mpi_error_text());
     tw_mpi_plan_layout(plan, &own);
     void *a = block_of(&own.a, plan->sizes.a_bytes), *b = block_of(&own.b, plan->sizes.b_bytes),
          *c = block_of(&own.c, plan->sizes.c_bytes);
