@@ -16,33 +16,13 @@ import subprocess
 import sys
 import time
 
-from support.hosts import Hosts, launched_environment
+from support.hosts import Hosts
 from support.matrices import complexes, integers, npy, npy_header, pair, product, read_npy, transpose
 from support.program import BUILD, PROGRAM, bad, good, records
+from support.ranks import built, mpirun
 from support.tap import Skip, case, main
 
 FULL = "--full" in sys.argv
-
-
-def built():
-    """The MPIs whose library and launcher are here."""
-    found = [mpi for mpi in ("openmpi", "mpich") if os.path.exists(os.path.join(BUILD, f"libtilewright_{mpi}.so.0")) and shutil.which(f"mpirun.{mpi}")]
-    if not found:
-        raise Skip("the build has no library for an MPI, or its mpirun is not here as mpirun.openmpi or mpirun.mpich")
-    return found
-
-
-def mpirun(mpi, ranks, *words, env=None, before=(), timeout=240):
-    """The finished job, its output as text; what it left running is an error."""
-    launcher = [f"mpirun.{mpi}", *(["--oversubscribe"] if mpi == "openmpi" else []), "-n", str(ranks)]
-    job = subprocess.Popen([*launcher, *before, *map(str, words)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                           env=launched_environment(**(env or {})))
-    try:
-        job.out, job.err = job.communicate(timeout=timeout)
-    except subprocess.TimeoutExpired:
-        job.kill()
-        raise AssertionError(f"{words}: still running after {timeout} s") from None
-    return job
 
 
 def multiply(mpi, ranks, *words, **more):

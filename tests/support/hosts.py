@@ -4,18 +4,9 @@ import shutil
 import string
 import subprocess
 
-from support.program import PROGRAM, clean_environment
+from support.program import PROGRAM
+from support.ranks import launched_environment
 from support.tap import Skip
-
-AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-OF_A_LAUNCHER = ("OMPI_", "PMI_", "PMIX_", "HYDRA_")
-
-
-def launched_environment(**extra):
-    """What a launcher is started with: nothing that another launcher has set."""
-    asked = {**AS_ROOT, **extra}
-    return {k: v for k, v in clean_environment(**asked).items() if not k.startswith(OF_A_LAUNCHER) or k in asked}
-
 
 AGENT = '#!/bin/sh\nh=$1; shift\nexec ip netns exec "$h" unshare --uts sh -c "hostname $h; $*"\n'
 
