@@ -1,10 +1,10 @@
 #!/bin/sh
-# api_doc.sh - writes docs/API.md from include/tilewright.h, tilewright_mpi.h and tilewright_blas.h: a section for each
-# declaration, or for those that share a comment, with its code and its comment. With --check it writes nothing and
+# api_doc.sh - writes docs/API.md from include/tilewright.h, tilewright_mpi.h, tilewright_pblas.h and tilewright_blas.h: a section for
+# each declaration, or for those that share a comment, with its code and its comment. With --check it writes nothing and
 # fails if the file is not what it would write.
 set -eu
 cd "$(dirname "$0")/.."
-headers='include/tilewright.h include/tilewright_mpi.h include/tilewright_blas.h'
+headers='include/tilewright.h include/tilewright_mpi.h include/tilewright_pblas.h include/tilewright_blas.h'
 new=$(mktemp -d "${TMPDIR:-/tmp}/tilewright-docs.XXXXXX")
 trap 'rm -rf "$new"' EXIT
 
@@ -114,7 +114,7 @@ page() {
 
 {
     cat <<'TEXT'
-<!-- Made by ./dev docs from include/tilewright.h, tilewright_mpi.h and tilewright_blas.h: edit those. -->
+<!-- Made by ./dev docs from include/tilewright.h, tilewright_mpi.h, tilewright_pblas.h and tilewright_blas.h: edit those. -->
 # API reference
 
 What the C headers declare, in their own words and order. [GUIDE.md](GUIDE.md#call-it-from-c) shows how to use it,
