@@ -65,8 +65,8 @@ class Hosts:
         assert done.returncode == 0, f"{words}: {done.stderr}"
 
     def start(self, *words, launcher=()):
-        """`multiply` on a rank of each host; launcher: more options of mpirun."""
+        """`multiply` on a rank of each host; launcher: more options of mpirun. Each host would bind its rank to the same core."""
         net = "10.77.0.0/24"
         line = ["mpirun.openmpi", "--mca", "plm_rsh_agent", self.agent, "--hostfile", self.hosts, "--mca", "oob_tcp_if_include", net, "--mca", "btl_tcp_if_include", net,
-                "--mca", "btl", "tcp,self", *launcher, "-n", str(self.count), PROGRAM, "multiply", *words]
+                "--mca", "btl", "tcp,self", "--bind-to", "none", *launcher, "-n", str(self.count), PROGRAM, "multiply", *words]
         return subprocess.Popen([self.agent, self.names[0], *line], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=launched_environment())
