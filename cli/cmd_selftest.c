@@ -209,6 +209,7 @@ exit_code selftest_run(session *s, bool quick, bool lines, selftest_count *count
     for (int i = 0; code == EXIT_OK && strcmp(s->device.engine, "cpu") == 0 && i < CALLS; i++) {
         subject x = {.name = calls[i].name};
         exact_tally t = tally_of(s);
+        t.quick = quick;
         term_progress(x.name, -1);
         tw_status status = calls[i].run(&t);
         code = add_exact(&x, &t, status);

@@ -131,6 +131,7 @@ tw_status exact_plans(exact_tally *t)
     for (int i = 0; status == TW_OK && i < SHAPES * 4 * DTYPES; i++) {
         const int64_t *shape = shapes[i / (4 * DTYPES)];
         const tw_dtype dtype = dtypes[i / 4 % DTYPES];
+        if (t->quick && i % 4 != (i / 4 + i / (4 * DTYPES)) % 4) continue;
         for (int adds = 0; status == TW_OK && !t->failed && adds < (dtype == TW_F32 ? 2 : 1); adds++) {
             tw_problem p = problem_of(dtype, i, shape[0], shape[1], shape[2], i);
             take_scalars(&p, 2 * (dtype == TW_F32 ? adds : i / 2) + i / (4 * DTYPES) % 2);
