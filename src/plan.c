@@ -189,15 +189,17 @@ void plan_text(const plan *plan, char *text, size_t bytes)
 {
     const cpu_plan *cpu = &plan->cpu;
     const gpu_plan *gpu = &plan->gpu;
-    char grid[96] = "", shares[96] = "";
+    char grid[96] = "", shares[96] = "", woken[48] = "";
     if (plan->row->gpu.entry != NULL) grid_text(gpu, grid);
+    if (plan->row->micro != NULL && plan->woken > 0 && plan->woken < plan->threads)
+        snprintf(woken, sizeof woken, ", after a rest %d,", plan->woken);
     if (plan->row->micro != NULL && cpu->divided)
         snprintf(shares, sizeof shares, " shares %" PRId64 "x%" PRId64 " of chunks of %" PRId64, cpu->share_m,
                  cpu->share_n, cpu->chunk);
     if (plan->row->micro != NULL)
         snprintf(text, bytes,
                  "%s%s%s%s%s%s macro-block %" PRId64 "x%" PRId64 "x%" PRId64 " task %" PRId64 "x%" PRId64
-                 " threads %d workspace %zu bytes",
+                 " threads %d%s workspace %zu bytes",
                  plan->row->lab.name, cpu->gemv ? " GEMV" : "", cpu->direct_a ? "" : " packs A",
                  cpu->unpacked_shape.transposed ? " computes C transposed"
                  : cpu->direct_b                ? ""
@@ -205,7 +207,7 @@ void plan_text(const plan *plan, char *text, size_t bytes)
                  plan->problem.flags == 0          ? ""
                  : plan->problem.flags == TW_LOWER ? " lower triangle"
                                                    : " upper triangle",
-                 shares, cpu->macro_m, cpu->macro_n, cpu->kc, cpu->task_m, cpu->task_n, plan->threads,
+                 shares, cpu->macro_m, cpu->macro_n, cpu->kc, cpu->task_m, cpu->task_n, plan->threads, woken,
                  plan->workspace_bytes);
     else if (plan->row->gpu.entry != NULL)
         snprintf(text, bytes, "%s%s%s grid %" PRId64 "x%" PRId64 "%s threads %dx%d workspace %zu bytes %.*s",

@@ -98,7 +98,7 @@ def a_pause_before_each_call_is_not_timed():
     done = bench("--against", "openblas", "--shape", "33x20x40", "--samples", "3", "--threads", "2", "--pause", "20000", "--deadline", patience(), "--json", "-")
     spent_s = time.monotonic() - start_s
     for r in map(json.loads, done.stdout.splitlines()):
-        assert r["method"].endswith(", 20000 us of other work before each call") and r["median_s"] < 0.02 and r["repeats"] == 2, r
+        assert r["method"].endswith(", 20000 us of other work before each call") and r["median_s"] < 0.02 and r["repeats"] in (1, 2), r
         assert spent_s > 0.02 * r["samples"] * r["repeats"], (spent_s, r)
     assert "rest       at least 20 ms before each sample; 20000 us of other work before each call" in done.stderr, done.stderr
 

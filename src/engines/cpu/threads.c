@@ -3,8 +3,8 @@
  * The pool serves one call at a time: a second caller, or a call from inside a call, finds it busy and computes alone,
  * so nothing can deadlock. After fork() the child's pool has no threads: it notices by the process id and a count of
  * forks, leaves the parent's state untouched (its locks may be held by threads that do not exist here) and starts anew.
- * Waiting spins for some tens of microseconds, then sleeps; a thread that waits for a call spins longer where calls come
- * in quick succession. A team computes in its caller's floating-point environment. */
+ * Waiting spins for some tens of microseconds, then sleeps; a thread that waits for a call spins longer where calls
+ * come in quick succession. A team computes in its caller's floating-point environment. */
 #include "cpu_engine.h"
 
 #include <pthread.h>
@@ -19,8 +19,8 @@
 enum { SPINS = 16, MOST_WORKERS = 1024 };
 
 /* Inside a call a thread spins for WITHIN_S before it sleeps. For a call it spins twice as long as the last one was
- * waited for, and IDLE_S; but IDLE_S alone where that took longer than QUICK_S. TILEWRIGHT_WAIT=spin: for ALWAYS_S; sleep:
- * not at all (docs/perf/cpu-threads.md#pauses). */
+ * waited for, and IDLE_S; but IDLE_S alone where that took longer than QUICK_S. TILEWRIGHT_WAIT=spin: for ALWAYS_S;
+ * sleep: not at all (docs/perf/cpu-threads.md#pauses). */
 static const double WITHIN_S = 5e-5, IDLE_S = 2e-5, QUICK_S = 5e-4, ALWAYS_S = 5e-3;
 
 /* A count that threads wait on: the waiter spins a while, then sleeps until someone changes it. */
@@ -346,11 +346,12 @@ static process_pool *pool_of_process(pool *p)
     return found;
 }
 
-/* How many of these threads take part: all where calls come in quick succession, since they then stay awake. */
+/* How many of these threads take part: all where calls come in quick succession and they then stay awake. */
 static int worth_calling(const process_pool *pool, int threads, int woken)
 {
     const int ready = 1 + atomic_load_explicit(&pool->awake, memory_order_relaxed);
-    if (threads <= ready || cpu_now_s() - pool->ended_s < QUICK_S) return threads;
+    const bool stay_awake = pool->wait != POOL_WAIT_SLEEP && cpu_now_s() - pool->ended_s < QUICK_S;
+    if (threads <= ready || stay_awake) return threads;
     return woken > ready ? woken : ready;
 }
 
