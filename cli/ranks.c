@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../lab/devices.h"
 #include "../lab/measure.h"
 #include "../lab/roofline.h"
 #include "check.h"
@@ -171,6 +172,7 @@ static exit_code open_device(job *j)
 static exit_code find_sharing(job *j)
 {
     char id[64] = "";
+    if (strcmp(j->s->device.engine, "cuda") != 0) return EXIT_OK;
     if (tw_lab_device_id(j->s->context, id, (int)sizeof id) != TW_OK) id[0] = '\0';
     const tw_status status = j->mpi->beside(hash_of(id), &j->sharing);
     if (id[0] == '\0') j->sharing = 0;
@@ -538,14 +540,16 @@ static exit_code write_record(job *j)
     char method[200];
     record r = record_blank();
     r.engine = j->s->device.engine, r.device = j->s->device.name;
-    snprintf(method, sizeof method, "tw_mpi_gemm, %d of %d ranks as %d x %d x %d, once", j->layout.ranks,
-             j->world.ranks, j->layout.grid[0], j->layout.grid[1], j->layout.grid[2]);
+    char gpus[48] = "";
+    if (j->sharing > 0) snprintf(gpus, sizeof gpus, ", %d on a GPU", j->sharing);
+    snprintf(method, sizeof method, "tw_mpi_gemm, %d of %d ranks as %d x %d x %d%s, once", j->layout.ranks,
+             j->world.ranks, j->layout.grid[0], j->layout.grid[1], j->layout.grid[2], gpus);
     r.method = method;
     r.dtype = j->in.as.a, r.dtype_b = j->in.as.b, r.dtype_c = io_type_name(j->in.as.type_c);
     r.m = p->m, r.n = p->n, r.k = p->k;
     r.op_a = "ntcr"[p->op_a], r.op_b = "ntcr"[p->op_b];
     r.alpha = p->alpha, r.beta = p->beta;
-    r.threads = (int)j->s->device.threads;
+    if (device_is_host(&j->s->device)) r.threads = (int)j->s->device.threads;
     r.samples = r.repeats = r.sets = 1;
     r.min_s = r.median_s = r.p95_s = r.max_s = j->compute_s;
     r.gflops = roofline_flops(p) / j->compute_s / 1e9;
@@ -564,15 +568,15 @@ static exit_code prepare(job *j)
     if (code == EXIT_OK) code = open_device(j);
     if (code == EXIT_OK) code = multiplied_check_engine(j->s);
     if (code == EXIT_OK) code = open_operands(j);
-    code = together(j, code);
-    return code == EXIT_OK ? together(j, find_sharing(j)) : code;
+    return together(j, code);
 }
 
 static exit_code multiply(job *j, double timeout_s)
 {
     exit_code code = prepare(j);
     if (code == EXIT_OK) code = together(j, compare(j));
-    if (code == EXIT_OK) code = together(j, make_plan(j, timeout_s));
+    if (code == EXIT_OK) code = together(j, make_plan(j, timeout_s)); /* compares the engines */
+    if (code == EXIT_OK) code = together(j, find_sharing(j));
     if (code == EXIT_OK) code = open_output(j);
     if (code == EXIT_OK) code = together(j, allocate(j));
     double start_s = measure_now_s();

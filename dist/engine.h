@@ -26,7 +26,8 @@ typedef struct dist_engine {
                         int64_t ld_sums, double beta, void *c, int64_t ldc);
     int64_t (*depth)(tw_dtype dtype);
     const char *(*error)(void);
-    int threads; /* of a device its multiprocessors */
+    bool is_other; /* neither the CPU's nor CUDA's: plans refuse it */
+    int threads;   /* of a device its multiprocessors */
     bool on_device;
     dist_device device; /* where on_device */
 } dist_engine;
@@ -49,6 +50,7 @@ static inline dist_engine dist_engine_of(tw_context *context)
                          .depth = tw_lab_sum_depth,
                          .error = tw_error_text,
                          .threads = known ? device.threads : 1,
+                         .is_other = known && strcmp(device.engine, "cpu") != 0 && strcmp(device.engine, "cuda") != 0,
                          .on_device = known && strcmp(device.engine, "cuda") == 0,
                          .device = {.open = tw_lab_pipeline_open,
                                     .close = tw_lab_pipeline_close,

@@ -27,6 +27,9 @@ tw_status mirror_fetch(tw_mpi_plan *plan, const side *s, int number, block *own,
 tw_status mirror_bring(tw_mpi_plan *plan, const side *s, int number, int64_t depth, int piece, const block *from);
 /* mirror_block - pieces first to end of a panel, of one group, on the device. */
 block mirror_block(const side *s, int number, int64_t depth, int first, int end);
+/* mirror_drain - after a failure: wait until the device leaves the caller's blocks alone. */
+void mirror_drain(tw_mpi_plan *plan);
+
 /* mirror_end - wait for all products; what they made goes to c. */
 tw_status mirror_end(tw_mpi_plan *plan, char *c, int64_t ldc);
 /* mirror_move_c - the rows that this rank owns, between c on the device and plan->c_host. */

@@ -24,10 +24,14 @@ static void set_timeout(double timeout_s) { deadline_s = timeout_s; }
 static tw_status count_same(const void *mine, int bytes, const char *what, int *same)
 {
     int beside;
+    MPI_Request request;
     MPI_Comm_size(host_comm, &beside);
     char *all = malloc((size_t)beside * (size_t)bytes);
     if (all == NULL) return failure(TW_NO_MEMORY, "no memory for what %d ranks say", beside);
-    const tw_status status = failure_mpi(MPI_Allgather(mine, bytes, MPI_BYTE, all, bytes, MPI_BYTE, host_comm), what);
+    tw_status status = failure_mpi(MPI_Iallgather(mine, bytes, MPI_BYTE, all, bytes, MPI_BYTE, host_comm, &request),
+                                   what);
+    if (status == TW_OK) status = failure_await(&request, what, deadline_s);
+    if (status != TW_OK) return status; /* MPI may still write */
     *same = 0;
     for (int r = 0; status == TW_OK && r < beside; r++)
         *same += memcmp(all + r * bytes, mine, (size_t)bytes) == 0 ? 1 : 0;

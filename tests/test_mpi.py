@@ -269,7 +269,7 @@ def the_program_on_gpus():
         assert says in done.out and ("sums of k's segments" if "1x1x2" in words else "last bits are of this grid and these GPUs") in done.out, done.out
     multiply(mpi, 2, "A.npy", "B.npy", *factors, "-o", "all.npy", "--engine", "cuda", "--grid", "1x2x1", "--json", "r.jsonl", env=env)
     kept, = records(open("r.jsonl").read())
-    assert kept["engine"] == "cuda" and kept["method"] == "tw_mpi_gemm, 2 of 2 ranks as 1 x 2 x 1, once", kept
+    assert kept["engine"] == "cuda" and kept["threads"] is None and kept["method"] == "tw_mpi_gemm, 2 of 2 ranks as 1 x 2 x 1, 1 on a GPU, once", kept
 
 
 @case

@@ -369,13 +369,28 @@ static void expect(const char *what, tw_status found, tw_status expected, const 
         FAULT("%s: '%s' is not in '%s'", what, says, tw_mpi_error_text());
 }
 
-static tw_status make(const tw_problem *p, const tw_mpi_options *o)
+static tw_status make_in(tw_context *in, const tw_problem *p, const tw_mpi_options *o)
 {
     tw_mpi_plan *plan = NULL;
-    const tw_status status = tw_mpi_plan_make(NULL, p, MPI_COMM_WORLD, o, &plan);
+    const tw_status status = tw_mpi_plan_make(in, p, MPI_COMM_WORLD, o, &plan);
     if (status != TW_OK && plan != NULL) FAULT("a plan that failed is not NULL");
     tw_mpi_plan_free(plan);
     return status;
+}
+
+static tw_status make(const tw_problem *p, const tw_mpi_options *o) { return make_in(NULL, p, o); }
+
+/* Where there is one; its memory on the device would be taken for the host's. */
+static void refuse_opencl(const tw_problem *p, const tw_mpi_options *o)
+{
+    const tw_options options = {.size = sizeof options, .engine = "opencl"};
+    tw_context *other;
+    if (tw_open(&options, &other) != TW_OK) return;
+    tw_problem there = *p;
+    there.place_a = there.place_b = there.place_c = TW_DEVICE;
+    expect("a context of opencl", make_in(other, p, o), TW_BAD_ARGUMENT, "by the cpu engine, or by cuda");
+    expect("its blocks", make_in(other, &there, o), TW_BAD_ARGUMENT, "by the cpu engine, or by cuda");
+    tw_close(other);
 }
 
 static void refusals(void)
@@ -402,6 +417,7 @@ static void refusals(void)
     expect("C elsewhere than A", make(&p, &o), TW_BAD_ARGUMENT, "");
     p = good, p.size = 8;
     expect("a size of 8", make(&p, &o), TW_BAD_ARGUMENT, "problem->size is 8");
+    refuse_opencl(&good, &o);
     expect("a pipeline of the cpu", tw_lab_pipeline_open(NULL, &pipeline), TW_NO_KERNEL, "");
     expect("no problem", make(NULL, &o), TW_BAD_ARGUMENT, "problem is NULL");
     o.grid[0] = ranks + 1;
