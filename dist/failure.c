@@ -107,9 +107,12 @@ tw_status failure_alike(MPI_Comm comm, const dist_value *values, int count, doub
                                             timeout_s);
     if (status != TW_OK) return status;
     for (int i = 0; i < count; i++)
-        if (least[i] != ~least[count + i])
-            return failure(TW_BAD_ARGUMENT,
-                           "the ranks do not ask for the same: %s is %" PRId64 " on one and %" PRId64 " on another",
-                           values[i].name, least[i], ~least[count + i]);
+        if (least[i] != ~least[count + i]) {
+            failure(TW_BAD_ARGUMENT,
+                    "the ranks do not ask for the same: %s is %" PRId64 " on one and %" PRId64 " on another",
+                    values[i].name, least[i], ~least[count + i]);
+            agreed = true;
+            return TW_BAD_ARGUMENT;
+        }
     return TW_OK;
 }

@@ -3,8 +3,6 @@
 
 #include <stddef.h>
 
-enum { REDUCE_BYTES = 32 << 20 };
-
 grid_part grid_divide(int64_t length, int parts, int index)
 {
     const int64_t each = length / parts, more = length % parts;
@@ -53,6 +51,13 @@ static int64_t panel_of(const grid_problem *p, int64_t segment)
     return whole ? (segment > 0 ? segment : 1) : p->depth;
 }
 
+double grid_reduce_bytes(int64_t rows, int64_t line_bytes, int pk)
+{
+    enum { MOST = 32 << 20 };
+    const double one_row = (double)line_bytes * (pk - 1), all = (double)grid_divide(rows, pk, 0).length * one_row;
+    return all < MOST ? all : one_row > MOST ? one_row : MOST;
+}
+
 /* Blocks and buffers of the rank with the largest. Products of bytes stay below 2^63: a double says whether. */
 static void measure(const grid_problem *p, grid *g)
 {
@@ -65,7 +70,7 @@ static void measure(const grid_problem *p, grid *g)
                      gathered(largest_n(p, g), g->pm) * deep * (double)p->b_bytes;
     const double c = m * n * (double)p->c_bytes;
     if (g->pk > 1)
-        buffers += c + (c < REDUCE_BYTES ? c : REDUCE_BYTES);
+        buffers += c + grid_reduce_bytes(largest_m(p, g), largest_n(p, g) * p->c_bytes, g->pk);
     else if (many && p->keeps_c0)
         buffers += c;
     if (p->resident)
@@ -83,7 +88,10 @@ static void estimate(const grid_problem *p, grid *g)
     const double m = (double)p->m, n = (double)p->n, k = (double)p->k;
     const double a = m * k / g->pm / g->pk * (1 - 1.0 / g->pn), b = k * n / g->pk / g->pn * (1 - 1.0 / g->pm),
                  c = m * n / g->pm / g->pn * (1 - 1.0 / g->pk);
-    const double bytes = a * (double)p->a_bytes + b * (double)p->b_bytes + c * (double)p->c_bytes;
+    /* at home blocks are uneven: the largest decides */
+    const double a_share = g->at_home ? (double)largest_m(p, g) * g->pm / m : 1,
+                 b_share = g->at_home ? (double)largest_n(p, g) * g->pn / n : 1;
+    const double bytes = a * a_share * (double)p->a_bytes + b * b_share * (double)p->b_bytes + c * (double)p->c_bytes;
     const double products = (double)largest_m(p, g) * (double)largest_n(p, g) * (double)largest_k(p, g);
     const double panels = (double)((largest_k(p, g) + g->panel - 1) / g->panel);
     const double messages = panels * (g->pm - 1 + g->pn - 1) + (g->pk - 1);

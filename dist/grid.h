@@ -70,6 +70,10 @@ typedef struct grid_part {
 
 grid_part grid_divide(int64_t length, int parts, int index);
 
+/* grid_reduce_bytes - of the buffer for other ranks' sums of a block of C, of so many rows and bytes in a row: all of
+ * them, 32 MiB, or a row of each. */
+double grid_reduce_bytes(int64_t rows, int64_t line_bytes, int pk);
+
 /* grid_choose - of all grids of at most that many ranks the one with the least estimated time; of equal ones that with
  * the fewest ranks, then the fewest parts of k, then of m; where C does not stay at home its moving is added. False:
  * none fits in the memory, and *out is the one that needs the least. */

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { A_TAG = 1, B_TAG = 2, REDUCE_BYTES = 32 << 20 };
+enum { A_TAG = 1, B_TAG = 2 };
 
 /* ---- what is asked for ---- */
 
@@ -36,6 +36,7 @@ static tw_status settle_problem(const dist_engine *e, const tw_problem *asked, t
 {
     tw_status status = load("problem", asked, offsetof(tw_problem, dtype_b), p, sizeof *p);
     if (status != TW_OK) return status;
+    if (e->is_other) return failure(TW_BAD_ARGUMENT, "context: ranks multiply by the cpu engine, or by cuda");
     if (p->flags != 0) return failure(TW_BAD_ARGUMENT, "problem->flags: a triangle of C is not divided among ranks");
     if (p->dtype_b == 0) p->dtype_b = p->dtype;
     if (p->dtype_c == 0) p->dtype_c = nominal_result(p->dtype);
@@ -175,8 +176,7 @@ static tw_status allocate_all(tw_mpi_plan *plan)
     const grid *g = &plan->grid;
     const grid_place *at = &plan->at;
     const tw_problem *p = &plan->problem;
-    const int64_t bytes = plan->sizes.c_bytes, line = at->n.length * bytes,
-                  longest = grid_divide(at->m.length, g->pk, 0).length;
+    const int64_t bytes = plan->sizes.c_bytes, line = at->n.length * bytes;
     plan->a = (side){.along_rows = !transposes(p->op_a),
                      .peers = g->pn,
                      .me = at->in,
@@ -200,8 +200,7 @@ static tw_status allocate_all(tw_mpi_plan *plan)
     if (status == TW_OK) status = mirror_allocate(plan);
     const bool beside = g->pk > 1 || (plan->sizes.keeps_c0 && at->k.length > g->panel);
     if (status == TW_OK && beside) status = mirror_host(plan, (double)at->m.length * (double)line, &plan->sums);
-    const double all = (double)longest * (double)line * (g->pk - 1), row = (double)line * (g->pk - 1);
-    plan->reduced_bytes = (int64_t)(all < REDUCE_BYTES ? all : row > REDUCE_BYTES ? row : REDUCE_BYTES);
+    plan->reduced_bytes = (int64_t)grid_reduce_bytes(at->m.length, line, g->pk);
     if (status == TW_OK && plan->sizes.resident && !plan->whole)
         status = mirror_host(plan, (double)at->own_c.length * (double)line, &plan->c_host);
     if (status == TW_OK && g->pk > 1) status = mirror_host(plan, (double)plan->reduced_bytes, &plan->reduced);
@@ -255,7 +254,8 @@ tw_status plan_make(const dist_engine *engine, const tw_problem *problem, MPI_Co
         MPI_Comm_set_errhandler(plan->comm, MPI_ERRORS_RETURN);
         MPI_Comm_rank(plan->comm, &plan->rank), MPI_Comm_size(plan->comm, &plan->ranks);
         status = settle(plan, engine, problem, options, home);
-        if (status == TW_DEVICE_FAILED) plan->comm = MPI_COMM_NULL; /* to free it, MPI would ask the other ranks */
+        if (status == TW_DEVICE_FAILED && !failure_is_agreed())
+            plan->comm = MPI_COMM_NULL; /* to free it, MPI would ask the other ranks */
     }
     if (status == TW_OK)
         *out = plan;
@@ -342,6 +342,7 @@ static tw_status compute(tw_mpi_plan *plan, const tw_mpi_layout *own, const void
     const int64_t ld = beside ? own->c.cols : ldc;
     tw_status status = beside && plan->sizes.keeps_c0 ? mirror_move_c(plan, c, ldc, TW_LAB_DOWN) : TW_OK;
     status = schedule_run(plan, to, ld, status);
+    if (status != TW_OK) mirror_drain(plan);
     if (plan->grid.pk > 1 && plan->pending.status == TW_OK) status = reduce_run(plan, to, ld, status);
     if (status == TW_OK && beside) status = mirror_move_c(plan, c, ldc, TW_LAB_UP);
     if (status == TW_OK && plan->pending.received != own->words)

@@ -158,8 +158,8 @@ typedef struct tw_options {
  *           enough, and tw_gemm_blocks(); other calls use the first. Each is opened with its primary context, and
  *           reaches the memory of the others from then on, where it can [docs/decisions/0023].
  *           Environment, read here and in tw_devices() and nowhere else: TILEWRIGHT_CPU, TILEWRIGHT_THREADS,
- *           OMP_NUM_THREADS, TILEWRIGHT_WAIT (cpu); TILEWRIGHT_CACHE, XDG_CACHE_HOME, HOME (where compiled kernels are kept),
- *           TILEWRIGHT_TUNED, XDG_CONFIG_HOME, HOME (the file of the user's tuned rows, docs/REFERENCE.md),
+ *           OMP_NUM_THREADS, TILEWRIGHT_WAIT (cpu); TILEWRIGHT_CACHE, XDG_CACHE_HOME, HOME (where compiled kernels are
+ *           kept), TILEWRIGHT_TUNED, XDG_CONFIG_HOME, HOME (the file of the user's tuned rows, docs/REFERENCE.md),
  *           TILEWRIGHT_OPENCL_OPTIONS (added to the OpenCL compiler's), TILEWRIGHT_SELF_TEST (off: OpenCL's kernels are
  *           not tested at first use), TILEWRIGHT_NVRTC (library file of CUDA's run-time compiler), TILEWRIGHT_KERNELS
  *           (folder of CUDA kernels built ahead). A setuid program ignores TILEWRIGHT_SELF_TEST and those that name a

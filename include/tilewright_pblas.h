@@ -14,9 +14,10 @@
  *            number in PBLAS, that of a descriptor's entry 100 * number + entry. Then the program ends, by
  *            blacs_abort_(): PBLAS have no status. So ends a call whose memory or MPI fails.
  * Special    as tilewright.h: beta 0: C is not read. alpha or k 0: A and B are not read. c and z: 'C' conjugates.
- * Bits       Those of tw_gemm() of the whole, at any grid and blocks; but where k is divided among processes, which is
- *            faster if it is much longer than m and n, they depend on their number.
- * Threads    of a process: TILEWRIGHT_THREADS, else OMP_NUM_THREADS. TILEWRIGHT_PBLAS_TIMEOUT: seconds without a
+ * Bits       Those of tw_gemm() of the whole, at any grid and blocks. A k of at least m + n may be divided among
+ *            processes: then they depend on the grid.
+ * Threads    of a process: TILEWRIGHT_THREADS, else OMP_NUM_THREADS, else all that it may run on.
+ *            TILEWRIGHT_PBLAS_TIMEOUT: seconds without a
  *            message after which a call fails; not set: none.
  */
 #ifndef TILEWRIGHT_PBLAS_H

@@ -212,7 +212,11 @@ static tw_status make_plan(work *w, int64_t *lengths)
                             .m = lengths + g->rows,
                             .n = lengths,
                             .words = (double)p->m * (double)p->n / ranks_of(w) * (is_zero(p->beta) ? 1 : 2)};
-    const tw_mpi_options options = {.size = sizeof options, .timeout_s = w->timeout_s};
+    /* C stays where it lies, and k whole, but of a long k */
+    const bool is_long = p->k >= (int64_t)p->m + p->n;
+    const tw_mpi_options options = {.size = sizeof options,
+                                    .grid = {is_long ? 0 : home.pm, is_long ? 0 : home.pn, is_long ? 0 : 1},
+                                    .timeout_s = w->timeout_s};
     const dist_engine engine = dist_engine_of(NULL);
     return plan_make(&engine, &problem, g->comm, &options, &home, &w->plan);
 }
@@ -326,7 +330,7 @@ static double read_timeout(void)
 /* What all ranks agree on is told by one of them, before any ends the others. */
 static void end(const pblas_product *p, const blacs_grid *g, tw_status status)
 {
-    const bool agreed = g->comm != MPI_COMM_NULL && status != TW_DEVICE_FAILED;
+    const bool agreed = g->comm != MPI_COMM_NULL && failure_is_agreed();
     if (!agreed || (g->row == 0 && g->col == 0))
         fprintf(stderr, "tilewright: %s: %s\n", p->routine, tw_mpi_error_text());
     if (agreed) failure_agree(g->comm, TW_OK, 10);
