@@ -122,7 +122,7 @@ def a_worked_example():
     assert told["host_bytes"] == told["rank_bytes"] and told["hosts"] == 64 and told["rate_gflops"] == 1120, told
     shown = good("explain", "--ranks", 64, "--shape", "16384x16384x16384", "--dtype", "f64", "--threads", 32, "--network", 100).stdout
     for part in ("ranks      64 of 64: 4 x 4 x 4 of m x n x k, 32 threads each", "A    m k / (4 4) (1 - 1/4) = 12582912 elements, 101 MB",
-                 "together 37748736 elements by a rank on average, 302 MB; 2415919104 by all, 19.3 GB", "= 147 ms; with all of it overlapped 131 ms", "efficiency 83.3%"):
+                 "together 37748736 elements by a rank on average, 302 MB; 2415919104 by all, 19.3 GB", "= 147 ms; with A and B overlapped 131 ms", "efficiency 83.3%"):
         assert part in shown, shown
 
 

@@ -15,6 +15,7 @@ import ctypes
 import os
 import statistics
 import subprocess
+import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -41,6 +42,7 @@ def compiled(mpi, folder):
 def turns_of(job, what):
     """Seconds of each turn by name; a wrong element of C ends all."""
     assert job.returncode == 0, f"{what}: exit {job.returncode}: {job.stdout}{job.stderr}"
+    assert "cannot be preloaded" not in job.stderr, f"{what}: {job.stderr}"
     found = {name: [] for name in NAMES}
     for line in job.stdout.split("turns\n", 1)[1].splitlines():
         name, seconds, error = line.split()
@@ -63,6 +65,9 @@ def main():
     build = os.path.abspath(asked.build)
     libraries = [f"libscalapack-{asked.mpi}.so.2.2", f"{build}/libtilewright_pblas_{asked.mpi}.so", f"{build}/libtilewright_{asked.mpi}.so"]
     below = asked.blas.split(",") if asked.blas else default_blas(build)
+    for blas in below:
+        if "/" in blas and not os.path.exists(blas):
+            sys.exit(f"pblas_bench.py: --blas {blas}: no such file")
     environment = {**os.environ, "TILEWRIGHT_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     with tempfile.TemporaryDirectory() as folder:
         program = compiled(asked.mpi, folder)

@@ -77,10 +77,12 @@ def simulate(ranks, shape, grid, *, dtype, gflops, threads, gbps, latency_us, ta
                                start_new_session=True)
         try:
             out, err = job.communicate(timeout=limit)
-        except subprocess.TimeoutExpired:
+        except BaseException as stop:  # also where this script is stopped
             os.killpg(job.pid, 9)
             job.wait()
-            return None
+            if isinstance(stop, subprocess.TimeoutExpired):
+                return None
+            raise
         if job.returncode != 0:
             raise Failure(f"smpirun: exit {job.returncode}: {err.strip() or out.strip()}")
     found = json.loads(out)
@@ -139,7 +141,10 @@ def run_once(asked, hosts, shape, grid):
     gflops = rate_of(asked.hosts, [-(-side // parts) for side, parts in zip(sides(shape), sides(grid))])
     job = hosts.start(f"A{shape}.npy", f"B{shape}.npy", "-o", "C.npy", "--grid", grid, "--threads", "1",
                       "--json", "run.jsonl")
-    _, err = job.communicate(timeout=300)
+    try:
+        _, err = job.communicate(timeout=300)
+    except subprocess.TimeoutExpired:
+        raise Failure(f"multiply {shape} as {grid}: over 300 s") from None
     if job.returncode != 0:
         raise Failure(f"multiply: exit {job.returncode}: {err}")
     found = simulate(asked.hosts, shape, grid, dtype="f64", gflops=gflops, threads=1, gbps=1, latency_us=50, taper=1,

@@ -3,6 +3,7 @@ import os
 import shutil
 import string
 import subprocess
+import tempfile
 
 from support.program import PROGRAM
 from support.ranks import launched_environment
@@ -25,10 +26,12 @@ class Hosts:
         Hosts.made += 1
         self.tag = f"tw{os.getpid() % 100000}{string.ascii_lowercase[Hosts.made]}"
         self.names = [f"{self.tag}h{i}" for i in range(1, self.count + 1)]
-        self.agent, self.hosts = (os.path.join(os.getcwd(), "..", f"{self.tag}.{what}") for what in ("agent", "hosts"))
+        self.folder = tempfile.mkdtemp(prefix="tilewright-hosts.")
+        self.agent, self.hosts = (os.path.join(self.folder, what) for what in ("agent", "hosts"))
         try:
             self.run("ip", "link", "add", self.tag, "type", "bridge")
         except AssertionError as error:
+            shutil.rmtree(self.folder)
             raise Skip(f"no bridge: {error}") from None
         try:
             self.build()
@@ -56,8 +59,7 @@ class Hosts:
             subprocess.run(["kill", "-9", *left], check=False, capture_output=True)
             subprocess.run(["ip", "netns", "del", host], check=False, capture_output=True)
         subprocess.run(["ip", "link", "del", self.tag], check=False, capture_output=True)
-        for path in filter(os.path.exists, (self.agent, self.hosts)):
-            os.remove(path)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     @staticmethod
     def run(*words):

@@ -1,6 +1,7 @@
 """ranks.py - programs under mpirun: the MPIs that the build has libraries for, and a job that has ended."""
 import os
 import shutil
+import signal
 import subprocess
 
 from support.program import BUILD, clean_environment
@@ -28,10 +29,11 @@ def mpirun(mpi, ranks, *words, env=None, before=(), timeout=240):
     """The finished job, its output as text; what it left running is an error."""
     launcher = [f"mpirun.{mpi}", *(["--oversubscribe"] if mpi == "openmpi" else []), "-n", str(ranks)]
     job = subprocess.Popen([*launcher, *before, *map(str, words)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                           env=launched_environment(**(env or {})))
+                           env=launched_environment(**(env or {})), start_new_session=True)
     try:
         job.out, job.err = job.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
-        job.kill()
+        os.killpg(job.pid, signal.SIGKILL)
+        job.communicate()
         raise AssertionError(f"{words}: still running after {timeout} s") from None
     return job
