@@ -157,7 +157,7 @@ static void tell_time(const divided *x)
     fprintf(text, "time       compute %s + move %s", term_seconds(g->compute_s, first),
             term_seconds(g->move_s, second));
     fprintf(text, " + messages %s", term_seconds(g->message_s, first));
-    fprintf(text, " = %s; with all of it overlapped %s\n", term_seconds(g->seconds, first),
+    fprintf(text, " = %s; with A and B overlapped %s\n", term_seconds(g->seconds, first),
             term_seconds(overlapped_s(x), second));
     fprintf(text, "gain       one rank takes %s: %s times as long; efficiency %s\n", term_seconds(x->one_rank_s, first),
             units_factor(speed_up(x), second), term_percent(speed_up(x) / computing(x), third));

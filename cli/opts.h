@@ -39,8 +39,8 @@ typedef struct options {
     const char *operands[OPT_LIST];
     int operand_count;
     const char *output, *add, *gpu, *json, *html, *kernel, *export, *import, *start;
-    int64_t device, threads, samples, deadline, pause, pad, batch, memory, device_memory, budget, timeout, network, ranks,
-        hosts, rate;
+    int64_t device, threads, samples, deadline, pause, pad, batch, memory, device_memory, budget, timeout, network,
+        ranks, hosts, rate;
     uint64_t seed;
     scalar_option alpha, beta;
     bool all, binary, tables, transpose_a, transpose_b, conjugate_a, conjugate_b, verify, host, skinny, slides,
