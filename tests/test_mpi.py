@@ -429,7 +429,8 @@ def three_hosts_with_slow_links():
         for grid in ("3x1x1", "1x3x1") if FULL else ("3x1x1",):
             job = hosts.start("A.npy", "B.npy", "-o", "all.npy", "--grid", grid, "--verify")
             out, err = job.communicate(timeout=120)
-            assert job.returncode == 0 and err == "", f"exit {job.returncode}: {err}"
+            said = [line for line in err.splitlines() if line and "plm:rsh: Warning: setpgid" not in line]  # a race in mpirun
+            assert job.returncode == 0 and said == [], f"exit {job.returncode}: {err}"
             assert saved("one.npy") == saved("all.npy"), out
         nothing_left("A.npy", "B.npy", "all.npy", "one.npy")
 
