@@ -5,9 +5,11 @@
  * forks, leaves the parent's state untouched (its locks may be held by threads that do not exist here) and starts anew.
  * Waiting spins for some tens of microseconds, then sleeps; a thread that waits for a call spins longer where calls
  * come in quick succession. A team computes in its caller's floating-point environment. */
+#define _GNU_SOURCE /* sched_getcpu, CPU_CLR */
 #include "cpu_engine.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -63,15 +65,46 @@ static bool has_changed(const signal_count *s, unsigned old)
     return atomic_load_explicit(&s->value, memory_order_acquire) != old;
 }
 
-/* Waits for so long until the value differs from `old`; does it? */
-static bool signal_spin(const signal_count *s, unsigned old, double spin_s)
+/* A worker that runs on this processor leaves it for another that it may use. Linux often wakes it on its caller's and
+ * leaves it there for milliseconds, though another has nothing to do (docs/perf/cpu-threads.md#one-processor). */
+static void leave_processor(int cpu)
+{
+#if defined(__linux__)
+    cpu_set_t all, others;
+    if (cpu < 0 || cpu >= CPU_SETSIZE || sched_getcpu() != cpu || sched_getaffinity(0, sizeof all, &all) != 0) return;
+    others = all;
+    CPU_CLR(cpu, &others);
+    if (CPU_COUNT(&others) > 0 && sched_setaffinity(0, sizeof others, &others) == 0)
+        sched_setaffinity(0, sizeof all, &all); /* it stays where it is */
+#else
+    (void)cpu;
+#endif
+}
+
+static int this_processor(void)
+{
+#if defined(__linux__)
+    return sched_getcpu();
+#else
+    return -1;
+#endif
+}
+
+/* Waits for so long until the value differs from `old`; does it? Not on the processor of that number; where there is
+ * none, other threads of this processor run first. */
+static bool signal_spin(const signal_count *s, unsigned old, double spin_s, const atomic_int *cpu)
 {
     if (has_changed(s, old)) return true;
-    for (const double until_s = cpu_now_s() + spin_s; cpu_now_s() < until_s;)
+    for (const double until_s = cpu_now_s() + spin_s; cpu_now_s() < until_s;) {
+        if (cpu != NULL)
+            leave_processor(atomic_load_explicit(cpu, memory_order_relaxed));
+        else
+            sched_yield();
         for (int i = 0; i < SPINS; i++) {
             if (has_changed(s, old)) return true;
             pause_briefly();
         }
+    }
     return false;
 }
 
@@ -85,7 +118,7 @@ static void signal_sleep(signal_count *s, unsigned old)
 /* Waits until the value differs from `old`; returns it. */
 static unsigned signal_wait(signal_count *s, unsigned old)
 {
-    if (!signal_spin(s, old, WITHIN_S)) signal_sleep(s, old);
+    if (!signal_spin(s, old, WITHIN_S, NULL)) signal_sleep(s, old);
     return atomic_load_explicit(&s->value, memory_order_acquire);
 }
 
@@ -156,6 +189,7 @@ typedef struct process_pool {
     team team;
     pool_wait wait;
     atomic_int awake; /* workers that spin until they are called */
+    atomic_int cpu;   /* the caller's processor, as the last call began */
     double ended_s;   /* when the last call did */
     int vacant;       /* free slots of a team whose threads may join late */
     /* threads that have not finished this call, with the caller; of a team that may be late, those that joined */
@@ -187,7 +221,7 @@ static void wait_for_call(process_pool *pool, unsigned seen, double *waited_s)
 {
     const double start_s = cpu_now_s();
     atomic_fetch_add_explicit(&pool->awake, 1, memory_order_relaxed);
-    const bool called = signal_spin(&pool->call, seen, patience_s(pool->wait, *waited_s));
+    const bool called = signal_spin(&pool->call, seen, patience_s(pool->wait, *waited_s), &pool->cpu);
     atomic_fetch_sub_explicit(&pool->awake, 1, memory_order_relaxed);
     if (!called) signal_sleep(&pool->call, seen);
     *waited_s = cpu_now_s() - start_s;
@@ -211,6 +245,7 @@ static void *worker_main(void *argument)
         pthread_mutex_unlock(&pool->call.lock);
         if (fn == NULL) return NULL;
         if (!called) continue;
+        leave_processor(atomic_load_explicit(&pool->cpu, memory_order_relaxed));
         float_env_adopt(&floats);
         fn(pool->context, &pool->team);
         if (atomic_fetch_sub_explicit(&pool->running, 1, memory_order_acq_rel) == 1) signal_advance(&pool->done);
@@ -231,6 +266,7 @@ static process_pool *pool_new(pool_wait wait)
     made->forks = atomic_load_explicit(&forks, memory_order_relaxed);
     made->pid = getpid();
     made->wait = wait;
+    atomic_init(&made->cpu, -1);
     atomic_flag_clear(&made->busy);
     signal_init(&made->call);
     signal_init(&made->done);
@@ -271,6 +307,7 @@ static void wake(process_pool *pool, int threads)
         pthread_cond_broadcast(&pool->call.changed);
     else
         for (int i = 0; i < threads; i++) pthread_cond_signal(&pool->call.changed);
+    if (threads > 0) sched_yield(); /* so that one that was woken on this processor leaves it now */
 }
 
 /* A call and the count of calls begun change under one lock: a worker that missed the last call and wakes late must not
@@ -283,6 +320,7 @@ static void pool_call(process_pool *pool, int threads, bool late, pool_fn *fn, v
     float_env_read(&pool->floats);
     pool->team.threads = threads;
     pool->team.late = late, pool->vacant = threads - 1;
+    atomic_store_explicit(&pool->cpu, this_processor(), memory_order_relaxed);
     atomic_store_explicit(&pool->team.next, 0, memory_order_relaxed);
     atomic_store_explicit(&pool->team.joined, 0, memory_order_relaxed);
     atomic_store_explicit(&pool->team.slots_taken, 0, memory_order_relaxed);
