@@ -73,7 +73,7 @@ static void leave_processor(int cpu)
     cpu_set_t all, others;
     if (cpu < 0 || cpu >= CPU_SETSIZE || sched_getcpu() != cpu || sched_getaffinity(0, sizeof all, &all) != 0) return;
     others = all;
-    CPU_CLR(cpu, &others);
+    CPU_CLR((size_t)cpu, &others);
     if (CPU_COUNT(&others) > 0 && sched_setaffinity(0, sizeof others, &others) == 0)
         sched_setaffinity(0, sizeof all, &all); /* it stays where it is */
 #else
