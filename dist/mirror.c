@@ -1,6 +1,7 @@
 /* mirror.c - see mirror.h. Whatever is waited for here, MPI is polled meanwhile. */
 #include "mirror.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 enum {
@@ -119,18 +120,23 @@ void mirror_close(tw_mpi_plan *plan)
 
 /* ---- copies and waits ---- */
 
-/* The deadline begins when the products should have ended, at a fifth of the nominal speed. */
+/* The deadline begins when the products should have ended, at a fifth of the nominal speed; none: infinite. */
+static double limit_s(const tw_mpi_plan *plan)
+{
+    return plan->timeout_s > 0 ? plan->timeout_s + 5 * plan->grid.compute_s : HUGE_VAL;
+}
+
 static tw_status await(tw_mpi_plan *plan, bool all)
 {
-    const double start_s = failure_now_s(), most_s = plan->timeout_s + 5 * plan->grid.compute_s;
+    const double start_s = failure_now_s();
     for (;;) {
         int done = 0;
         const tw_status status = plan->engine.device.poll(plan->pipeline, all, &done);
         if (status != TW_OK || done) return told(plan, status);
         pending_poll(&plan->pending);
         const double waited_s = failure_now_s() - start_s;
-        if (plan->timeout_s > 0 && waited_s > most_s)
-            return failure(TW_DEVICE_FAILED, "the device has not finished its products for %g s", most_s);
+        if (waited_s > limit_s(plan))
+            return failure(TW_DEVICE_FAILED, "the device has not finished its products for %g s", limit_s(plan));
         failure_idle(waited_s);
     }
 }
@@ -223,13 +229,14 @@ tw_status mirror_end(tw_mpi_plan *plan, char *c, int64_t ldc)
     return status == TW_OK ? await(plan, true) : status;
 }
 
+/* The thread's sentence stays what has failed. */
 void mirror_drain(tw_mpi_plan *plan)
 {
     const double start_s = failure_now_s();
     for (int done = 0; plan->pipeline != NULL && !done;) {
         if (plan->engine.device.poll(plan->pipeline, true, &done) != TW_OK) return;
         const double waited_s = failure_now_s() - start_s;
-        if (plan->timeout_s > 0 && waited_s > plan->timeout_s + 5 * plan->grid.compute_s) return;
+        if (waited_s > limit_s(plan)) return;
         failure_idle(waited_s);
     }
 }

@@ -4,6 +4,7 @@
 #include <fenv.h>
 #include <math.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -520,6 +521,66 @@ static bool all_ways_of_waiting(bool (*test)(pool_wait))
     return test(POOL_WAIT_AUTO) && test(POOL_WAIT_SPIN) && test(POOL_WAIT_SLEEP);
 }
 
+#if defined(__linux__)
+/* Calls from a thread that is bound to a processor; the worker goes there at the end of each. */
+typedef struct bound {
+    int cpu;
+    cpu_set_t all;
+    pthread_t caller;
+    atomic_int joined, there,
+        narrowed; /* calls with a worker; begun on the caller's processor; with less to choose from */
+} bound;
+
+static bool bound_task(void *context, int64_t i, team *team)
+{
+    bound *b = context;
+    (void)team;
+    if (pthread_equal(pthread_self(), b->caller)) {
+        for (int turn = 0; i == 0 && turn < 20000; turn++) pause_briefly(); /* for a worker to join */
+        return i < 1;
+    }
+    cpu_set_t now, only;
+    const int at = sched_getcpu();
+    sched_getaffinity(0, sizeof now, &now);
+    atomic_fetch_add(&b->joined, 1);
+    if (at == b->cpu) atomic_fetch_add(&b->there, 1);
+    if (!CPU_EQUAL(&now, &b->all)) atomic_fetch_add(&b->narrowed, 1);
+    CPU_ZERO(&only);
+    CPU_SET((size_t)b->cpu, &only);
+    sched_setaffinity(0, sizeof only, &only);
+    sched_setaffinity(0, sizeof b->all, &b->all);
+    return false;
+}
+
+static void bound_team(void *context, team *team) { team_tasks(team, bound_task, context); }
+
+/* A worker that lies on its caller's processor computes elsewhere, and may afterwards go everywhere again. */
+static void leaves_the_caller(void)
+{
+    bound b = {.cpu = sched_getcpu(), .caller = pthread_self()};
+    cpu_set_t only;
+    pool *p = NULL;
+    if (!tap_case("a worker leaves the processor of its caller")) return;
+    if (sched_getaffinity(0, sizeof b.all, &b.all) != 0 || CPU_COUNT(&b.all) < 2) {
+        tap_skip("takes two processors");
+        return;
+    }
+    bool right = pool_open(POOL_WAIT_AUTO, &p) == TW_OK;
+    if (right) pool_run_tasks(p, 2, 2, bound_team, &b); /* the worker begins with all processors */
+    CPU_ZERO(&only);
+    CPU_SET((size_t)b.cpu, &only);
+    sched_setaffinity(0, sizeof only, &only);
+    atomic_store(&b.joined, 0), atomic_store(&b.there, 0);
+    for (int i = 0; right && i < 20000 && atomic_load(&b.joined) < 100; i++) pool_run_tasks(p, 2, 2, bound_team, &b);
+    sched_setaffinity(0, sizeof b.all, &b.all);
+    pool_close(p);
+    /* the system may move it back in between, seldom */
+    tap_result(right && b.joined >= 100 && 10 * b.there < b.joined && b.narrowed == 0,
+               "%d calls with a worker, %d begun on the caller's processor, %d with fewer to choose from", b.joined,
+               b.there, b.narrowed);
+}
+#endif
+
 static bool sums_and_flows(pool_wait wait)
 {
     pool *p;
@@ -557,6 +618,9 @@ int main(int argc, char **argv)
     pool_close(p);
     CASE("teams and flows, however threads wait", all_ways_of_waiting(sums_and_flows));
     CASE("after a rest only those are woken that pay", all_ways_of_waiting(wakes_who_pays));
+#if defined(__linux__)
+    leaves_the_caller();
+#endif
     CASE("10 ms after the last call no thread spins", sleeps_soon(POOL_WAIT_AUTO) && sleeps_soon(POOL_WAIT_SLEEP));
     CASE("a pool that was never used closes", pool_open(POOL_WAIT_AUTO, &p) == TW_OK && (pool_close(p), true));
 
