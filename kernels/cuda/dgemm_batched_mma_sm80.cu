@@ -28,9 +28,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, ROW_BLOCKS) dgemm_batched_
 {
     extern __shared__ __align__(16) struct stage ring[];
     const bool a_along = !OP_A, b_along = OP_B;
-    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, row = lane / 4, step = lane % 4;
+    int warp = threadIdx.x / 32;
     int tiles_n = ceil_div(n, BN), tiles = ceil_div(m, BM) * tiles_n, pieces = max(ceil_div(k, BK), 1);
-    int i_warp = warp / WARPS_N * TM, j_warp = warp % WARPS_N * TN, i_lane = i_warp + row, j_lane = j_warp + row;
+    int i_warp = warp / WARPS_N * TM, j_warp = warp % WARPS_N * TN;
     const double *a = 0, *b = 0; /* of the item that is fetched next */
     bool a_by_16 = WIDE, b_by_16 = WIDE;
     int next = blockIdx.x, piece = 0, i0 = 0, j0 = 0, now = 0;
@@ -54,7 +54,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, ROW_BLOCKS) dgemm_batched_
     struct fragments ahead;
     COPIES_WAIT(STAGES - 2);
     __syncthreads();
-    load_first<a_along, b_along>(&ahead, ring, i_lane, j_lane, step);
+    load_first<a_along, b_along>(&ahead, ring, i_warp, j_warp);
     ROLLED
     for (int work = blockIdx.x; work < works; work += gridDim.x) {
         struct piece_sums sum[PIECES_M][PIECES_N] = {};
@@ -62,7 +62,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, ROW_BLOCKS) dgemm_batched_
             for (int done = 0; done < pieces; done++)
         {
             fetch_next(&ring[now == 0 ? STAGES - 1 : now - 1]);
-            multiply_stage<a_along, b_along>(sum, &ahead, ring, &now, i_lane, j_lane, step);
+            multiply_stage<a_along, b_along>(sum, &ahead, ring, &now);
         }
         double *c = item_of<double>(c_items, pointers, stride_c, work / tiles);
         store_warp(c, ldc, work % tiles / tiles_n * BM + i_warp, work % tiles % tiles_n * BN + j_warp, m, n, alpha, sum,

@@ -6,9 +6,10 @@
  *           tile, so that 4 lines and 4 steps, the lanes of half a warp, lie in different banks. K-major: [edge][p];
  *           the fours of each line are exchanged (swizzle). Beyond an edge a copy writes zeros.
  *
- *           The next 8 steps are loaded into registers while these are multiplied, a few words behind each mma.sync,
- *           also those behind the barrier between two stages. A warp that loaded all at once would wait until the unit
- *           has read the registers that it loads into, and the other warp of its quarter at the same time.
+ *           The next 8 steps are loaded into registers while these are multiplied, a part behind the first mma.sync of
+ *           each row of pieces, also those behind the barrier between two stages. A warp that loaded all at once would
+ *           wait until the unit has read the registers that it loads into, and the other warp of its quarter at the
+ *           same time. Where 64 sums leave no more registers, A is half as far ahead.
  *
  *           Where C has too few tiles for the device, split-K: `splits` blocks divide k, and their partial sums are
  *           added in a fixed order (splitk.cuh). A thread of one block holds what the same thread of another holds, so
@@ -16,7 +17,7 @@
  *
  * NUMBERS   128 x 128 x 16: 16 flop/byte of the L2, 64 sums per thread, 8 warps of 64 x 32; 4 stages of 33 KiB. For 8
  *           steps a lane loads 24 words of 8 bytes for 16 mma.sync of 1024 FMAs each; a quarter of a multiprocessor
- *           does 32 a cycle. H200, alone on the device: 57.2 TFLOP/s at 4096 (docs/perf/dgemm-mma.md).
+ *           does 32 a cycle. H200, alone on the device: 58.1 TFLOP/s at 4096 (docs/perf/dgemm-mma.md).
  * LIMITS    sm_80 and above. Any m, n >= 1, k, ld, address and transposes. Fewer than 2^31 tiles.
  * HOST      grid ceil(m / BM) * ceil(n / BN) * splits, block 32 WARPS_M WARPS_N, dynamic shared memory STAGES *
  *           sizeof(struct stage). splits > 1: as sgemm_slicedk_sm80, with doubles for its floats.
@@ -38,14 +39,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 {
     extern __shared__ __align__(16) struct stage ring[];
     const bool a_along = !OP_A, b_along = OP_B;
-    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, tile = blockIdx.x / splits, split = blockIdx.x % splits;
+    int warp = threadIdx.x / 32, tile = blockIdx.x / splits, split = blockIdx.x % splits;
     /* rasterisation: down GROUP_M rows of tiles before the next column, as in r11 */
     int tiles_m = ceil_div(m, BM), tiles_n = ceil_div(n, BN), group = tile / (GROUP_M * tiles_n),
         rows = min(GROUP_M, tiles_m - group * GROUP_M), in_group = tile % (GROUP_M * tiles_n);
     int i0 = (group * GROUP_M + in_group % rows) * BM, j0 = in_group / rows * BN;
     unsigned long long steps = ceil_div(k, BK);
     int begin = (int)(steps * (unsigned)split / splits), end = (int)(steps * (unsigned)(split + 1) / splits);
-    int i_warp = warp / WARPS_N * TM, j_warp = warp % WARPS_N * TN, row = lane / 4, step = lane % 4;
+    int i_warp = warp / WARPS_N * TM, j_warp = warp % WARPS_N * TN;
     bool a_by_16 = WIDE || in_16(a, lda), b_by_16 = WIDE || in_16(b, ldb);
     union {
         struct piece_sums of[PIECES_M][PIECES_N];
@@ -60,11 +61,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         }
         copies_commit();
     }
-    int i_lane = i_warp + row, j_lane = j_warp + row;
     struct fragments ahead;
     COPIES_WAIT(STAGES - 2);
     __syncthreads();
-    load_first<a_along, b_along>(&ahead, ring, i_lane, j_lane, step);
+    load_first<a_along, b_along>(&ahead, ring, i_warp, j_warp);
     ROLLED /* mainloop */
         for (int block = begin, now = 0; block < end; block++)
     {
@@ -74,7 +74,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
             fetch<BN, b_along>(ring[to].b, b, ldb, b_by_16, j0, n, (block + STAGES - 1) * BK, k);
         }
         copies_commit();
-        multiply_stage<a_along, b_along>(sum.of, &ahead, ring, &now, i_lane, j_lane, step);
+        multiply_stage<a_along, b_along>(sum.of, &ahead, ring, &now);
     }
     if (!fix_up(sum.pairs, NULL, tile, split, splits, memory, flags, epoch)) return;
     store_warp(c, ldc, i0 + i_warp, j0 + j_warp, m, n, alpha, sum.of, beta);

@@ -72,23 +72,34 @@ static __device__ __forceinline__ void fetch(double *tile, const double *x, long
 
 /* ---- from shared memory to registers ---- */
 
-template <int EDGE, bool ALONG> static __device__ __forceinline__ double load(const double *tile, int edge, int p)
+/* Where a lane finds the first step of the first row or column of its warp: edge `edge`, step `step` < 4 of the tile.
+ * The shuffle changes nothing. It keeps the compiler, which is short of registers, from computing the place anew. */
+template <int EDGE, bool ALONG> static __device__ __forceinline__ int place_of(int edge, int step)
 {
-    return ALONG ? tile[edge * BK + (p / 4 ^ edge % 4) * 4 + p % 4] : tile[p * (EDGE + PAD) + edge];
+    return __shfl_sync(~0u, ALONG ? edge * BK + edge % 4 * 4 + step : step * (EDGE + PAD) + edge, threadIdx.x % 32);
 }
 
-/* What a lane holds of 8 steps of a piece: steps l % 4 and 4 behind it, of rows l / 4 and l / 4 + 8, and of column l /
- * 4. i, j and p are the lane's. */
-template <bool ALONG> static __device__ __forceinline__ void load_a(double *x, const struct stage *from, int i, int p)
+/* The word `edges` lines, a multiple of 8, and `steps`, a multiple of 4, from a place. */
+template <int EDGE, bool ALONG>
+static __device__ __forceinline__ double load(const double *tile, int place, int edges, int steps)
 {
-    UNROLLED
-    for (int q = 0; q < 4; q++) x[q] = load<BM, ALONG>(from->a, i + q % 2 * 8, p + q / 2 * 4);
+    return ALONG ? tile[(place ^ steps) + edges * BK] : tile[place + steps * (EDGE + PAD) + edges];
 }
 
-template <bool ALONG> static __device__ __forceinline__ void load_b(double *x, const struct stage *from, int j, int p)
+/* What a lane holds of 8 steps, from step p on, of piece number i: steps l % 4 and 4 behind it, of rows l / 4 and l / 4
+ * + 8; of B, of column l / 4. */
+template <bool ALONG> static __device__ __forceinline__ void load_a(double *x, const struct stage *from, int place,
+                                                                    int i, int p)
 {
     UNROLLED
-    for (int q = 0; q < 2; q++) x[q] = load<BN, ALONG>(from->b, j, p + q * 4);
+    for (int q = 0; q < 4; q++) x[q] = load<BM, ALONG>(from->a, place, i * 16 + q % 2 * 8, p + q / 2 * 4);
+}
+
+template <bool ALONG> static __device__ __forceinline__ void load_b(double *x, const struct stage *from, int place,
+                                                                    int j, int p)
+{
+    UNROLLED
+    for (int q = 0; q < 2; q++) x[q] = load<BN, ALONG>(from->b, place, j * 8, p + q * 4);
 }
 
 static __device__ __forceinline__ bool in_16(const double *x, long ld)
@@ -98,45 +109,67 @@ static __device__ __forceinline__ bool in_16(const double *x, long ld)
 
 /* ---- a warp's mainloop and epilogue ---- */
 
-/* A lane's operands for 8 steps, twice: those that are multiplied, and those that are loaded meanwhile for the next
- * product. Of A one row of pieces, of B all columns of the warp. */
+/* Rows of pieces of A that are loaded ahead: 8 steps, or half of them where sums leave no more registers. */
+enum { AHEAD = PIECES_M * PIECES_N < 16 ? PIECES_M : PIECES_M / 2 };
+ASSUME(TURNS % (2 * AHEAD) == 0)
+
+/* A lane's operands: those that are multiplied, and those that are loaded meanwhile; and where it finds them in a
+ * stage. Of A rows of pieces, of B all columns for 8 steps. */
 struct fragments {
-    double a[2][4], b[2][PIECES_N][2];
+    double a[2 * AHEAD][4], b[2][PIECES_N][2];
+    int a_place, b_place;
 };
 
-/* The first 8 steps of a stage, which has come for all threads. i, j and step are the lane's. */
-template <bool A_ALONG, bool B_ALONG>
-static __device__ __forceinline__ void load_first(struct fragments *ahead, const struct stage *from, int i_lane,
-                                                  int j_lane, int step)
+/* Loads row of pieces number `turn` of a stage. */
+template <bool ALONG> static __device__ __forceinline__ void load_row(struct fragments *x, const struct stage *from,
+                                                                      int turn)
 {
-    load_a<A_ALONG>(ahead->a[0], from, i_lane, step);
-    UNROLLED
-    for (int j = 0; j < PIECES_N; j++) load_b<B_ALONG>(ahead->b[0][j], from, j_lane + 8 * j, step);
+    load_a<ALONG>(x->a[turn % (2 * AHEAD)], from, x->a_place, turn % PIECES_M, turn / PIECES_M * 8);
 }
 
-/* Multiplies stage *now of the ring, of which the first 8 steps are loaded; behind each product a few words of what
- * comes then are, at the end those of the next stage, which *now is then. */
+/* Loads part number `part` of AHEAD of B's columns, for 8 steps from step p of a stage on. */
+template <bool ALONG> static __device__ __forceinline__ void load_columns(struct fragments *x, const struct stage *from,
+                                                                          int part, int p)
+{
+    UNROLLED
+    for (int j = 0; j < PIECES_N; j++)
+        if (j * AHEAD / PIECES_N == part) load_b<ALONG>(x->b[p / 8 % 2][j], from, x->b_place, j, p);
+}
+
+/* The first operands of a stage, which has come for all threads, for the warp whose part of C begins there. */
 template <bool A_ALONG, bool B_ALONG>
-static __device__ __forceinline__ void multiply_stage(struct piece_sums (*sum)[PIECES_N], struct fragments *ahead,
-                                                      const struct stage *ring, int *now, int i_lane, int j_lane,
-                                                      int step)
+static __device__ __forceinline__ void load_first(struct fragments *x, const struct stage *from, int i_warp, int j_warp)
+{
+    int lane = threadIdx.x % 32;
+    x->a_place = place_of<BM, A_ALONG>(i_warp + lane / 4, lane % 4);
+    x->b_place = place_of<BN, B_ALONG>(j_warp + lane / 4, lane % 4);
+    UNROLLED
+    for (int turn = 0; turn < AHEAD; turn++) {
+        load_row<A_ALONG>(x, from, turn);
+        load_columns<B_ALONG>(x, from, turn, 0);
+    }
+}
+
+/* Multiplies stage *now of the ring, whose first operands are loaded. Behind the first product of each turn those of
+ * AHEAD turns later are, at the end those of the next stage, which *now is then. */
+template <bool A_ALONG, bool B_ALONG>
+static __device__ __forceinline__ void multiply_stage(struct piece_sums (*sum)[PIECES_N], struct fragments *x,
+                                                      const struct stage *ring, int *now)
 {
     UNROLLED
     for (int turn = 0; turn < TURNS; turn++) {
-        int i = turn % PIECES_M, eight = turn / PIECES_M, p = eight * 8;
-        bool next_8 = i == PIECES_M - 1;
-        if (turn == TURNS - 1) {
+        const int i = turn % PIECES_M, eight = turn / PIECES_M, part = i + AHEAD - PIECES_M;
+        if (turn == TURNS - AHEAD) {
             if (++*now == STAGES) *now = 0;
             COPIES_WAIT(STAGES - 2);
-            __syncthreads(); /* the next stage has come for all, and all have read this one */
+            __syncthreads(); /* the next stage has come for all, and all have loaded this one */
         }
         UNROLLED
         for (int j = 0; j < PIECES_N; j++) {
-            multiply_8(&sum[i][j], ahead->a[turn % 2], ahead->b[eight % 2][j]);
-            if (j == 0)
-                load_a<A_ALONG>(ahead->a[(turn + 1) % 2], &ring[*now], i_lane + (turn + 1) % PIECES_M * 16,
-                                (next_8 ? p + 8 : p) % BK + step);
-            if (next_8) load_b<B_ALONG>(ahead->b[(eight + 1) % 2][j], &ring[*now], j_lane + 8 * j, (p + 8) % BK + step);
+            multiply_8(&sum[i][j], x->a[turn % (2 * AHEAD)], x->b[eight % 2][j]);
+            if (j > 0) continue;
+            load_row<A_ALONG>(x, &ring[*now], (turn + AHEAD) % TURNS);
+            if (part >= 0) load_columns<B_ALONG>(x, &ring[*now], part, (eight + 1) * 8 % BK);
         }
     }
 }

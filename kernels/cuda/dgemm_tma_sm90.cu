@@ -1,11 +1,17 @@
 /* dgemm_tma_sm90 - the production kernel for f64 on Hopper: dgemm_mma_sm80 with TMA copies.
  *
- * IDEA      In dgemm_mma_sm80 a stage is 12 copies and some 80 instructions for their addresses in each thread, and all
- *           warps wait for each other at its end. Here a few lanes ask TMA for whole boxes, and barriers in shared
- *           memory count who has come: a warp waits for bytes alone, and a stage is filled again half a stage after the
- *           last warp has read it. That is no faster where dgemm_mma_sm80 copies by 16 bytes. But it copies by 8 where
- *           rows are not of whole 16 bytes. For these a pass copies the operands into rows that are, which takes 5 % of
- *           the time at 5001 cubed, and TMA loads them.
+ * IDEA      A multiprocessor has room for two warps of 64 sums a lane on each of its quarters. While one waits, the
+ *           other alone keeps the matrix unit busy; so the warps must do little else than multiply:
+ *
+ *               copies       TMA copies whole boxes. In turn one warp asks for a stage, through one lane that it elects:
+ *                            the compiler then holds addresses in uniform registers and needs no loop over lanes
+ *               barriers     in shared memory they count bytes and readers: no warp waits for the others
+ *               registers    hold the operands of 8 steps twice. While 8 steps are multiplied, the next 8 are loaded
+ *               addresses    of a lane's operands come from a shuffle. Else the compiler computes them anew from
+ *                            threadIdx at each stage, to save registers
+ *
+ *           A pass copies operands whose rows are not of whole 16 bytes into rows that are. It takes 5 % of the time at
+ *           5001 cubed.
  *
  *           Operands lie in lines of 128 bytes, whose eight pieces of 16 TMA exchanges by the line's number (swizzle).
  *           Half a warp finds its 16 words in all 32 banks, and two lanes of A's rows their 16 bytes in one load:
@@ -19,8 +25,9 @@
  *           stores know of.
  *
  * NUMBERS   128 x 128 x 16: 64 sums per thread, 8 warps of 64 x 32; 6 stages of 32 KiB. For 8 steps a lane loads 24
- *           words of 8 bytes for 16 mma.sync of 1024 FMAs each; a quarter of a multiprocessor does 32 a cycle. H200 in
- *           turns, 5001 cubed in tiles of 128 x 64: 46.1 TFLOP/s, 1.10 of cuBLASLt's (docs/perf/dgemm-mma.md#tma).
+ *           words of 8 bytes for 16 mma.sync of 1024 FMAs each; a quarter of a multiprocessor does 32 a cycle. Sums and
+ *           operands take 224 of 255 registers. H200, 4096 cubed: 0.94 of the unit's cycles, as cuBLAS
+ *           (docs/perf/dgemm-mma.md#addresses).
  * LIMITS    sm_90 and above. m, n >= 1. A and B in rows of whole 16 bytes; any c and ldc, WIDE = 1 promises whole 16
  *           bytes of these too. Fewer than 2^31 tiles.
  * HOST      grid ceil(m / BM) * ceil(n / BN) * splits, block 32 WARPS_M WARPS_N, dynamic shared memory sizeof(struct
@@ -51,7 +58,7 @@ enum {
     EDGE = 16,                 /* rows or columns of an MN-major box */
     BOXES_A = A_ALONG ? 1 : BM / EDGE,
     BOXES_B = B_ALONG ? 1 : BN / EDGE,
-    BOXES = BOXES_A + BOXES_B, /* of a stage, which its warps share */
+    WARPS = THREADS / 32,
     GROUP_M = 8,
     EACH = BM * BN / 2 / THREADS /* pairs of sums of a thread */
 };
@@ -73,19 +80,16 @@ ASSUME(sizeof(struct memory) == ROW_BYTES)
 
 /* ---- from memory to shared memory ---- */
 
-/* One lane of a warp: its boxes of a stage, from step p0 on. */
+/* One thread: all boxes of a stage, from step p0 on. */
 static __device__ __forceinline__ void fetch(struct stage *to, const tensor_map *a_map, const tensor_map *b_map, int i0,
                                              int j0, int p0, barrier *full)
 {
-    enum { WARPS = THREADS / 32, A_BYTES = sizeof to->a / BOXES_A, B_BYTES = sizeof to->b / BOXES_B };
-    int warp = threadIdx.x / 32, a_boxes = (BOXES_A - warp + WARPS - 1) / WARPS,
-        boxes = (BOXES - warp + WARPS - 1) / WARPS;
-    barrier_expect(full, a_boxes * A_BYTES + (boxes - a_boxes) * B_BYTES);
-    ROLLED
-    for (int box = warp; box < BOXES_A; box += WARPS)
+    barrier_expect(full, sizeof *to);
+    UNROLLED
+    for (int box = 0; box < BOXES_A; box++)
         tma_load(to->a + box * EDGE * BK, a_map, A_ALONG ? p0 : i0 + box * EDGE, A_ALONG ? i0 : p0, full);
-    ROLLED
-    for (int box = warp + a_boxes * WARPS - BOXES_A; box < BOXES_B; box += WARPS)
+    UNROLLED
+    for (int box = 0; box < BOXES_B; box++)
         tma_load(to->b + box * EDGE * BK, b_map, B_ALONG ? p0 : j0 + box * EDGE, B_ALONG ? j0 : p0, full);
 }
 
@@ -111,6 +115,8 @@ static __device__ __forceinline__ struct places places_of(int lane, int i_warp, 
         at.a[q] = A_ALONG ? (i_warp + row) * 16 + (t ^ row) * 2 + half : (i_warp + step) * 16 + (g ^ step) * 2;
         at.b[q] = B_ALONG ? (j_warp + row) * 16 + (t ^ row) * 2 + half
                           : (j_warp + step) * 16 + (g / 2 ^ step) * 2 + g % 2;
+        /* as numbers that the compiler cannot compute again */
+        at.a[q] = __shfl_sync(~0u, at.a[q], lane), at.b[q] = __shfl_sync(~0u, at.b[q], lane);
     }
     return at;
 }
@@ -160,11 +166,20 @@ static __device__ __forceinline__ void store_warp(double *c, long ldc, int i_war
 
 /* ---- the product ---- */
 
-/* A lane's operands for 8 steps, twice: those that are multiplied, and those that are loaded meanwhile. Of A one row of
- * pieces, of B all columns of the warp. */
+/* A lane's operands for 8 steps, twice: those that are multiplied, and those that are loaded meanwhile. */
 struct fragments {
-    double a[2][4], b[2][PIECES_N][2];
+    double a[2][PIECES_M][4], b[2][PIECES_N][2];
 };
+
+/* Loads a part of the 8 steps number `eight` of a stage: of A piece number i, and of B as large a part. */
+static __device__ __forceinline__ void load_part(struct fragments *x, const struct stage *from, const struct places *at,
+                                                 int i, int eight)
+{
+    load_a(x->a[eight][i], from, at, i, eight);
+    UNROLLED
+    for (int j = 0; j < PIECES_N; j++)
+        if (j * PIECES_M / PIECES_N == i) load_b(x->b[eight][j], from, at, j, eight);
+}
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     dgemm_tma_sm90(const __grid_constant__ tensor_map a_map, const __grid_constant__ tensor_map b_map, int m, int n,
@@ -174,11 +189,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     extern __shared__ __align__(1024) struct memory shared[];
     struct stage *ring = shared->stage;
     barrier *full = shared->full, *empty = shared->empty;
-    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, tile = blockIdx.x / splits, split = blockIdx.x % splits;
+    const int lane = threadIdx.x % 32, warp = __shfl_sync(~0u, threadIdx.x / 32, 0); /* uniform, as the compiler sees */
+    int tile = blockIdx.x / splits, split = blockIdx.x % splits;
     int i_warp = warp / WARPS_N * TM, j_warp = warp % WARPS_N * TN, i0, j0;
     unsigned long long steps = ceil_div(k, BK);
     int begin = (int)(steps * (unsigned)split / splits), end = (int)(steps * (unsigned)(split + 1) / splits);
-    bool fetches = lane == 0 && warp < BOXES;
     union {
         struct piece_sums of[PIECES_M][PIECES_N];
         double2 pairs[EACH];
@@ -186,25 +201,25 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     struct fragments x;
     const struct places at = places_of(lane, i_warp, j_warp);
     raster(tile, ceil_div(m, BM), ceil_div(n, BN), &i0, &j0);
-    pdl_trigger();
+    /* If blocks of the next launch came now into room that is left, multiprocessors would get unequal shares of it. */
+    const bool room_is_left = BLOCKS > 1 && gridDim.x > multiprocessors();
+    if (!room_is_left) pdl_trigger();
     if (threadIdx.x == 0 && begin < end) {
         prefetch_map(&a_map), prefetch_map(&b_map);
-        for (int q = 0; q < STAGES; q++)
-            barrier_init(&full[q], min((int)BOXES, THREADS / 32)), barrier_init(&empty[q], THREADS / 32);
+        for (int q = 0; q < STAGES; q++) barrier_init(&full[q], 1), barrier_init(&empty[q], WARPS);
         barrier_init_done();
     }
     UNROLLED
     for (int i = 0; i < EACH; i++) sum.pairs[i] = make_double2(0, 0);
     pdl_wait();
     __syncthreads(); /* the barriers are ready for all */
-    if (fetches)
+    if (warp == 0 && elected())
         for (int q = 0; q < STAGES && begin + q < end; q++)
             fetch(&ring[q], &a_map, &b_map, i0, j0, (begin + q) * BK, &full[q]);
     if (begin < end) {
         barrier_wait(&full[0], 0);
-        load_a(x.a[0], ring, &at, 0, 0);
         UNROLLED
-        for (int j = 0; j < PIECES_N; j++) load_b(x.b[0][j], ring, &at, j, 0);
+        for (int i = 0; i < PIECES_M; i++) load_part(&x, ring, &at, i, 0);
     }
     ROLLED /* mainloop */
         for (int block = begin, now = 0, phase = 0; block < end; block++)
@@ -214,26 +229,26 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
             next_phase = phase ^ (next == 0);
         UNROLLED
         for (int turn = 0; turn < TURNS; turn++) {
-            int i = turn % PIECES_M, eight = turn / PIECES_M;
-            bool next_8 = i == PIECES_M - 1;
-            if (turn == TURNS - 1) {
+            const int i = turn % PIECES_M, eight = turn / PIECES_M;
+            if (turn == PIECES_M) {
                 if (block + 1 < end) barrier_wait(&full[next], next_phase);
                 from = &ring[next];
             }
             UNROLLED
             for (int j = 0; j < PIECES_N; j++) {
-                multiply_8(&sum.of[i][j], x.a[turn % 2], x.b[eight % 2][j]);
-                if (j == 0) load_a(x.a[(turn + 1) % 2], from, &at, (turn + 1) % PIECES_M, (turn + 1) / PIECES_M % 2);
-                if (next_8) load_b(x.b[(eight + 1) % 2][j], from, &at, j, (eight + 1) % 2);
-                if (turn == TURNS - 1 && j == 0 && lane == 0) barrier_arrive(&empty[now]); /* the warp has read it */
+                multiply_8(&sum.of[i][j], x.a[eight][i], x.b[eight][j]);
+                if (j == 0) load_part(&x, from, &at, i, 1 - eight);
             }
-            if (turn == PIECES_M - 1 && fetches && block > begin && block - 1 + STAGES < end) {
+            if (turn == TURNS - 1 && lane == 0) barrier_arrive(&empty[now]); /* the warp has read it */
+            if (turn == PIECES_M / 2 && warp == block % WARPS && block > begin && block - 1 + STAGES < end) {
                 barrier_wait(&empty[before], now == 0 ? phase ^ 1 : phase);
-                fetch(&ring[before], &a_map, &b_map, i0, j0, (block - 1 + STAGES) * BK, &full[before]);
+                if (elected())
+                    fetch(&ring[before], &a_map, &b_map, i0, j0, (block - 1 + STAGES) * BK, &full[before]);
             }
         }
         now = next, phase = next_phase;
     }
+    if (room_is_left) pdl_trigger();
     if (!fix_up(sum.pairs, NULL, tile, split, splits, memory, flags, epoch)) return;
     store_warp(c, ldc, i0 + i_warp, j0 + j_warp, m, n, alpha, sum.of, beta);
 }

@@ -62,6 +62,21 @@ static __device__ __forceinline__ void barrier_wait(barrier *bar, int parity)
     while (!ended);
 }
 
+static __device__ __forceinline__ unsigned multiprocessors(void)
+{
+    unsigned count;
+    asm("mov.u32 %0, %%nsmid;" : "=r"(count));
+    return count;
+}
+
+/* True in one lane of the warp, all of which call this. */
+static __device__ __forceinline__ bool elected(void)
+{
+    unsigned one;
+    asm volatile("{.reg .pred p; elect.sync _|p, 0xffffffff; selp.u32 %0, 1, 0, p;}" : "=r"(one));
+    return one;
+}
+
 /* One thread starts the copy of one box, which begins at column x of row y. What lies outside the matrix is filled with
  * zeros, and counts as bytes. */
 static __device__ __forceinline__ void tma_load(void *to, const tensor_map *map, int x, int y, barrier *bar)
