@@ -94,13 +94,14 @@ bool plan_adds_last(const kernel_row *row, const device_facts *device)
            device->sm >= PTX_SM;
 }
 
-/* Multiply-adds in a cycle of a unit of an NVIDIA GPU: 2048 of bytes in its matrix units; else one for each lane
- * of a warp in each quarter, half as many in f64. */
+/* Multiply-adds in a cycle of a unit of an NVIDIA GPU: in its matrix units 2048 of bytes or 128 of f64; else one for
+ * each lane of a warp in each quarter, half as many in f64. */
 static double peak_fmas(const kernel_row *row)
 {
     enum { MATRIX_BYTES = 2048, LANES = 128 };
-    if (row->gpu.traits & GPU_MMA) return MATRIX_BYTES / dtype_find(row->lab.dtype)->lab.bytes;
-    return kernel_sum_bytes(row) == 8 ? LANES / 2 : LANES;
+    const bool f64 = kernel_sum_bytes(row) == 8, matrix = row->gpu.traits & GPU_MMA;
+    if (matrix && !f64) return MATRIX_BYTES / dtype_find(row->lab.dtype)->lab.bytes;
+    return f64 && !matrix ? LANES / 2 : LANES;
 }
 
 /* The cycles of the busiest compute unit of a GPU, and how k is divided for the fewest. Groups multiply at the share of

@@ -771,7 +771,7 @@ static void probe_case(void)
         tap_result(tw_lab_fits(context, &choice, &p, reason, sizeof reason) == 1, "%s", reason);
 }
 
-/* In the covering set: a cut tile and whole ones, k in parts, one form for each transposes of bytes and of halves. */
+/* In the covering set: a cut tile and whole ones, k in parts, two transposes. */
 static void emulated_cases(const tw_lab_kernel *kernel)
 {
     const int i = only_op(kernel) >= 0 ? only_op(kernel) : 0;
@@ -797,7 +797,8 @@ int main(int argc, char **argv)
         if (is_emulated(kernel) && !tap.full) { /* each form takes PoCL seconds to compile */
             /* f16 and u8 differ by a word of PTX */
             const tw_dtype of_128 = kernel->tile_m == 128 ? kernel->dtype : 0;
-            if (of_128 == TW_I8 || of_128 == TW_F32 || (kernel->dtype == TW_BF16 && kernel->tile_m == 64))
+            if (of_128 == TW_I8 || of_128 == TW_F32 ||
+                (kernel->tile_m == 64 && (kernel->dtype == TW_BF16 || kernel->dtype == TW_F64)))
                 emulated_cases(kernel);
             continue;
         }

@@ -4,7 +4,7 @@
 
 #include "opencl_engine.h"
 
-enum { EDGE = 16, WORDS = EDGE * EDGE / 2, LANES = 32 };
+enum { EDGE = 16, WORDS = EDGE * EDGE / 2, LANES = 32, EMULATED_SM = 90 };
 
 typedef struct expected {
     uint32_t in[2 * WORDS]; /* A and B, of bf16 */
@@ -88,7 +88,7 @@ int cl_find_sm(engine *e)
         return 0;
     const bool right = computes(e, kernel);
     e->cl->clReleaseKernel(kernel);
-    if (!right || e->emulated) return right ? 80 : 0;
+    if (!right || e->emulated) return right ? EMULATED_SM : 0;
     return 10 * (int)cl_device_number(e->cl, e->device, CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV, 4) +
            (int)cl_device_number(e->cl, e->device, CL_DEVICE_COMPUTE_CAPABILITY_MINOR_NV, 4);
 }
