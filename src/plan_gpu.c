@@ -229,8 +229,8 @@ static k_split choose_splits(const kernel_row *row, const tw_problem *p, const d
 
 /* Swap-AB: split-K with the number of blocks per tile that ends soonest; or, where there are more tiles than
  * multiprocessors, stream-K over all of them. *cycles: memory delivers the long operand once, the L2 both, and a
- * multiprocessor takes a limited number of bytes a cycle; each further block begins anew, and partial sums are added.
- * Numbers of an H200 (docs/perf/gemm-swapab.md#streaming). */
+ * multiprocessor takes a limited number of bytes a cycle, fewer where its threads transpose them (a guess); each further
+ * block begins anew, and partial sums are added. Numbers of an H200 (docs/perf/gemm-swapab.md#streaming). */
 static k_split choose_swap_ab(const kernel_row *row, const tw_problem *p, const device_facts *device, double *cycles)
 {
     enum {
@@ -238,6 +238,7 @@ static k_split choose_swap_ab(const kernel_row *row, const tw_problem *p, const 
         L2_BYTES = 9000,
         MEMORY_BYTES = 19,
         EACH_BYTES = 36,
+        ACROSS_BYTES = 24,
         PER_STEP = 50,
         PER_TILE = 1500,
         PER_ROUND = 6000,
@@ -251,9 +252,11 @@ static k_split choose_swap_ab(const kernel_row *row, const tw_problem *p, const 
             many = max_i64(p->m, p->n), bytes = dtype_find(p->dtype)->lab.bytes;
     int64_t tiles = max_i64(ceil_div(few, row->lab.tile_m) * ceil_div(many, row->lab.tile_n), 1),
             steps = max_i64(ceil_div(p->k, row->lab.tile_k), 1), high = min_i64(few, row->lab.tile_m);
+    const bool across = kernel_reads_across(row, p, p->m <= p->n);
     double x_bytes = (double)(row->lab.tile_n * row->lab.tile_k * bytes),
            y_bytes = (double)(high * row->lab.tile_k * bytes);
-    double own = longer((double)row->lab.tile_m * x_bytes / MULTIPLIED_BYTES, x_bytes / EACH_BYTES);
+    double own = longer((double)row->lab.tile_m * x_bytes / MULTIPLIED_BYTES,
+                        x_bytes / (across ? ACROSS_BYTES : EACH_BYTES));
     double memory = (double)many * (double)p->k * (double)bytes / (double)(MEMORY_BYTES * multiprocessors);
     double store = (double)(high * row->lab.tile_n * dtype_find(p->dtype_c)->lab.bytes) / STORED_BYTES;
     k_split made = {0};
@@ -360,11 +363,13 @@ void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choic
     if (row->gpu.traits & GPU_PANELS) plan_panels(plan, device);
     gpu->transposes_b = (row->gpu.traits & GPU_TRANSPOSES_B) && p->op_b == TW_N;
     /* one text for all layouts */
-    bool packs = (row->gpu.traits & (GPU_PACKS | GPU_READS_BOTH)) == GPU_PACKS || (row->gpu.traits & GPU_PANELS);
+    bool packs = (row->gpu.traits & (GPU_PACKS | GPU_READS_BOTH)) == GPU_PACKS || (row->gpu.traits & GPU_PANELS),
+         packs_a = packs && !kernel_reads_across(row, p, 0), packs_b = packs && !kernel_reads_across(row, p, 1);
     bool row_in_warp = (row->gpu.traits & GPU_ROW_BARRIER) && device->warp > 0 && device->warp % plan->tile == 0;
     int used = snprintf(gpu->options, sizeof gpu->options, "-DTILE=%d -DOP_A=%d -DOP_B=%d -DWIDE=%d%s%s%s",
-                        plan->tile ? plan->tile : 16, packs ? (row->gpu.traits & GPU_READS_KM ? TW_T : TW_N) : p->op_a,
-                        packs               ? (row->gpu.traits & GPU_READS_NK ? TW_T : TW_N)
+                        plan->tile ? plan->tile : 16,
+                        packs_a ? (row->gpu.traits & GPU_READS_KM ? TW_T : TW_N) : p->op_a,
+                        packs_b             ? (row->gpu.traits & GPU_READS_NK ? TW_T : TW_N)
                         : gpu->transposes_b ? TW_T
                                             : p->op_b,
                         kernel_is_wide(row, p), row_in_warp ? " -DSUBGROUP_BARRIER=1" : "",
@@ -418,8 +423,18 @@ static double wgmma_cycles(const kernel_row *row, const tw_problem *p, const dev
     return longer((double)rounds * multiply + store, last * (multiply + store));
 }
 
-/* The same for GPU_SWAP_AB rows and others. Each box line outside the matrix costs the others some TMA time, and they
- * keep the memory a little less busy. */
+/* The packing pass: it reads and writes each element. Transposing single bytes reaches half of the memory's bandwidth
+ * (docs/perf/gpu-types.md#first: 470 MB in 258 us on an H100). */
+static double packing_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device)
+{
+    enum { PASS = 4000, MEMORY_BYTES = 19, BYTEWISE = 10 };
+    const double packed = (double)(kernel_packing_a(row, p).bytes + kernel_packing_b(row, p).bytes),
+                 each = dtype_find(p->dtype)->lab.bytes == 1 ? BYTEWISE : MEMORY_BYTES;
+    return packed > 0 ? PASS + 2 * packed / (each * (double)max_i64(device->multiprocessors, 1)) : 0;
+}
+
+/* The same for GPU_SWAP_AB rows and others, with the packing pass. Each box line outside the matrix costs the others some
+ * TMA time, and they keep the memory a little less busy. */
 static double two_byte_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device)
 {
     enum { MEMORY_BYTES = 16, PER_LINE_OUTSIDE = 4 };
@@ -427,14 +442,14 @@ static double two_byte_cycles(const kernel_row *row, const tw_problem *p, const 
                             (double)(MEMORY_BYTES * max_i64(device->multiprocessors, 1));
     if (row->gpu.traits & GPU_SWAP_AB) {
         choose_swap_ab(row, p, device, &cycles);
-        return cycles;
+        return cycles + packing_cycles(row, p, device);
     }
     const bool along = row->gpu.traits & GPU_READS_NK;
     int64_t a_outside = along || p->op_a == TW_N ? max_i64(row->lab.tile_m - p->m, 0) : 0,
             b_outside = along || p->op_b == TW_T ? max_i64(row->lab.tile_n - p->n, 0) : 0;
     cycles = wgmma_cycles(row, p, device) +
              (double)((a_outside + b_outside) * ceil_div(p->k, row->lab.tile_k) * PER_LINE_OUTSIDE);
-    return longer(cycles, memory);
+    return longer(cycles, memory) + packing_cycles(row, p, device);
 }
 
 /* A row of gemm_wgmma_sm90, gemm_fp8_sm90 or gemm_swapab_sm90? */
@@ -443,8 +458,14 @@ static bool is_matrix_row(const kernel_row *row)
     return (row->gpu.traits & (GPU_OWN_C | GPU_TMA)) == (GPU_OWN_C | GPU_TMA);
 }
 
-/* Whether one tile of this GPU_SWAP_AB row is as high as all of C. Otherwise wider tiles are better. */
-static bool is_thin_for(const kernel_row *row, const tw_problem *p) { return min_i64(p->m, p->n) <= row->lab.tile_m; }
+/* Whether one tile of this GPU_SWAP_AB row is as high as all of C, or a few are and spare the pass that would transpose
+ * the longer operand. Otherwise wider tiles are better. */
+static bool is_thin_for(const kernel_row *row, const tw_problem *p)
+{
+    enum { FEW_TILES = 4 };
+    return min_i64(p->m, p->n) <=
+           (int64_t)row->lab.tile_m * (kernel_reads_across(row, p, p->m <= p->n) ? FEW_TILES : 1);
+}
 
 /* A GPU_STREAM_K row: cycles of a multiprocessor to store an element of C, by 4 words, by whole rows through shared
  * memory, or by single words. */

@@ -327,15 +327,23 @@ static bool transposes_some(const kernel_row *row)
     return (row->gpu.traits & (GPU_PACKS | GPU_READS_BOTH)) == GPU_PACKS;
 }
 
+bool kernel_reads_across(const kernel_row *row, const tw_problem *p, int operand)
+{
+    const int along_n = p->m <= p->n; /* B is the longer one */
+    return (row->gpu.traits & GPU_READS_LONG) && operand == along_n && (along_n ? p->op_b == TW_N : p->op_a == TW_T);
+}
+
 packing kernel_packing_a(const kernel_row *row, const tw_problem *p)
 {
-    bool transposes = transposes_some(row) && p->op_a == (row->gpu.traits & GPU_READS_KM ? TW_N : TW_T);
+    bool transposes = transposes_some(row) && !kernel_reads_across(row, p, 0) &&
+                      p->op_a == (row->gpu.traits & GPU_READS_KM ? TW_N : TW_T);
     return packing_of(row, p, transposes, problem_a_rows(p), problem_a_cols(p), p->align_a, p->lda);
 }
 
 packing kernel_packing_b(const kernel_row *row, const tw_problem *p)
 {
-    bool transposes = transposes_some(row) && p->op_b == (row->gpu.traits & GPU_READS_NK ? TW_N : TW_T);
+    bool transposes = transposes_some(row) && !kernel_reads_across(row, p, 1) &&
+                      p->op_b == (row->gpu.traits & GPU_READS_NK ? TW_N : TW_T);
     return packing_of(row, p, transposes, problem_b_rows(p), problem_b_cols(p), p->align_b, p->ldb);
 }
 

@@ -104,6 +104,8 @@ enum {
     GPU_PANELS = 33554432,
     GPU_MMA = 67108864,   /* OpenCL: multiplies on the matrix units */
     GPU_GEMV = 134217728, /* OpenCL: C is one row or one column; the tile says which */
+    /* with GPU_SWAP_AB and GPU_READS_NK: reads the operand along C's longer edge as it lies, along k or across */
+    GPU_READS_LONG = 1073741824,
     GPU_SPLITS = 4194304, /* split-K in the kernel, where C has few tiles; the planner weighs such rows by their cost */
     /* what the rows of gemm_wgmma_sm90 and of gemm_swapab_sm90 are */
     GPU_MATRIX_ROW = GPU_WIDE | GPU_LINEAR_GRID | GPU_TMA | GPU_PACKS | GPU_READS_BOTH | GPU_PERSISTENT | GPU_THIS_SM |
@@ -115,6 +117,7 @@ enum {
     /* the same of types that the matrix units read along k only */
     GPU_WGMMA_NK_ROW = (GPU_WGMMA_ROW & ~GPU_READS_BOTH) | GPU_READS_NK,
     GPU_SWAP_AB_NK_ROW = (GPU_SWAP_AB_ROW & ~GPU_READS_BOTH) | GPU_READS_NK,
+    GPU_SWAP_AB_LONG_ROW = GPU_SWAP_AB_NK_ROW | GPU_READS_LONG,
     GPU_MMA_NK_ROW = GPU_LINEAR_GRID | GPU_PACKS | GPU_READS_NK | GPU_PRODUCTION | GPU_OWN_C,
     GPU_SIMT_ROW = GPU_LINEAR_GRID | GPU_PRODUCTION | GPU_OWN_C,
     GPU_TYPED_ROW = GPU_SIMT_ROW | GPU_TYPES | GPU_WIDE | GPU_SPLIT_K,
@@ -200,6 +203,10 @@ typedef struct packing {
     int64_t rows, cols, ld;
     int64_t bytes; /* of the copy, a multiple of 256 */
 } packing;
+
+/* kernel_reads_across - whether this row reads A (operand 0) or B (operand 1) of this problem across k, as it lies, where
+ * its other operand must lie along k. */
+bool kernel_reads_across(const kernel_row *row, const tw_problem *problem, int operand);
 
 /* kernel_packing_a, kernel_packing_b - how this row reads the operands of this problem, and which it needs packed. */
 packing kernel_packing_a(const kernel_row *row, const tw_problem *problem);

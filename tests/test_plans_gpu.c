@@ -347,6 +347,46 @@ static void matrix_cases(void)
                 203 * 128 * 2 + 300 * 128 * 2);
 }
 
+/* Few rows or columns in types that the units read along k only: the longer operand is read as it lies, and only the
+ * shorter one is transposed. */
+static void across_case(tw_dtype dtype, tw_op op_a, tw_op op_b, int64_t m, int64_t n, int64_t k, const char *expected,
+                        const char *options, int64_t bytes)
+{
+    tw_problem p = tw_problem_make(dtype, op_a, op_b, m, n, k);
+    char text[256] = "";
+    plan out;
+    if (!tap_case("few rows of %s %c%c %dx%dx%d", dtype_find(dtype)->lab.name, "nt"[op_a], "nt"[op_b], (int)m, (int)n,
+                  (int)k))
+        return;
+    p.dtype_c = dtype_find(dtype)->result, p.align_a = p.align_b = p.align_c = 256;
+    bool planned = plan_find(&p, &sm_90, NULL, &out) == TW_OK;
+    if (planned) plan_text(&out, text, sizeof text);
+    tap_result(planned && strncmp(text, expected, strlen(expected)) == 0 && strstr(out.gpu.options, options) != NULL &&
+                   out.gpu.pack_a.bytes + out.gpu.pack_b.bytes == bytes,
+               "%s with%s, expected %s with%s, and %d bytes packed", planned ? text : tw_error_text(), out.gpu.options,
+               expected, options, (int)bytes);
+}
+
+static void across_cases(void)
+{
+    across_case(TW_I8, TW_N, TW_N, 1, 8192, 28672, "cuda_i8_gemm_swapab_sm90_16x128 grid", "-DOP_A=0 -DOP_B=0", 0);
+    across_case(TW_U8, TW_N, TW_N, 64, 8192, 28672, "cuda_u8_gemm_swapab_sm90_64x128 grid", "-DOP_A=0 -DOP_B=0", 0);
+    across_case(TW_E4M3, TW_N, TW_N, 16, 8192, 28672, "cuda_e4m3_gemm_swapab_sm90_16x128 grid", "-DOP_A=0 -DOP_B=0", 0);
+    across_case(TW_E5M2, TW_N, TW_N, 300, 8192, 8192, "cuda_e5m2_gemm_swapab_sm90_128x128 grid", "-DOP_A=0 -DOP_B=0",
+                0);
+    across_case(TW_TF32, TW_N, TW_N, 16, 8192, 28672, "cuda_tf32_gemm_swapab_sm90_16x64 grid", "-DOP_A=0 -DOP_B=0", 0);
+    across_case(TW_I8, TW_T, TW_T, 8192, 16, 8192, "cuda_i8_gemm_swapab_sm90_16x128 grid", "-DOP_A=1 -DOP_B=1", 0);
+    /* the short operand is transposed, the long one is not */
+    across_case(TW_TF32, TW_T, TW_N, 4096, 16, 4096, "cuda_tf32_gemm_swapab_sm90_16x64 transposes B grid",
+                "-DOP_A=1 -DOP_B=1", 16 * 4096 * 4);
+    across_case(TW_I8, TW_T, TW_N, 16, 4096, 4096, "cuda_i8_gemm_swapab_sm90_16x128 transposes A grid",
+                "-DOP_A=0 -DOP_B=0", 16 * 4096);
+    /* along k already */
+    across_case(TW_I8, TW_N, TW_T, 16, 8192, 8192, "cuda_i8_gemm_swapab_sm90_16x64 grid", "-DOP_A=0 -DOP_B=1", 0);
+    /* large products are transposed as before */
+    across_case(TW_I8, TW_N, TW_N, 4096, 4096, 4096, "cuda_i8_gemm_wgmma_sm90_", "-DOP_A=0 -DOP_B=1", 4096 * 4096);
+}
+
 /* sgemm_slicedk_tma_sm90 transposes what lies along k itself, A, B or both. */
 static void transposes_case(void)
 {
@@ -386,6 +426,7 @@ static void packing_cases(void)
     cluster_cases();
     transposes_case();
     matrix_cases();
+    across_cases();
     stream_k_bytes_case("cuda_f32_sgemm_tma_sm90_128x128");
     stream_k_bytes_case("cuda_f32_sgemm_tma_sm90_128x64");
     stream_k_bytes_case("cuda_f32_sgemm_slicedk_tma_sm90_64x128");

@@ -13,6 +13,15 @@
  *           A block that does not reach the end of a tile's k stores its partial sums in the workspace and signals a
  *           flag. The one that reaches it adds them in the order of k.
  *
+ *           wgmma reads types of 1 and 4 bytes along k only. A long operand of these that lies across k (B as stored)
+ *           is not transposed by a pass, which would move three times the bytes. Threads take it from shared memory
+ *           into registers, of 1-byte types two columns of four lines at a time, and exchange the bytes there: wgmma
+ *           takes its first operand from registers. Neighbours in C are rows of wgmma that are 8 apart.
+ *
+ *                k    n ->        a lane: 4 lines x 2 columns     its two words for wgmma
+ *                |    a b c d     a b                             a a a a   row l / 4
+ *                v    a b c d     a b                             b b b b   row l / 4 + 8
+ *
  *           The TMA traffic matters more than the multiplication. Lines of a box that lie outside the matrix cost TMA
  *           more than lines within, so the short operand's box is only as high as the operand. Both tensor maps are
  *           prefetched before the kernel waits for the one ahead of it (PDL). The long operand is read once: the L2 may
@@ -23,14 +32,16 @@
  * LIMITS    sm_90a only. m, n >= 1; a and b aligned to 16 bytes, lda and ldb multiples of 8 (pack.cu copies others
  *           first); c and ldc are any. Tiles and runs < 2^31. FEW_ROWS = 1: TILE_M is 16, 64 or 128, TILE_N 64 or 128;
  *           FEW_ROWS = 0: the other way round. C_HALF = 1: C of the operands' type, else f32. IN_F16 = 1: f16 instead
- *           of bf16. Other types as in gemm_wgmma_sm90; the sums of fp8 are promoted as in gemm_fp8_sm90.
+ *           of bf16. Other types as in gemm_wgmma_sm90, but the long operand lies along k or across; of 1 byte across
+ *           only in tiles of 128. The sums of fp8 are promoted as in gemm_fp8_sm90.
  * HOST      block TILE_N or TILE_M, the longer, / 64 * 128 + 32; dynamic shared memory sizeof(struct ring).
  *           splits > 0 (split-K): grid tiles * splits; each block has `length` of the tile's steps of 64 of k, the last
  *           block what is left, at least 1. splits = 0 (stream-K): grid ceil(tiles * steps / length), k > 0. Where
  *           splits is not 1, memory has TILE_M * TILE_N floats for each block, aligned to 16 bytes, and flags 8 bytes
  *           for each, of any content but `epoch`. Two tensor maps as gemm_wgmma_sm90's, with L2 promotion 128 B; where
- *           the short operand is K-major, boxes of min(its edge of the tile, its lines) lines. May be launched with PDL
- *           (programmatic stream serialization).
+ *           the short operand is K-major, boxes of min(its edge of the tile, its lines) lines; where a
+ *           long one of 1 or 4 bytes lies across k, of ROW_K lines. May be launched with PDL (programmatic stream
+ *           serialization).
  * CHANGED   from gemm_wgmma_sm90: operands swapped, split-K and stream-K, the TMA traffic; threads store C.
  * SOURCE    PTX ISA; stream-K: as sgemm_tma_sm90 */
 #include "rung.cuh"
@@ -69,11 +80,17 @@ ASSUME(BK == ROW_K && THREADS == ROW_THREADS && FEW + LONG == ROW_M + ROW_N)
 enum {
     X_MN_MAJOR = MATRIX_MN_MAJOR_A,
     Y_MN_MAJOR = MATRIX_MN_MAJOR_B,
-    Y_LINES = Y_MN_MAJOR ? (FEW + 63) / 64 * 64 : FEW
+    X_OWN = X_MN_MAJOR && ELEMENT_BYTES != 2, /* x through registers */
+    X_BOXES = X_OWN ? LONG / LINE : GROUPS,
+    Y_LINES = Y_MN_MAJOR ? (FEW + 63) / 64 * 64 : FEW,
+    /* columns of C between rows of wgmma next to each other and 8 apart (load_own) */
+    NEIGHBOUR = X_OWN ? 2 : 1,
+    EIGHTH = X_OWN ? 1 : 8
 };
+ASSUME(!X_OWN || LONG % LINE == 0)
 
 struct stage {
-    char x[GROUPS][64][128], y[Y_LINES][128];
+    char x[X_BOXES][LONG * 128 / X_BOXES], y[Y_LINES][128];
 };
 
 enum { STAGES = (232448 - 512) / (int)sizeof(struct stage) };
@@ -84,6 +101,56 @@ struct ring {
 };
 ASSUME(sizeof(struct ring) <= ROW_BYTES)
 ASSUME_BOXES(64, LINE, 64, LINE)
+
+#if ELEMENT_BYTES != 2
+/* ---- x that lies across k, in types that wgmma reads along k only ---- */
+
+enum { K_STEPS = 4 }; /* of a stage: 32 bytes of k each */
+
+/* Transposes a stage's x on its way into registers. The box has the lines of a stage's k, each 128 bytes of columns; 16
+ * bytes number q of line p lie at q ^ p % 8. A lane's rows l / 4 and l / 4 + 8 of wgmma are the columns 2 (l / 4) and 2
+ * (l / 4) + 1 of the warp's 16, which lie side by side. */
+static __device__ __forceinline__ void load_own(unsigned (*own)[4], const char (*x)[LONG * 128 / X_BOXES])
+{
+    int lane = threadIdx.x % 32, column = threadIdx.x / 32 * 16 + lane / 4 * 2, t = lane % 4;
+#if ELEMENT_BYTES == 1
+    /* four lines of two columns, 8 bytes; lanes of t >= 2 begin with the third line, so that no two lanes meet in a
+     * bank */
+    int first = t & 2;
+    unsigned even = first ? 0x1054 : 0x5410, odd = first ? 0x3276 : 0x7632;
+    const char *from[4];
+    UNROLLED
+    for (int q = 0; q < 4; q++) {
+        int line = t * 4 + (q ^ first);
+        from[q] = &x[0][line * 128 + (column / 16 ^ line % 8) * 16 + column % 16];
+    }
+    UNROLLED
+    for (int p = 0; p < 2 * K_STEPS; p++) {
+        unsigned two[4];
+        UNROLLED
+        for (int q = 0; q < 4; q++) two[q] = *(const unsigned short *)(from[q] + p * 16 * 128);
+        unsigned above = __byte_perm(two[0], two[1], 0x5140), below = __byte_perm(two[2], two[3], 0x5140);
+        own[p / 2][p % 2 * 2] = __byte_perm(above, below, even);
+        own[p / 2][p % 2 * 2 + 1] = __byte_perm(above, below, odd);
+    }
+#else
+    /* lanes of odd t begin with the later of two lines, for the same reason */
+    int later = t % 2;
+    const char *from[2];
+    UNROLLED
+    for (int q = 0; q < 2; q++) {
+        int line = t + (q ^ later) * 4, chunk = column % LINE / 4;
+        from[q] = &x[column / LINE][line * 128 + (chunk ^ line) * 16 + column % 4 * 4];
+    }
+    UNROLLED
+    for (int p = 0; p < K_STEPS; p++) {
+        uint2 one = *(const uint2 *)(from[0] + p * 8 * 128), other = *(const uint2 *)(from[1] + p * 8 * 128);
+        own[p][0] = later ? other.x : one.x, own[p][1] = later ? other.y : one.y;
+        own[p][2] = later ? one.x : other.x, own[p][3] = later ? one.y : other.y;
+    }
+#endif
+}
+#endif
 
 /* Steps from ... to - 1 of the k of a tile, and then `left` steps at the end of the tile before. */
 struct k_range {
@@ -189,9 +256,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 barrier_wait(&ring->empty[s], phase ^ 1); /* for the readers of this stage */
                 barrier_expect(&ring->full[s], (int)sizeof to->x + y_bytes);
                 UNROLLED
-                for (int q = 0; q < GROUPS; q++)
-                    tma_load_once(to->x[q], x_map, X_MN_MAJOR ? i0 + q * 64 : k0, X_MN_MAJOR ? k0 : i0 + q * 64,
-                                  &ring->full[s]);
+                for (int q = 0; q < X_BOXES; q++) {
+                    int edge = i0 + q * (LONG / X_BOXES);
+                    tma_load_once(to->x[q], x_map, X_MN_MAJOR ? edge : k0, X_MN_MAJOR ? k0 : edge, &ring->full[s]);
+                }
                 UNROLLED
                 for (int q = 0; q < (Y_MN_MAJOR ? (int)Y_LINES : 1); q += 64)
                     tma_load(to->y[q], y_map, Y_MN_MAJOR ? j0 + q : k0, Y_MN_MAJOR ? k0 : j0, &ring->full[s]);
@@ -209,7 +277,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             for (int step = k_range.from; step < k_range.to; step++)
         {
             barrier_wait(&ring->full[s], phase); /* for the copies of this stage */
-            unsigned long long x = matrix_descriptor(ring->stage[s].x[group], 8 * 128, 0);
+#if ELEMENT_BYTES != 2
+            unsigned own[K_STEPS][4];
+            if (X_OWN) load_own(own, ring->stage[s].x);
+#endif
+            unsigned long long x = matrix_descriptor(ring->stage[s].x[X_OWN ? 0 : group], 8 * 128, 0);
             unsigned long long y = matrix_descriptor(ring->stage[s].y, 8 * 128, 64 * 128);
 #if PROMOTES
             number part[SUMS];
@@ -218,11 +290,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 #endif
             matrix_begin();
             UNROLLED
-            for (int p = 0; p < 128; p += 32) /* bytes along k; of lines along m and n 16 steps */
+            for (int p = 0; p < 128; p += 32) { /* bytes along k; of lines along m and n 16 steps */
+#if ELEMENT_BYTES != 2
+                if (X_OWN) {
+                    matrix_multiply_own(part, own[p / 32], y + p / 16, !PROMOTES || p > 0);
+                    continue;
+                }
+#endif
                 matrix_multiply(part, x + p * (X_MN_MAJOR ? 64 : 1) / 16, y + p * (Y_MN_MAJOR ? 64 : 1) / 16,
                                 !PROMOTES || p > 0);
+            }
             matrix_commit();
-            MATRIX_WAIT(1 - PROMOTES);
+            MATRIX_WAIT(PROMOTES || X_OWN ? 0 : 1);
 #if PROMOTES
             matrix_end(part);
             UNROLLED
@@ -243,7 +322,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             fix_up(sum, memory, flags, epoch,
                    splits > 0 ? here - splits + 1 : (int)((long)k_range.tile * steps / length), here);
         /* epilogue */
-        int i = k_range.tile / tiles_few * LONG + tid / 32 * 16 + lane / 4,
+        int i = k_range.tile / tiles_few * LONG + tid / 32 * 16 + lane / 4 * NEIGHBOUR,
             j = k_range.tile % tiles_few * FEW + lane % 4 * 2;
         const long to_i = FEW_ROWS ? 1 : ldc, to_j = FEW_ROWS ? ldc : 1;
         element_c *at = c + i * to_i + j * to_j;
@@ -251,8 +330,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         for (int e = 0; e < SUMS; e += 4, j += 8, at += 8 * to_j) {
             put(at, i < many && j < few, alpha, sum[e], beta);
             put(at + to_j, i < many && j + 1 < few, alpha, sum[e + 1], beta);
-            put(at + 8 * to_i, i + 8 < many && j < few, alpha, sum[e + 2], beta);
-            put(at + 8 * to_i + to_j, i + 8 < many && j + 1 < few, alpha, sum[e + 3], beta);
+            put(at + EIGHTH * to_i, i + EIGHTH < many && j < few, alpha, sum[e + 2], beta);
+            put(at + EIGHTH * to_i + to_j, i + EIGHTH < many && j + 1 < few, alpha, sum[e + 3], beta);
         }
     } while (next_k_range(&k_range, steps));
 }

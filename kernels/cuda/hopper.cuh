@@ -253,6 +253,32 @@ static __device__ __forceinline__ void matrix_multiply(number *sum, unsigned lon
     MATRIX_ASM(MULTIPLY)
 }
 
+#if MATRIX_N == 16
+#define MATRIX_OWN_ASM(ASM)                                                                                            \
+    ASM("%13", "{%8, %9, %10, %11}", "%12", "%0, %1, %2, %3, %4, %5, %6, %7", SUM_4(0), SUM_4(4))
+#elif MATRIX_N == 64
+#define MATRIX_OWN_ASM(ASM) ASM("%37", "{%32, %33, %34, %35}", "%36", NAMES_0, SUM_32(0))
+#elif MATRIX_N == 128
+#define MATRIX_OWN_ASM(ASM) ASM("%69", "{%64, %65, %66, %67}", "%68", NAMES_32, SUM_32(0), SUM_32(32))
+#endif
+
+#ifdef MATRIX_OWN_ASM
+/* The same with a in registers, for elements of 1 and 4 bytes. Of 16 rows a warp has, lane l holds 4 bytes of each of
+ * four places: row l / 4, bytes l % 4 * 4 of k; row l / 4 + 8; and of both the same 16 bytes further along k. The
+ * registers may change again after MATRIX_WAIT. */
+static __device__ __forceinline__ void matrix_multiply_own(number *sum, const unsigned *a, unsigned long long b,
+                                                           int add)
+{
+#define MULTIPLY_OWN(ADD, A_AT, B_AT, NAMES, ...)                                                                      \
+    asm volatile("{.reg .pred p; setp.ne.s32 p, " ADD ", 0;"                                                           \
+                 "wgmma.mma_async.sync.aligned.m64n" MATRIX_TEXT(MATRIX_N) MATRIX_KIND " {" NAMES "}, " A_AT ", " B_AT \
+                                                                                       ", p" MATRIX_TAIL ";}"          \
+                 : __VA_ARGS__                                                                                         \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add));
+    MATRIX_OWN_ASM(MULTIPLY_OWN)
+}
+#endif
+
 /* After MATRIX_WAIT(0): what follows may not read sum from before. */
 static __device__ __forceinline__ void matrix_end(number *sum)
 {

@@ -138,6 +138,13 @@ static arguments arguments_of(engine *e, const runnable *r, const buffer *a, con
     return made;
 }
 
+/* Rows of a box of A or B whose tile is `edge` lines high. A box that lies across k where others lie along it has the
+ * steps of k of a stage. */
+static int box_rows(const kernel_row *row, bool along_k, bool across, int64_t edge, int rows)
+{
+    return along_k && (row->gpu.traits & GPU_WHOLE_EDGE) ? (int)edge : across ? row->lab.tile_k : rows;
+}
+
 /* The tensor maps of A, B and C, each all 0 where no kernel reads it: operands with nothing to load, a C that is not
  * stored by TMA. */
 static tw_status encode_maps(engine *e, const plan *p, const buffer *a, const buffer *b, const buffer *c,
@@ -146,14 +153,15 @@ static tw_status encode_maps(engine *e, const plan *p, const buffer *a, const bu
     const gpu_plan *gpu = &p->gpu;
     const tw_problem *x = &p->problem;
     const gpu_kernel *g = &p->row->gpu;
-    const bool whole_edge = g->traits & GPU_WHOLE_EDGE, along = g->traits & GPU_READS_NK,
-               a_along = along || x->op_a == TW_N, b_along = along || x->op_b == TW_T;
+    const bool a_across = kernel_reads_across(p->row, x, 0), b_across = kernel_reads_across(p->row, x, 1),
+               along = g->traits & GPU_READS_NK, a_along = along ? !a_across : x->op_a == TW_N,
+               b_along = along ? !b_across : x->op_b == TW_T;
     memset(maps, 0, 3 * sizeof *maps);
     if (x->k > 0) {
         TRY(encode_operand(e, p, &maps[0], a->device, &gpu->pack_a, a_along, gpu->few_rows,
-                           whole_edge && a_along ? (int)gpu->block_m : g->a_box_rows, g->a_box_cols));
+                           box_rows(p->row, a_along, a_across, gpu->block_m, g->a_box_rows), g->a_box_cols));
         TRY(encode_operand(e, p, &maps[1], b->device, &gpu->pack_b, b_along, !gpu->few_rows,
-                           whole_edge && b_along ? (int)gpu->block_n : g->b_box_rows, g->b_box_cols));
+                           box_rows(p->row, b_along, b_across, gpu->block_n, g->b_box_rows), g->b_box_cols));
     }
     if ((g->traits & GPU_OWN_C) && x->beta == 0 && kernel_is_wide(p->row, x))
         TRY(encode_map(e, x->dtype_c, &maps[2], c->device, x->m, x->n, x->ldc, 64,
