@@ -396,6 +396,67 @@ def sets_of_a_gpu_and_padding():
     assert padded.returncode == 0 and (r["lda"], r["ldb"], r["ldc"]) == (22, 22, 22) and r["verified"] == "exact+bound" and "17x17x17 +5" in padded.stderr, padded
 
 
+def types_table(*words, **env):
+    tool = os.path.join(ROOT, "tools", "gpu_types.py")
+    return subprocess.run(["/usr/bin/python3", "-B", tool, *words], capture_output=True, text=True, timeout=60, env=dict(os.environ, **env))
+
+
+def timed(library, dtype, median_s, m=64, pad=0, batch=None):
+    return {"library": library, "dtype": dtype, "m": m, "n": m, "k": m, "op_a": "n", "op_b": "t", "ldc": m + pad, "batch": batch, "median_s": median_s, "gflops": None if median_s is None else 2e-9 * m**3 / median_s,
+            "kernel": "k_" + library, "refused": "it has none" if median_s is None else None, "verified": "exact+bound" if median_s else "no"}
+
+
+@case
+def the_table_of_types_says_what_is_below_its_bar():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "r.jsonl")
+
+        def told(*records):
+            with open(path, "w") as f:
+                f.writelines(json.dumps(r) + "\n" for r in records)
+            done = types_table("--table", path)
+            return done.returncode, done.stdout.splitlines()[1:]
+
+        # the faster of cuBLASLt's two counts; batches have a bar of their own
+        code, rows = told(timed("tilewright", "i8", 1e-4), timed("cublas", "i8", 2e-4), timed("cublas", "i8", 0.98e-4))
+        assert code == 0 and len(rows) == 1 and rows[0].split()[:6] == ["i8", "64", "x", "64", "x", "64"] and " 0.980 " in rows[0], rows
+        code, rows = told(timed("tilewright", "i8", 1e-4), timed("cublas", "i8", 0.96e-4), timed("tilewright", "f64", 1e-4), timed("cublas", "f64", 3e-4))
+        assert code == 1 and "BELOW" in rows[0] and "BELOW" not in rows[1], rows
+        code, rows = told(timed("tilewright", "i8", 1e-4, batch=1000), timed("cublas", "i8", 1.1e-4, batch=1000))
+        assert code == 1 and "batch of 1000" in rows[0] and "1.100  1.20" in rows[0] and "BELOW" in rows[0], rows
+        # padding is another line; a peer that has none is no fault, ours is
+        code, rows = told(timed("tilewright", "i8", 1e-4, pad=1), timed("cublas", "i8", None, pad=1), timed("tilewright", "i8", 1e-4), timed("cublas", "i8", 1e-4))
+        assert code == 0 and "NT +1" in rows[0] and "none" in rows[0] and "1.000" in rows[1], rows
+        code, rows = told(timed("tilewright", "tf32", None), timed("cublas", "tf32", 1e-4))
+        assert code == 1 and "FAILED" in rows[0] and "it has none" in rows[0], rows
+        assert told() == (1, [])
+
+
+@case
+def the_table_of_types_is_measured_command_by_command():
+    with tempfile.TemporaryDirectory() as folder:
+        program, path = os.path.join(folder, "program"), os.path.join(folder, "r.jsonl")
+        records = "\n".join(json.dumps(timed(x, "tf32", 1e-4)) for x in ("tilewright", "cublas"))
+
+        def measured(body, *words):
+            with open(program, "w") as f:
+                f.write("#!/bin/sh\nwhile [ $# -gt 0 ]; do case $1 in --json) to=$2 ;; --dtype) type=$2 ;; esac; shift; done\n" + body)
+            os.chmod(program, 0o755)
+            return types_table("--records", path, *words, TILEWRIGHT=program)
+
+        write = "cat >>\"$to\" <<'END'\n" + records + "\nEND\n"
+        done = measured(write, "--only", "--dtype tf32")
+        assert done.returncode == 0 and len(open(path).readlines()) == 2 and "bench --dtype tf32" in done.stderr and " 1.000 " in done.stdout, done
+        done = measured(write)
+        assert done.returncode == 0 and done.stderr.count("  bench ") >= 8 and len(open(path).readlines()) == 2 * done.stderr.count("  bench "), done
+        done = measured(write + "echo 'no device' >&2; exit 3\n", "--only", "--dtype tf32")
+        assert done.returncode == 1 and "exit status 3: no device" in done.stderr and " 1.000 " in done.stdout, done
+        done = measured(write + "exec sleep 20\n", "--only", "--dtype tf32", "--limit", "1")
+        assert done.returncode == 1 and "no end" in done.stderr and " 1.000 " in done.stdout, done
+        done = measured(write, "--only", "nothing is so called")
+        assert done.returncode == 1 and "no line's command contains" in done.stderr, done
+
+
 @case
 def command_lines_that_make_no_sense():
     for against, words, says in (("cublas", ("--deadline", "3"), "--deadline does not work with --against cublas"), ("cublas", ("--host",), "--host does not work with"),

@@ -1,0 +1,126 @@
+#!/usr/bin/python3 -B
+"""gpu_types.py - f64, tf32, int8 and fp8 on CUDA beside cuBLASLt: runs `bench --against cublas` and prints one table.
+
+    tools/gpu_types.py [--records FILE] [--only TEXT] [--limit SECONDS]     measure; TILEWRIGHT: the command to run
+    tools/gpu_types.py --table FILE                                         the table of records, without a GPU
+
+A line's ratio is our speed over that of the faster of cuBLASLt's two, its bar what we aim at: 0.97, of batches 1.2.
+"none": cuBLASLt has no kernel or its result is wrong. --only takes the lines whose command contains TEXT. Exits with 1
+where a line is below its bar, of ours is wrong or not there, or a command failed; the table shows which.
+"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+PRODUCTS, BATCHES = 0.97, 1.2
+FEW = "1x8192x28672,4x8192x28672,16x8192x28672,64x8192x28672"
+ODD = "4097x4095x4093"
+# B is stored n x k (--transpose-b) where the units read along k only; without it a product is transposed first
+COMMANDS = [
+    "--dtype f64 --shape 4096x4096x4096,8192x8192x8192,3000x3000x3000,5001x5001x5001,256x256x256,512x512x512,"
+    "1000x1000x1000,4096x16x4096,64x64x65536",
+    "--dtype f64 --size 4096 --transpose-b",
+    "--dtype f64 --size 4096 --transpose-a",
+    "--dtype f64 --size 4096 --transpose-a --transpose-b",
+    "--dtype f64 --size 4096 --pad 1",
+    "--dtype tf32 --transpose-b --shape 4096x4096x4096,8192x8192x8192,16x8192x28672," + ODD,
+    "--dtype i8 --transpose-b --shape 4096x4096x4096,8192x8192x8192,16384x16384x16384,%s,%s" % (FEW, ODD),
+    "--dtype e4m3 --transpose-b --shape 4096x4096x4096,8192x8192x8192,%s,%s" % (FEW, ODD),
+    "--dtype i8,e4m3,tf32 --shape 16x8192x28672",
+    "--dtype f64,tf32,i8,e4m3 --size 32,128 --transpose-b --batch 1000",
+]
+
+
+def shape_of(r):
+    text = "%d x %d x %d" % (r["m"], r["n"], r["k"])
+    text += " %s%s" % (r["op_a"].upper(), r["op_b"].upper())
+    pad = r["ldc"] - r["n"]
+    return text + (" +%d" % pad if pad else "") + (", batch of %d" % r["batch"] if r.get("batch") else "")
+
+
+def lines_of(records):
+    """A line for each product, in the order in which they came: ours, and the fastest of cuBLASLt's that is right."""
+    found = {}
+    for r in records:
+        line = found.setdefault((r["dtype"], shape_of(r)), {"ours": None, "peer": None, "bar": BATCHES if r.get("batch") else PRODUCTS, "why": ""})
+        side = "peer" if r["library"] == "cublas" else "ours"
+        if r["median_s"] is None:
+            if side == "ours":
+                line["why"] = r.get("refused") or r["verified"]
+        elif line[side] is None or r["median_s"] < line[side]["median_s"]:
+            line[side] = r
+    return found
+
+
+def judge(line):
+    """The ratio, None where there is none to compare with; and whether that is enough."""
+    if line["ours"] is None:
+        return None, False
+    if line["peer"] is None:
+        return None, True
+    ratio = line["peer"]["median_s"] / line["ours"]["median_s"]
+    return ratio, ratio >= line["bar"]
+
+
+def table(records):
+    """The table as text, and whether all lines are at their bars."""
+    out, good = ["%-5s %-34s %10s %10s %7s %5s  %s" % ("type", "m x n x k", "TFLOP/s", "cuBLASLt", "ratio", "bar", "kernel")], True
+    found = lines_of(records)
+    for (dtype, shape), line in found.items():
+        ratio, enough = judge(line)
+        good = good and enough
+        speed = lambda r: "-" if r is None else "%.4g" % (r["gflops"] / 1000)
+        kernel = line["ours"]["kernel"] if line["ours"] else line["why"]
+        said = "none" if ratio is None else "%.3f" % ratio
+        out.append("%-5s %-34s %10s %10s %7s %5.2f  %s%s" % (dtype, shape, speed(line["ours"]), speed(line["peer"]), said, line["bar"], kernel, "" if enough else "  BELOW" if line["ours"] else "  FAILED"))
+    return "\n".join(out), good and bool(found)
+
+
+def read(path):
+    with open(path) as f:
+        return [json.loads(x) for x in f if x.strip()]
+
+
+def measure(path, only, limit):
+    """Runs the commands, each with at most `limit` seconds; False if one failed otherwise than by a wrong product."""
+    program = os.environ.get("TILEWRIGHT") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "build", "tilewright")
+    fine, chosen = True, [x for x in COMMANDS if only in x]
+    open(path, "w").close()
+    for words in chosen:
+        begin = time.monotonic()
+        command = [program, "bench", "--engine", "cuda", "--against", "cublas", "--json", path, "--append", *words.split()]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=limit)
+            status, said = done.returncode, done.stderr
+        except subprocess.TimeoutExpired as late:
+            status, said = "no end", (late.stderr or b"").decode(errors="replace")
+        print("%5.1f s  bench %s" % (time.monotonic() - begin, words), file=sys.stderr)
+        if status not in (0, 1):  # 1: a product of ours is wrong, which its record says
+            fine = False
+            print("         exit status %s: %s" % (status, said.strip().splitlines()[-1] if said.strip() else "nothing said"), file=sys.stderr)
+    if not chosen:
+        print("no line's command contains %r" % only, file=sys.stderr)
+    return fine and bool(chosen)
+
+
+def main():
+    options = argparse.ArgumentParser(usage=__doc__.split("\n\n")[1], add_help=True)
+    options.add_argument("--records")
+    options.add_argument("--only", default="")
+    options.add_argument("--limit", type=float, default=90)
+    options.add_argument("--table")
+    chosen = options.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        path = chosen.table or chosen.records or os.path.join(folder, "records.jsonl")
+        fine = bool(chosen.table) or measure(path, chosen.only, chosen.limit)
+        text, good = table(read(path))
+    print(text)
+    sys.exit(0 if fine and good else 1)
+
+
+if __name__ == "__main__":
+    main()
