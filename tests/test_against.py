@@ -440,7 +440,7 @@ def the_table_of_types_is_measured_command_by_command():
 
         def measured(body, *words):
             with open(program, "w") as f:
-                f.write("#!/bin/sh\nwhile [ $# -gt 0 ]; do case $1 in --json) to=$2 ;; --dtype) type=$2 ;; esac; shift; done\n" + body)
+                f.write("#!/bin/sh\nwhile [ $# -gt 0 ]; do case $1 in --json) to=$2 ;; --append) keeps=1 ;; esac; shift; done\n[ -n \"$keeps\" ] || : >\"$to\"\n" + body)
             os.chmod(program, 0o755)
             return types_table("--records", path, *words, TILEWRIGHT=program)
 
