@@ -577,6 +577,34 @@ static void items_case(bool gpu, bool on_device, int64_t m, int64_t k, int64_t i
                "%s", planned ? text : tw_error_text());
 }
 
+/* On CUDA small items of every type of the matrix units are one launch, whose operands lie as they may; large ones
+ * follow each other. */
+static void one_launch_case(tw_dtype dtype, tw_op op_a, tw_op op_b, int64_t edge, uint32_t align, bool together)
+{
+    plan out;
+    if (!tap_case("batch of %s %c%c %d, aligned to %u", dtype_find(dtype)->lab.name, "nt"[op_a], "nt"[op_b], (int)edge,
+                  align))
+        return;
+    tw_problem p = tw_problem_make(dtype, op_a, op_b, edge, edge, edge);
+    p.dtype_c = dtype_find(dtype)->result, p.align_a = p.align_b = p.align_c = align;
+    p.place_a = p.place_b = p.place_c = TW_DEVICE;
+    const tw_batch batch = tw_batch_make(&p, 1000);
+    const bool planned = plan_find_batch(&p, &batch, &sm_90, &out) == TW_OK;
+    tap_result(planned && out.gpu.one_launch == together && (!together || out.workspace_bytes == 0), "%s",
+               planned ? out.row->lab.name : tw_error_text());
+}
+
+static void one_launch_cases(void)
+{
+    static const tw_dtype types[] = {TW_F64, TW_BF16, TW_I8, TW_U8, TW_TF32, TW_E4M3, TW_E5M2};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        for (int ops = 0; ops < 4; ops++)
+            one_launch_case(types[i], ops & 2 ? TW_T : TW_N, ops & 1 ? TW_T : TW_N, ops & 1 ? 32 : 128, 256, true);
+        one_launch_case(types[i], TW_N, TW_N, 33, (uint32_t)dtype_find(types[i])->lab.bytes, true);
+        one_launch_case(types[i], TW_N, TW_T, 4096, 256, false);
+    }
+}
+
 /* Blocks are whole tiles and cover C; no compute unit is without one while there are tiles for it. */
 static void panels_blocks_case(void)
 {
@@ -654,6 +682,7 @@ int main(int argc, char **argv)
     panels_row_case(16, false, "opencl_f64_gemm_panels_6x8");
     panels_row_case(64, true, "opencl_f64_gemm_simt_128x64");
     panels_row_case(0, false, "opencl_f64_gemm_simt_128x64");
+    one_launch_cases();
     items_case(true, true, 32, 32, 1000, true);
     items_case(true, true, 64, 65536, 4, false);
     items_case(true, true, 64, 65536, 1000, true);
