@@ -1,9 +1,10 @@
 /* pblas_bench.c - one process of tools/pblas_bench.py: products of n x n x n in f64 by several libraries in turns.
  *
- *   mpirun -n P pblas_bench N BLOCK ROWS COLS TURNS SCALAPACK PBLAS MPI
+ *   mpirun -n P pblas_bench N BLOCK ROWS COLS TURNS SCALAPACK PBLAS MPI [COSMA]
  *
- * ScaLAPACK's pdgemm_(), that of libtilewright_pblas, and tw_mpi_gemm() on blocks that lie as its plan wants them. Each
- * has elements of its C checked in every turn. Process (0, 0) prints a line "name seconds error" for each: the slowest
+ * ScaLAPACK's pdgemm_(), that of libtilewright_pblas, and tw_mpi_gemm() on blocks that lie as its plan wants them; with
+ * COSMA (tools/peers/cosma.cc) its pdgemm, and its multiply() on matrices that lie as it wants them. Each has elements
+ * of its C checked in every turn. Process (0, 0) prints a line "name seconds error" for each: the slowest
  * process's time, and the largest error of all as a share of its bound. */
 #define _POSIX_C_SOURCE 200809L
 #include <dlfcn.h>
@@ -201,22 +202,73 @@ static void time_blocks(const blocks *x, int turn)
     report("tw_mpi_gemm", seconds, error_in(&x->c, turn));
 }
 
+/* ---- COSMA's matrices ---- */
+
+typedef struct native {
+    double *(*element)(int, int64_t, int64_t *, int64_t *);
+    void (*multiply)(void);
+    int64_t count[3]; /* elements of A, B and C that this process holds */
+} native;
+
+static native make_native(void *library)
+{
+    native x;
+    void (*make)(int, int64_t *);
+    find(library, "peer_cosma_make", &make), find(library, "peer_cosma_element", &x.element);
+    find(library, "peer_cosma_multiply", &x.multiply);
+    make(n, x.count);
+    int64_t i, j;
+    for (int64_t e = 0; e < x.count[0]; e++) {
+        double *at = x.element(0, e, &i, &j);
+        *at = element(A_SEED, i, j);
+    }
+    for (int64_t e = 0; e < x.count[1]; e++) {
+        double *at = x.element(1, e, &i, &j);
+        *at = element(B_SEED, i, j);
+    }
+    return x;
+}
+
+static void time_native(const native *x, int turn)
+{
+    int64_t i, j;
+    double *c = x->element(2, 0, &i, &j), worst = 0;
+    for (int64_t e = 0; e < x->count[2]; e++) c[e] = NAN;
+    MPI_Barrier(MPI_COMM_WORLD);
+    const double start_s = MPI_Wtime();
+    x->multiply();
+    const double seconds = MPI_Wtime() - start_s;
+    for (int e = 0; e < CHECKED && x->count[2] > 0; e++) {
+        const double *at = x->element(2, (int64_t)((element(5, turn, e) + 0.5) * (double)x->count[2]), &i, &j);
+        const double error = error_of(i, j, *at);
+        worst = error > worst ? error : worst;
+    }
+    report("cosma_multiply", seconds, worst);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank), MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    if (argc != 9) fail("usage: pblas_bench N BLOCK ROWS COLS TURNS SCALAPACK PBLAS MPI");
+    if (argc != 9 && argc != 10) fail("usage: pblas_bench N BLOCK ROWS COLS TURNS SCALAPACK PBLAS MPI [COSMA]");
     n = atoi(argv[1]);
     void *scalapack = open_library(argv[6], RTLD_GLOBAL);
     const cyclic x = make_cyclic(scalapack, atoi(argv[2]), atoi(argv[3]), atoi(argv[4]));
     const blocks y = make_blocks(open_library(argv[8], 0));
     gemm_call *theirs, *ours;
     find(scalapack, "pdgemm_", &theirs), find(open_library(argv[7], 0), "pdgemm_", &ours);
+    gemm_call *cosma = NULL;
+    native z = {0};
+    if (argc == 10) {
+        void *library = open_library(argv[9], 0);
+        find(library, "cosma_pdgemm_", &cosma), z = make_native(library);
+    }
     for (int turn = -1; turn < atoi(argv[5]); turn++) { /* the first warms up, and is left out by its name */
         if (rank == 0 && turn < 0) printf("warm-up\n");
         time_pdgemm("scalapack", theirs, &x, turn);
         time_pdgemm("pblas", ours, &x, turn);
         time_blocks(&y, turn);
+        if (cosma != NULL) time_pdgemm("cosma_pdgemm", cosma, &x, turn), time_native(&z, turn);
         if (rank == 0 && turn < 0) printf("turns\n");
     }
     MPI_Finalize();
