@@ -56,6 +56,8 @@ static tw_status start(dist_world *world)
 {
     /* Open MPI 4 would lay a lock beside each file for file pointers that are shared, of which there are none here */
     setenv("OMPI_MCA_sharedfp", "^lockedfile,individual", 0);
+    /* MPICH's hwloc would open OpenCL's drivers to list their devices: 60 MB of each rank with PoCL, for its compiler */
+    setenv("HWLOC_COMPONENTS", "-opencl", 0);
     int level, length = 0;
     char library[MPI_MAX_LIBRARY_VERSION_STRING] = "", host_name[MPI_MAX_PROCESSOR_NAME] = "";
     tw_status status = failure_mpi(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level), "MPI_Init_thread");

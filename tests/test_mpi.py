@@ -7,6 +7,7 @@ PROGRAM is the path of the program ($TILEWRIGHT without it). Prints TAP. Skipped
 namespaces with links of 1 Gbit/s, which needs root, `ip` and `tc`. --full takes every stage of a lost rank, more products, and blocks of
 2^31 elements, for which two ranks take 9 GB of memory.
 """
+import glob
 import os
 import random
 import re
@@ -224,6 +225,22 @@ def no_rank_holds_more_than_its_share():
         whole = 3 * side * side * 8
         panels = 2 * (side // 2) * side * 8
         assert len(takes) == ranks and max(takes) <= whole / ranks + panels + 60e6, (mpi, takes, whole / ranks, panels)
+
+
+@case
+def a_rank_opens_no_driver_of_opencl():
+    """MPICH's hwloc does, with PoCL's compiler 60 MB of each rank, unless it is told not to: who tells it otherwise has it."""
+    def drivers(mpi, *env):
+        for name in glob.glob("loaded.*"):
+            os.remove(name)
+        multiply(mpi, 2, "A.npy", "B.npy", "-o", "C.npy", before=["env", "LD_DEBUG=files", f"LD_DEBUG_OUTPUT={os.path.abspath('loaded')}", *env])
+        return set(re.findall(r"calling init: (\S*/libpocl\.\S+)", "".join(open(name, errors="replace").read() for name in glob.glob("loaded.*"))))
+
+    pair(8, 8, 8)
+    if "mpich" not in built() or not drivers("mpich", "HWLOC_COMPONENTS=opencl"):
+        raise Skip("needs MPICH, hwloc's plug-in for OpenCL and PoCL")
+    for mpi in built():
+        assert drivers(mpi) == set(), mpi
 
 
 # ---- on GPUs, by the fake driver ----------------------------------------------------------------------------------------
