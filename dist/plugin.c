@@ -56,7 +56,7 @@ static tw_status start(dist_world *world)
 {
     /* Open MPI 4 would lay a lock beside each file for file pointers that are shared, of which there are none here */
     setenv("OMPI_MCA_sharedfp", "^lockedfile,individual", 0);
-    /* MPICH's hwloc would open OpenCL's drivers to list their devices: 60 MB of each rank with PoCL, for its compiler */
+    /* MPICH's hwloc would open OpenCL's drivers to list devices: with PoCL's compiler 60 MB of each rank */
     setenv("HWLOC_COMPONENTS", "-opencl", 0);
     int level, length = 0;
     char library[MPI_MAX_LIBRARY_VERSION_STRING] = "", host_name[MPI_MAX_PROCESSOR_NAME] = "";
