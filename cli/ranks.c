@@ -99,13 +99,14 @@ static exit_code compare(const job *j)
 
 exit_code ranks_check(const options *opt, const launched *l)
 {
-    const bool asks = opt->network > 0 || opt->timeout > 0 || opt->grids.count > 0;
+    const bool asks = opt->network > 0 || opt->timeout > 0 || opt->grids.count > 0 || opt->panels.count > 0;
     const shape *grid = &opt->grids.items[0];
     if (l->mpi == NULL && asks)
         return diag(EXIT_USAGE, "--%s is for several ranks: start the program by mpirun",
                     opt->grids.count > 0 ? "grid"
                     : opt->network > 0   ? "network"
-                                         : "timeout");
+                    : opt->timeout > 0   ? "timeout"
+                                         : "panels");
     if (opt->grids.count > 0 && (grid->m > 1 || grid->n > 1 || grid->k > 1))
         return diag(EXIT_USAGE, "--grid %" PRId64 "x%" PRId64 "x%" PRId64 ": there is one rank", grid->m, grid->n,
                     grid->k);
@@ -126,7 +127,18 @@ static exit_code check_options(job *j)
     for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
         if (inputs[i] != NULL && (strcmp(inputs[i], "-") == 0 || io_format_of(inputs[i]) == IO_FORMAT_MTX))
             return diag(EXIT_USAGE, "%s: several ranks read regular .npy, .raw and .bin files", inputs[i]);
+    if (opt->panels.count > 0 && strcmp(engine, "cuda") != 0)
+        return diag(EXIT_USAGE, "--panels is for ranks that multiply on GPUs: --engine cuda");
     return operands_check_options(opt);
+}
+
+/* Of --panels: TW_MPI_PANELS_AUTO, ... */
+static int32_t panels_of(const options *opt)
+{
+    const char *way = opt->panels.count > 0 ? opt->panels.items[0] : "auto";
+    return strcmp(way, "nccl") == 0     ? TW_MPI_PANELS_NCCL
+           : strcmp(way, "staged") == 0 ? TW_MPI_PANELS_STAGED
+                                        : TW_MPI_PANELS_AUTO;
 }
 
 /* The ranks of a host take its GPUs, or those of --device, in turn. */
@@ -213,6 +225,7 @@ static exit_code make_plan(job *j, double timeout_s)
     dist_engine engine = dist_engine_of(j->s->context);
     engine.gemm = engine_gemm, engine.device.multiply = engine_multiply;
     tw_mpi_options asked = {.size = sizeof asked, .network_gbps = (double)opt->network, .timeout_s = timeout_s};
+    asked.panels = panels_of(opt);
     if (opt->grids.count > 0)
         asked.grid[0] = (int32_t)grid->m, asked.grid[1] = (int32_t)grid->n, asked.grid[2] = (int32_t)grid->k;
     /* the least of all ranks, as the largest of its inverses */
@@ -515,6 +528,7 @@ static exit_code tell_result(job *j)
         operands_tell(&j->in, text);
         fprintf(text, "mpi        %s\n", diag_name(j->world.library, name));
         if (j->planned) fprintf(text, "kernel     %s\n", j->plan.text);
+        if (on_gpus(j)) fprintf(text, "panels     %s\n", j->mpi->panels());
     }
     tell_ranks(j, words);
     if (j->s->opt->verbose)
@@ -537,11 +551,14 @@ static exit_code tell_result(job *j)
 static exit_code write_record(job *j)
 {
     const tw_problem *p = &j->in.problem;
-    char method[200];
+    char method[260];
     record r = record_blank();
     r.engine = j->s->device.engine, r.device = j->s->device.name;
-    char gpus[48] = "";
+    char gpus[120] = "";
+    const char *way = j->mpi->panels(); /* "staged through host memory: ", and why */
     if (j->sharing > 0) snprintf(gpus, sizeof gpus, ", %d on a GPU", j->sharing);
+    if (on_gpus(j))
+        snprintf(gpus + strlen(gpus), sizeof gpus - strlen(gpus), ", panels %.*s", (int)strcspn(way, ":"), way);
     snprintf(method, sizeof method, "tw_mpi_gemm, %d of %d ranks as %d x %d x %d%s, once", j->layout.ranks,
              j->world.ranks, j->layout.grid[0], j->layout.grid[1], j->layout.grid[2], gpus);
     r.method = method;

@@ -14,6 +14,13 @@ typedef struct dist_device {
     tw_status (*multiply)(tw_lab_pipeline *pipeline, const tw_problem *problem, const void *a, const void *b, void *c);
     tw_status (*turn)(tw_lab_pipeline *pipeline);
     tw_status (*poll)(tw_lab_pipeline *pipeline, int all, int *done);
+    tw_status (*id)(tw_context *context, char *text, int bytes); /* tw_lab_device_id() */
+    tw_status (*nccl)(tw_lab_pipeline *pipeline, int *version);
+    tw_status (*comm_id)(tw_lab_pipeline *pipeline, char id[TW_LAB_COMM_ID]);
+    tw_status (*join)(tw_lab_pipeline *pipeline, const char id[TW_LAB_COMM_ID], int rank, int ranks);
+    tw_status (*exchange)(tw_lab_pipeline *pipeline, const tw_lab_exchange *what);
+    tw_status (*exchanged)(tw_lab_pipeline *pipeline, int64_t *count);
+    void (*leave)(tw_lab_pipeline *pipeline);
 } dist_device;
 
 /* gemm: tw_gemm() on blocks in this rank's memory. finish: tw_lab_finish_sums(). depth: tw_lab_sum_depth(). check: can
@@ -58,7 +65,14 @@ static inline dist_engine dist_engine_of(tw_context *context)
                                     .copy = tw_lab_pipeline_copy,
                                     .multiply = tw_lab_pipeline_multiply,
                                     .turn = tw_lab_pipeline_turn,
-                                    .poll = tw_lab_pipeline_poll}};
+                                    .poll = tw_lab_pipeline_poll,
+                                    .id = tw_lab_device_id,
+                                    .nccl = tw_lab_pipeline_nccl,
+                                    .comm_id = tw_lab_pipeline_comm_id,
+                                    .join = tw_lab_pipeline_join,
+                                    .exchange = tw_lab_pipeline_exchange,
+                                    .exchanged = tw_lab_pipeline_exchanged,
+                                    .leave = tw_lab_pipeline_leave}};
 }
 
 #endif

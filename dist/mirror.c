@@ -65,6 +65,28 @@ static double mirror_bytes(const side *s, int64_t depth)
     return (double)rows * (double)ld * (double)s->bytes;
 }
 
+/* A piece as NCCL moves it, one row behind the other: as in the mirror of a group that is this piece. */
+static block packed_piece(const side *s, int64_t depth, int piece, char *data)
+{
+    const int64_t length = grid_divide(s->length, s->peers, piece).length;
+    return (block){.data = data,
+                   .rows = s->along_rows ? length : depth,
+                   .cols = s->along_rows ? depth : length,
+                   .ld = padded(s->along_rows ? depth : length, s->bytes),
+                   .bytes = s->bytes};
+}
+
+int64_t mirror_bytes_of(const block *b) { return b->cols == 0 ? 0 : b->rows * b->ld * b->bytes; }
+
+block mirror_arrival(const side *s, int number, int64_t depth, int piece)
+{
+    if (piece == s->me) return packed_piece(s, depth, piece, s->own_sent[number % 2]);
+    if (s->straight) return mirror_block(s, number, depth, piece, piece + 1);
+    const block longest = packed_piece(s, depth, 0, NULL);
+    return packed_piece(s, depth, piece,
+                        s->buffer[number % 2] + (piece - (piece > s->me)) * mirror_bytes_of(&longest));
+}
+
 /* ---- memory ---- */
 
 static tw_status take(tw_mpi_plan *plan, bool on_device, double bytes, char **memory)
@@ -104,6 +126,18 @@ tw_status mirror_allocate(tw_mpi_plan *plan)
     plan->ld_mirror = padded(plan->at.n.length, plan->sizes.c_bytes);
     const double c_bytes = (double)plan->at.m.length * (double)plan->ld_mirror * (double)plan->sizes.c_bytes;
     return status == TW_OK ? take(plan, true, c_bytes, &plan->c_mirror) : status;
+}
+
+tw_status mirror_direct(tw_mpi_plan *plan, side *s, int64_t depth, int halves)
+{
+    const block own = packed_piece(s, depth, s->me, NULL), longest = packed_piece(s, depth, 0, NULL);
+    tw_status status = TW_OK;
+    s->straight = s->along_rows || s->group == 1;
+    for (int i = 0; i < halves && status == TW_OK; i++)
+        status = take(plan, true, (double)mirror_bytes_of(&own), &s->own_sent[i]);
+    for (int i = 0; i < halves && !s->straight && status == TW_OK; i++)
+        status = take(plan, true, (double)mirror_bytes_of(&longest) * (s->peers - 1), &s->buffer[i]);
+    return status;
 }
 
 tw_status mirror_host(tw_mpi_plan *plan, double bytes, char **memory)
@@ -204,8 +238,12 @@ tw_status mirror_turn(tw_mpi_plan *plan)
 
 tw_status mirror_fetch(tw_mpi_plan *plan, const side *s, int number, block *own, tw_status status)
 {
-    if (!plan->sizes.resident || s->peers == 1) return status;
+    if ((!plan->sizes.resident && !plan->direct) || s->peers == 1) return status;
     const block from = *own;
+    if (plan->direct) {
+        *own = mirror_arrival(s, number, s->along_rows ? own->cols : own->rows, s->me);
+        return status == TW_OK ? move(plan, own, &from, plan->sizes.resident ? TW_LAB_ACROSS : TW_LAB_UP) : status;
+    }
     own->data = s->own_sent[number % 2], own->ld = own->cols;
     if (status == TW_OK) status = move(plan, own, &from, TW_LAB_DOWN);
     return status == TW_OK ? await(plan, false) : status;
@@ -215,7 +253,9 @@ tw_status mirror_bring(tw_mpi_plan *plan, const side *s, int number, int64_t dep
 {
     if (plan->pipeline == NULL) return TW_OK;
     const block to = mirror_block(s, number, depth, piece, piece + 1);
-    tw_lab_copy up = between(&to, from, plan->sizes.resident && piece == s->me ? TW_LAB_ACROSS : TW_LAB_UP);
+    const bool on_device = (plan->direct && s->peers > 1) || (plan->sizes.resident && piece == s->me);
+    if (to.data == from->data) return TW_OK;
+    tw_lab_copy up = between(&to, from, on_device ? TW_LAB_ACROSS : TW_LAB_UP);
     up.alone = !s->along_rows && to.cols < group_of(s, piece).length;
     return copy(plan, &up);
 }

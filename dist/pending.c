@@ -1,4 +1,5 @@
 /* pending.c - see pending.h. */
+#include "notice.h"
 #include "pending.h"
 
 #include <stdlib.h>
@@ -8,12 +9,12 @@ enum { MESSAGE_BYTES = 1 << 30 }; /* MPI-3.1 counts by int */
 void pending_begin(pending *p, MPI_Comm comm, double timeout_s)
 {
     p->comm = comm, p->timeout_s = timeout_s;
-    p->received = 0, p->status = TW_OK;
+    p->received = 0, p->status = p->exchange_status = TW_OK, p->heard = false;
 }
 
 void pending_free(pending *p)
 {
-    free(p->requests), free(p->notes), free(p->indices);
+    free(p->requests), free(p->notes), free(p->indices), free(p->turns);
     *p = (pending){0};
 }
 
@@ -92,7 +93,7 @@ void pending_receive(pending *p, const block *b, int rank, int tag, int *left)
     post_all(p, b, &(route){false, rank, tag, left});
 }
 
-static int poll_once(pending *p)
+static int poll_messages(pending *p)
 {
     int done = 0;
     if (p->count == 0 || p->status != TW_OK) return 0;
@@ -107,6 +108,63 @@ static int poll_once(pending *p)
     return done;
 }
 
+/* ---- exchanges ---- */
+
+static tw_status exchange_failed(pending *p, tw_status status)
+{
+    if (status != TW_OK) p->exchange_status = failure(status, "%.900s", p->engine->error());
+    return status;
+}
+
+static bool grow_turns(pending *p)
+{
+    if (p->end < p->turn_room) return true;
+    const int room = 2 * p->turn_room + 64;
+    pending_turn *turns = realloc(p->turns, (size_t)room * sizeof *turns);
+    if (turns == NULL) return false;
+    p->turns = turns, p->turn_room = room;
+    return true;
+}
+
+void pending_exchange(pending *p, const tw_lab_exchange *what, int64_t received, int *left, int *sent)
+{
+    if (p->status != TW_OK || p->exchange_status != TW_OK || (what->sent_bytes == 0 && what->received_bytes == 0))
+        return;
+    if (!grow_turns(p)) p->exchange_status = failure(TW_NO_MEMORY, "no memory for the list of exchanges");
+    if (p->exchange_status == TW_OK) exchange_failed(p, p->engine->device.exchange(p->pipeline, what));
+    if (p->exchange_status != TW_OK) return;
+    p->turns[p->end++] = (pending_turn){left, sent, what->from};
+    ++*left, ++*sent;
+    p->received += received;
+}
+
+void pending_drop_exchanges(pending *p) { p->first = p->end = 0; }
+
+static int poll_exchanges(pending *p)
+{
+    int64_t count = 0;
+    if (p->first == p->end || p->exchange_status != TW_OK) return 0;
+    if (exchange_failed(p, p->engine->device.exchanged(p->pipeline, &count)) != TW_OK) return 0;
+    const int done = (int)(count - p->exchanged);
+    for (int i = 0; i < done; i++, p->first++) --*p->turns[p->first].left, --*p->turns[p->first].sent;
+    p->exchanged = count;
+    if (p->first == p->end) p->first = p->end = 0;
+    return done;
+}
+
+/* ---- both ---- */
+
+static int poll_once(pending *p) { return poll_messages(p) + poll_exchanges(p); }
+
+/* While exchanges are under way: have they, or has another rank, failed? */
+static tw_status check_exchanges(pending *p)
+{
+    if (p->first == p->end) return TW_OK;
+    if (!p->heard) p->heard = notice_heard(p->comm);
+    if (p->heard) return failure(TW_DEVICE_FAILED, "another rank has failed");
+    return p->exchange_status;
+}
+
 void pending_poll(pending *p)
 {
     while (poll_once(p) > 0) continue;
@@ -115,20 +173,24 @@ void pending_poll(pending *p)
 tw_status pending_wait(pending *p)
 {
     const double start_s = failure_now_s();
-    while (p->count > 0 && p->status == TW_OK && poll_once(p) == 0) {
+    tw_status told = check_exchanges(p);
+    while ((p->count > 0 || p->first < p->end) && p->status == TW_OK && told == TW_OK && poll_once(p) == 0) {
         const double waited_s = failure_now_s() - start_s;
         if (p->timeout_s > 0 && waited_s > p->timeout_s)
             p->status = failure(TW_DEVICE_FAILED,
                                 "rank %d and this one have not moved a block for %g s, of %d messages on "
                                 "their way",
-                                p->notes[0].rank, p->timeout_s, p->count);
+                                p->count > 0 ? p->notes[0].rank : p->turns[p->first].rank, p->timeout_s,
+                                p->count + p->end - p->first);
         failure_idle(waited_s);
+        told = check_exchanges(p);
     }
-    return p->status;
+    return p->status != TW_OK ? p->status : told;
 }
 
 tw_status pending_wait_all(pending *p)
 {
-    while (p->count > 0 && pending_wait(p) == TW_OK) continue;
-    return p->status;
+    tw_status status = p->status;
+    while ((p->count > 0 || p->first < p->end) && status == TW_OK) status = pending_wait(p);
+    return status;
 }

@@ -1,7 +1,9 @@
-/* pending.h - blocks on their way between ranks, in messages of at most 1 GiB, moved on by polling. */
+/* pending.h - blocks on their way between ranks, moved on by polling: in messages of MPI of at most 1 GiB, or from
+ * device to device by exchanges of NCCL. */
 #ifndef TILEWRIGHT_DIST_PENDING_H
 #define TILEWRIGHT_DIST_PENDING_H
 
+#include "engine.h"
 #include "failure.h"
 
 /* rows x cols elements, ld elements from one row to the next. */
@@ -15,6 +17,11 @@ typedef struct pending_note {
     int *left, rank;
 } pending_note;
 
+/* Of an exchange: what it counts down, and the other rank. */
+typedef struct pending_turn {
+    int *left, *sent, rank;
+} pending_turn;
+
 typedef struct pending {
     MPI_Comm comm;
     double timeout_s;
@@ -23,7 +30,14 @@ typedef struct pending {
     int *indices;
     int count, room;
     int64_t received; /* elements, since pending_begin() */
-    tw_status status; /* of the first failure, which has a sentence */
+    tw_status status; /* of the first failure of MPI, which has a sentence: nobody can be told */
+    const dist_engine *engine; /* of exchanges */
+    tw_lab_pipeline *pipeline;
+    pending_turn *turns; /* exchanges under way, from `first` to `end` */
+    int first, end, turn_room;
+    int64_t exchanged;         /* since the ranks have joined */
+    tw_status exchange_status; /* of the first exchange that failed, which has a sentence: ranks can be told by MPI */
+    bool heard;                /* while exchanges were under way, of another rank's failure */
 } pending;
 
 void pending_begin(pending *p, MPI_Comm comm, double timeout_s);
@@ -34,11 +48,18 @@ void pending_free(pending *p);
 void pending_send(pending *p, const block *b, int rank, int tag, int *left);
 void pending_receive(pending *p, const block *b, int rank, int tag, int *left);
 
-/* pending_poll - let MPI move messages on. */
+/* pending_exchange - a block to rank `to` and one from rank `from`, in device memory and with their padding; received:
+ * elements. Both counters grow, and shrink as it is done. On all ranks in one order. After a failure nothing more is
+ * exchanged. */
+void pending_exchange(pending *p, const tw_lab_exchange *what, int64_t received, int *left, int *sent);
+/* pending_drop_exchanges - nobody waits for them any more. */
+void pending_drop_exchanges(pending *p);
+
+/* pending_poll - let MPI, and NCCL, move blocks on. */
 void pending_poll(pending *p);
 
-/* pending_wait - poll until a message is done; TW_DEVICE_FAILED where none is for timeout_s. At once where none is on
- * its way. */
+/* pending_wait - poll until a message or an exchange is done; TW_DEVICE_FAILED where none is for timeout_s, or where
+ * another rank has failed while exchanges are under way. At once where none is on its way. */
 tw_status pending_wait(pending *p);
 tw_status pending_wait_all(pending *p);
 

@@ -1,5 +1,6 @@
 /* plan.c - makes, describes and carries out a plan: all ranks ask for the same, then the grid, then memory, or none has
  * anything. */
+#include "direct.h"
 #include "mirror.h"
 #include "nominal.h"
 
@@ -8,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { A_TAG = 1, B_TAG = 2 };
+enum { A_TAG = 1, B_TAG = 2, FIRST_OPTIONS = offsetof(tw_mpi_options, panels) };
 
 /* ---- what is asked for ---- */
 
@@ -47,10 +48,10 @@ static tw_status settle_problem(const dist_engine *e, const tw_problem *asked, t
     return status == TW_OK ? TW_OK : failure(status, "%.900s", e->error());
 }
 
-static tw_status settle_options(const tw_mpi_options *asked, tw_mpi_options *o)
+static tw_status settle_options(const dist_engine *e, const tw_mpi_options *asked, tw_mpi_options *o)
 {
     *o = (tw_mpi_options){.size = sizeof *o};
-    const tw_status status = asked == NULL ? TW_OK : load("options", asked, sizeof *o, o, sizeof *o);
+    const tw_status status = asked == NULL ? TW_OK : load("options", asked, FIRST_OPTIONS, o, sizeof *o);
     if (status != TW_OK) return status;
     for (int d = 0; d < 3; d++)
         if (o->grid[d] < 0)
@@ -58,7 +59,12 @@ static tw_status settle_options(const tw_mpi_options *asked, tw_mpi_options *o)
                            o->grid[d]);
     if (o->network_gbps < 0 || o->memory_bytes < 0 || o->timeout_s < 0)
         return failure(TW_BAD_ARGUMENT, "options: network_gbps, memory_bytes and timeout_s may not be negative");
-    return TW_OK;
+    if (o->panels < TW_MPI_PANELS_AUTO || o->panels > TW_MPI_PANELS_STAGED)
+        return failure(TW_BAD_ARGUMENT, "options->panels is %" PRId32 ", expected TW_MPI_PANELS_AUTO, _NCCL or _STAGED",
+                       o->panels);
+    if (o->panels == TW_MPI_PANELS_NCCL && !e->on_device)
+        return failure(TW_BAD_ARGUMENT, "options->panels asks for NCCL, and the context is not of cuda");
+    return o->reserved == 0 ? TW_OK : failure(TW_BAD_ARGUMENT, "options->reserved is not 0");
 }
 
 static int64_t bits_of(double x)
@@ -90,6 +96,7 @@ static tw_status compare(MPI_Comm comm, const dist_engine *e, const tw_problem *
         {"grid[2]", o->grid[2]},
         {"the bits of network_gbps", bits_of(o->network_gbps)},
         {"memory_bytes", o->memory_bytes},
+        {"panels (0: auto, 1: NCCL, 2: staged)", o->panels},
     };
     return failure_alike(comm, values, sizeof values / sizeof *values, o->timeout_s);
 }
@@ -158,6 +165,7 @@ static tw_status allocate_side(tw_mpi_plan *plan, side *s)
     s->left[0] = calloc((size_t)s->peers, sizeof **s->left), s->left[1] = calloc((size_t)s->peers, sizeof **s->left);
     if (s->taken == NULL || s->left[0] == NULL || s->left[1] == NULL)
         return failure(TW_NO_MEMORY, "no memory for the state of %d pieces", s->peers);
+    if (plan->direct) return mirror_direct(plan, s, depth, buffers);
     for (int b = 0; b < buffers && status == TW_OK; b++)
         status = mirror_host(plan, (double)s->in_buffer * (double)depth * (double)s->bytes, &s->buffer[b]);
     for (int b = 0; b < buffers && plan->sizes.resident && status == TW_OK; b++)
@@ -171,12 +179,12 @@ static void free_side(const tw_mpi_plan *plan, side *s)
     free(s->left[0]), free(s->left[1]), free(s->taken);
 }
 
-static tw_status allocate_all(tw_mpi_plan *plan)
+/* Which pieces there are, and the pipeline. */
+static tw_status open_sides(tw_mpi_plan *plan)
 {
     const grid *g = &plan->grid;
     const grid_place *at = &plan->at;
     const tw_problem *p = &plan->problem;
-    const int64_t bytes = plan->sizes.c_bytes, line = at->n.length * bytes;
     plan->a = (side){.along_rows = !transposes(p->op_a),
                      .peers = g->pn,
                      .me = at->in,
@@ -194,8 +202,15 @@ static tw_status allocate_all(tw_mpi_plan *plan)
                      .bytes = plan->sizes.b_bytes,
                      .tag = B_TAG};
     plan->whole = g->pk == 1 && at->k.length <= g->panel;
-    tw_status status = mirror_open(plan);
-    if (status == TW_OK) status = allocate_side(plan, &plan->a);
+    return mirror_open(plan);
+}
+
+static tw_status allocate_all(tw_mpi_plan *plan)
+{
+    const grid *g = &plan->grid;
+    const grid_place *at = &plan->at;
+    const int64_t bytes = plan->sizes.c_bytes, line = at->n.length * bytes;
+    tw_status status = allocate_side(plan, &plan->a);
     if (status == TW_OK) status = allocate_side(plan, &plan->b);
     if (status == TW_OK) status = mirror_allocate(plan);
     const bool beside = g->pk > 1 || (plan->sizes.keeps_c0 && at->k.length > g->panel);
@@ -224,7 +239,7 @@ static tw_status settle(tw_mpi_plan *plan, const dist_engine *engine, const tw_p
                         const tw_mpi_options *options, const grid_home *home)
 {
     tw_mpi_options o = {0};
-    tw_status status = settle_options(options, &o);
+    tw_status status = settle_options(engine, options, &o);
     if (status == TW_OK) status = settle_problem(engine, problem, &plan->problem);
     plan->engine = *engine;
     plan->timeout_s = o.timeout_s;
@@ -234,6 +249,10 @@ static tw_status settle(tw_mpi_plan *plan, const dist_engine *engine, const tw_p
     if (status != TW_OK) return status;
     plan->computes = plan->rank < plan->grid.pm * plan->grid.pn * plan->grid.pk;
     if (plan->computes) plan->at = grid_place_of(&plan->sizes, &plan->grid, plan->rank);
+    if (plan->computes) status = open_sides(plan);
+    if (engine->on_device) status = failure_agree(plan->comm, status, o.timeout_s);
+    if (status == TW_OK) status = direct_make(plan, o.panels);
+    if (status != TW_OK) return status; /* of all ranks alike */
     if (plan->computes) status = allocate_all(plan);
     return failure_agree(plan->comm, status, o.timeout_s);
 }
@@ -246,7 +265,7 @@ tw_status plan_make(const dist_engine *engine, const tw_problem *problem, MPI_Co
     if (plan == NULL) return failure(TW_NO_MEMORY, "no memory for a plan");
     plan->comm = MPI_COMM_NULL;
     MPI_Request request;
-    const double timeout_s = options != NULL && options->size >= sizeof *options ? options->timeout_s : 0;
+    const double timeout_s = options != NULL && options->size >= FIRST_OPTIONS ? options->timeout_s : 0;
     tw_status status = failure_mpi(MPI_Comm_idup(comm, &plan->comm, &request), "copying the communicator");
     if (status == TW_OK) status = failure_await(&request, "copying the communicator", timeout_s);
     if (status != TW_OK) plan->comm = MPI_COMM_NULL;
@@ -299,6 +318,8 @@ tw_status tw_mpi_plan_layout(const tw_mpi_plan *plan, tw_mpi_layout *layout)
     plan_blocks(plan, plan->rank, layout);
     return TW_OK;
 }
+
+const char *tw_mpi_panels_text(const tw_mpi_plan *plan) { return plan == NULL ? "" : plan->panels_text; }
 
 int64_t tw_mpi_received_words(const tw_mpi_plan *plan) { return plan == NULL ? 0 : plan->pending.received; }
 
@@ -361,10 +382,17 @@ tw_status tw_mpi_gemm(tw_mpi_plan *plan, const void *a, int64_t lda, const void 
         if (status == TW_OK) status = check_block("b", b, ldb, &own.b);
     }
     if (status == TW_OK) status = check_block("c", c, ldc, &own.c);
+    if (status == TW_OK && plan->ended)
+        status = failure(TW_BAD_ARGUMENT, "plan: an earlier call has failed, and NCCL was left: make another plan");
     status = failure_agree(plan->comm, status, plan->timeout_s);
     if (status != TW_OK) return status;
     pending_begin(&plan->pending, plan->comm, plan->timeout_s);
+    plan->stopped = false;
     if (plan->computes) status = compute(plan, &own, a, lda, b, ldb, c, ldc);
     if (plan->pending.status != TW_OK) return status; /* nobody can be told */
-    return failure_agree(plan->comm, status, plan->timeout_s);
+    if (plan->pending.heard) status = TW_OK;          /* the rank that has failed says why */
+    status = failure_agree(plan->comm, status, plan->timeout_s);
+    if (status == TW_OK || !plan->direct || !failure_is_agreed()) return status;
+    const tw_status ended = direct_end(plan);
+    return ended == TW_OK ? status : ended;
 }

@@ -16,13 +16,14 @@ typedef struct side {
     int64_t bytes;     /* of an element */
     bool copies_own;   /* the own piece goes into the buffers too */
     int64_t in_buffer; /* length of what lies in a buffer */
-    char *buffer[2];   /* panels, one after the other */
+    char *buffer[2];   /* panels, one after the other; of NCCL on the device, what does not lie straight in the mirror */
     int *left[2];      /* of each piece: messages still to come */
-    int sent[2];       /* of a panel: messages that are being sent */
+    int sent[2];       /* of a panel: messages that are being sent, or exchanges */
     bool *taken;       /* of each piece of the panel: multiplied, or about to be */
     int group;         /* on a device: pieces that are multiplied together; 0: pieces are, as they come */
     char *mirror[2];   /* panels on the device */
-    char *own_sent[2]; /* where own lies on the device: its panels, from where MPI sends them */
+    char *own_sent[2]; /* own's panels, from where they are sent: on the host, if own is not; of NCCL on the device */
+    bool straight;     /* NCCL brings pieces to their places in the mirror */
     const char *own;   /* this rank's block, of the call */
     int64_t ld;
     int tag;
@@ -49,6 +50,10 @@ struct tw_mpi_plan {
     char *c_host; /* where C lies on the device and is finished on the host: it, meanwhile */
     pending pending;
     double flops; /* that this rank was last seen to compute in a second */
+    bool direct;  /* panels go by NCCL, from device to device */
+    bool stopped; /* this rank's part of the call has failed, and the others were told */
+    bool ended;   /* NCCL was left after a call that failed */
+    char panels_text[512];
 };
 
 /* schedule_run - gather panels and multiply them. Into c what a grid with pk = 1 computes; else unscaled into sums.

@@ -14,6 +14,7 @@
 static MPI_Comm world_comm = MPI_COMM_NULL, host_comm = MPI_COMM_NULL; /* host: the ranks beside this one */
 static tw_mpi_plan *plan;
 static int64_t received_words;
+static char panels_text[512];
 static double deadline_s;
 
 static void set_timeout(double timeout_s) { deadline_s = timeout_s; }
@@ -147,6 +148,7 @@ static tw_status make(const dist_engine *engine, const tw_problem *problem, cons
                       tw_mpi_layout *layout)
 {
     const tw_status status = plan_make(engine, problem, world_comm, options, NULL, &plan);
+    snprintf(panels_text, sizeof panels_text, "%s", tw_mpi_panels_text(plan));
     return status == TW_OK ? tw_mpi_plan_layout(plan, layout) : status;
 }
 
@@ -158,6 +160,8 @@ static tw_status gemm(const void *a, int64_t lda, const void *b, int64_t ldb, vo
 }
 
 static int64_t received(void) { return received_words; }
+
+static const char *panels(void) { return panels_text; }
 
 /* ---- files ---- */
 
@@ -186,6 +190,7 @@ const dist_plugin tilewright_mpi_plugin = {
     .beside = beside,
     .make = make,
     .gemm = gemm,
+    .panels = panels,
     .drop = drop,
     .received = received,
     .open = open_file,

@@ -1,6 +1,7 @@
 /* schedule.c - the panels of a segment of k: the next one is on its way while one is multiplied, and of one what has
  * come is multiplied while the rest is on its way. Messages move on by polling between stripes of a product: MPI need
  * not do anything by itself. */
+#include "direct.h"
 #include "mirror.h"
 
 #include <stdlib.h>
@@ -74,6 +75,22 @@ static void post_side(pending *pending, side *s, const panel *p, const block *ow
     for (int d = 1; d < s->peers; d++) {
         const int to = (s->me + s->peers - d) % s->peers;
         pending_send(pending, own, s->first + to * s->apart, s->tag, &s->sent[p->number % 2]);
+    }
+}
+
+/* The same by NCCL: with each peer in turn, in one order on all ranks. */
+static void exchange_side(pending *pending, side *s, const panel *p, const block *own)
+{
+    for (int d = 1; d < s->peers; d++) {
+        const int from = (s->me + d) % s->peers, to = (s->me + s->peers - d) % s->peers;
+        const block b = mirror_arrival(s, p->number, p->depth, from);
+        const tw_lab_exchange both = {.to = s->first + to * s->apart,
+                                      .from = s->first + from * s->apart,
+                                      .sent = own->data,
+                                      .sent_bytes = mirror_bytes_of(own),
+                                      .received = b.data,
+                                      .received_bytes = mirror_bytes_of(&b)};
+        pending_exchange(pending, &both, b.rows * b.cols, &s->left[p->number % 2][from], &s->sent[p->number % 2]);
     }
 }
 
@@ -193,8 +210,10 @@ static bool is_worthwhile(const side *s, const panel *p, run r)
 static void bring(work *w, const side *s, run r)
 {
     for (int i = r.first; i < r.end && w->status == TW_OK; i++) {
-        const block piece = i == s->me ? own_block(s, &w->panel)
-                                       : buffer_block(s, &w->panel, place_of(s, i), piece_of(s, i).length);
+        const block piece = w->plan->direct && s->peers > 1
+                                ? mirror_arrival(s, w->panel.number, w->panel.depth, i)
+                            : i == s->me ? own_block(s, &w->panel)
+                                         : buffer_block(s, &w->panel, place_of(s, i), piece_of(s, i).length);
         w->status = mirror_bring(w->plan, s, w->panel.number, w->panel.depth, i, &piece);
     }
 }
@@ -217,13 +236,19 @@ static bool take(work *w, side *s, side *other)
     return true;
 }
 
+/* By NCCL a rank that has failed exchanges nothing more. */
+static bool gives_up(const work *w)
+{
+    return w->plan->direct && (w->status != TW_OK || w->plan->pending.exchange_status != TW_OK);
+}
+
 static tw_status multiply_panel(work *w)
 {
     side *a = &w->plan->a, *b = &w->plan->b;
     if (a->copies_own) copy_own(a, &w->panel);
     if (b->copies_own) copy_own(b, &w->panel);
     memset(a->taken, 0, (size_t)a->peers), memset(b->taken, 0, (size_t)b->peers);
-    while (!is_all(a, true) || !is_all(b, true)) {
+    while ((!is_all(a, true) || !is_all(b, true)) && !gives_up(w)) {
         pending_poll(&w->plan->pending);
         if (take(w, a, b) || take(w, b, a)) continue;
         const tw_status status = pending_wait(&w->plan->pending);
@@ -245,15 +270,16 @@ static tw_status post(work *w, int number)
     tw_mpi_plan *plan = w->plan;
     const panel p = panel_at(plan, number);
     side *const sides[] = {&plan->a, &plan->b};
-    for (int i = 0; i < 2 && p.depth > 0; i++) {
+    for (int i = 0; i < 2 && p.depth > 0 && !gives_up(w); i++) {
         side *s = sides[i];
         block own = own_block(s, &p);
-        while (plan->sizes.resident && s->sent[number % 2] > 0) {
+        while ((plan->sizes.resident || plan->direct) && s->sent[number % 2] > 0) {
             const tw_status status = pending_wait(&plan->pending);
             if (status != TW_OK) return status;
         }
         w->status = mirror_fetch(plan, s, number, &own, w->status);
-        post_side(&plan->pending, s, &p, &own);
+        if (!plan->direct) post_side(&plan->pending, s, &p, &own);
+        if (plan->direct && !gives_up(w)) exchange_side(&plan->pending, s, &p, &own);
     }
     return TW_OK;
 }
@@ -268,14 +294,16 @@ tw_status schedule_run(tw_mpi_plan *plan, char *c, int64_t ldc, tw_status before
     work w = {.plan = plan, .c = to.data, .ldc = to.ld, .scales = plan->whole, .status = before};
     if (w.status == TW_OK) w.status = mirror_begin(plan, home, ld_home);
     tw_status status = post(&w, 0);
-    for (int number = 0; status == TW_OK && (int64_t)number * plan->grid.panel < plan->at.k.length; number++) {
+    for (int number = 0; status == TW_OK && !gives_up(&w) && (int64_t)number * plan->grid.panel < plan->at.k.length; number++) {
         w.panel = panel_at(plan, number);
         if (w.status == TW_OK) w.status = mirror_turn(plan);
         status = post(&w, number + 1);
         if (status == TW_OK) status = multiply_panel(&w);
     }
-    if (status == TW_OK) status = pending_wait_all(&plan->pending);
-    if (status != TW_OK) return status;
+    if (status == TW_OK && !gives_up(&w)) status = pending_wait_all(&plan->pending);
+    if (plan->pending.status != TW_OK) return status;
+    if (status == TW_OK && gives_up(&w)) status = w.status != TW_OK ? w.status : plan->pending.exchange_status;
+    if (plan->direct && status != TW_OK) return direct_stop(plan, status);
     if (w.status == TW_OK && plan->at.k.length > 0) w.status = mirror_end(plan, home, ld_home);
     if (w.status != TW_OK || plan->whole || plan->grid.pk > 1) return w.status;
     if (!beside && p->alpha == 1) return TW_OK;

@@ -288,6 +288,37 @@ TW_API tw_status tw_lab_pipeline_turn(tw_lab_pipeline *pipeline);
  * too. Does not wait. */
 TW_API tw_status tw_lab_pipeline_poll(tw_lab_pipeline *pipeline, int all, int *done);
 
+/* Blocks between the devices of several processes, by NCCL: bytes that lie one behind the other. Ranks are those of
+ * NCCL's communicator, each of which has a device of its own. */
+
+/* tw_lab_pipeline_nccl - TW_OK and *version, 22703 for 2.27.3; TW_NO_DEVICE: there is none, it is older than 2.14, or
+ * the context is not the one that NCCL uses (a device's primary one). */
+TW_API tw_status tw_lab_pipeline_nccl(tw_lab_pipeline *pipeline, int *version);
+
+enum { TW_LAB_COMM_ID = 128 };
+
+/* tw_lab_pipeline_comm_id - the name of a new communicator, which one rank makes and gives to all. */
+TW_API tw_status tw_lab_pipeline_comm_id(tw_lab_pipeline *pipeline, char id[TW_LAB_COMM_ID]);
+/* tw_lab_pipeline_join - begin to join it; does not wait. Once for a pipeline, unless it has left. */
+TW_API tw_status tw_lab_pipeline_join(tw_lab_pipeline *pipeline, const char id[TW_LAB_COMM_ID], int rank, int ranks);
+
+/* Bytes to one rank and from one, which exchanges in turn with this one; 0: nothing that way. */
+typedef struct tw_lab_exchange {
+    int to, from;
+    int64_t sent_bytes, received_bytes;
+    const void *sent;
+    void *received;
+} tw_lab_exchange;
+
+/* tw_lab_pipeline_exchange - behind the copies and exchanges before it, and the products before the last turn; does
+ * not wait. All ranks begin theirs in one order. */
+TW_API tw_status tw_lab_pipeline_exchange(tw_lab_pipeline *pipeline, const tw_lab_exchange *what);
+/* tw_lab_pipeline_exchanged - moves exchanges on; *count: how many are done, of all that were begun, in their order; -1
+ * before all ranks have joined. Does not wait. */
+TW_API tw_status tw_lab_pipeline_exchanged(tw_lab_pipeline *pipeline, int64_t *count);
+/* tw_lab_pipeline_leave - ends what is under way, also where other ranks do not answer. Not collective. */
+TW_API void tw_lab_pipeline_leave(tw_lab_pipeline *pipeline);
+
 /* tw_lab_engine_state - 1 if the engine has a device, else 0; text (if not NULL) says in a sentence what is there, or
  * what is missing and how to get it. Engines: "cpu", "opencl", "cuda". -1: no such engine. */
 TW_API int tw_lab_engine_state(const char *engine, char *text, int text_bytes);

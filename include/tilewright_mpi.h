@@ -52,7 +52,16 @@ typedef struct tw_mpi_options {
     double network_gbps;
     int64_t memory_bytes; /* most memory of a rank's blocks and buffers; 0: any */
     double timeout_s;     /* give up where nothing has come for so long; 0: never */
+    int32_t panels;       /* TW_MPI_PANELS_AUTO, ...: with cuda alone */
+    int32_t reserved;     /* 0 */
 } tw_mpi_options;
+
+/* How panels of A and B go between ranks with GPUs. The bits do not depend on it. */
+enum {
+    TW_MPI_PANELS_AUTO = 0, /* by NCCL where all ranks can, else staged */
+    TW_MPI_PANELS_NCCL = 1, /* from GPU to GPU by NCCL 2.14 or newer; TW_NO_DEVICE where a rank cannot */
+    TW_MPI_PANELS_STAGED = 2 /* through pinned host memory, by MPI */
+};
 
 /* What a plan says to this rank. */
 typedef struct tw_mpi_layout {
@@ -108,6 +117,10 @@ TW_API tw_status tw_mpi_plan_layout(const tw_mpi_plan *plan, tw_mpi_layout *layo
  *           rank's product or MPI failed, or the time ran out): C undefined */
 TW_API tw_status tw_mpi_gemm(tw_mpi_plan *plan, const void *a, int64_t lda, const void *b, int64_t ldb, void *c,
                              int64_t ldc);
+
+/* tw_mpi_panels_text - how panels go between ranks with GPUs, and why: "NCCL 2.27.3", "staged through host memory:
+ * ranks 0 and 1 share a GPU". "" on the CPU. Not collective; lives as long as the plan. */
+TW_API const char *tw_mpi_panels_text(const tw_mpi_plan *plan);
 
 /* tw_mpi_received_words - the elements that this rank's last tw_mpi_gemm() has received, as counted. */
 TW_API int64_t tw_mpi_received_words(const tw_mpi_plan *plan);

@@ -91,3 +91,41 @@ tw_status tw_lab_pipeline_poll(tw_lab_pipeline *p, int all, int *done)
     *done = is_done;
     return status;
 }
+
+/* ---- between processes ---- */
+
+tw_status tw_lab_pipeline_nccl(tw_lab_pipeline *p, int *version)
+{
+    HOLD_CANCELLATION;
+    return p->context->ops->pipeline->nccl(p->own, version);
+}
+
+tw_status tw_lab_pipeline_comm_id(tw_lab_pipeline *p, char id[TW_LAB_COMM_ID])
+{
+    HOLD_CANCELLATION;
+    return p->context->ops->pipeline->comm_id(p->own, id);
+}
+
+tw_status tw_lab_pipeline_join(tw_lab_pipeline *p, const char id[TW_LAB_COMM_ID], int rank, int ranks)
+{
+    HOLD_CANCELLATION;
+    return p->context->ops->pipeline->join(p->own, id, rank, ranks);
+}
+
+tw_status tw_lab_pipeline_exchange(tw_lab_pipeline *p, const tw_lab_exchange *what)
+{
+    HOLD_CANCELLATION;
+    return p->context->ops->pipeline->exchange(p->own, what);
+}
+
+tw_status tw_lab_pipeline_exchanged(tw_lab_pipeline *p, int64_t *count)
+{
+    HOLD_CANCELLATION;
+    return p->context->ops->pipeline->exchanged(p->own, count);
+}
+
+void tw_lab_pipeline_leave(tw_lab_pipeline *p)
+{
+    HOLD_CANCELLATION;
+    p->context->ops->pipeline->leave(p->own);
+}

@@ -79,6 +79,12 @@ typedef struct pipeline_ops {
     tw_status (*begin)(pipeline *p, size_t workspace_bytes, tw_launch *out);
     tw_status (*turn)(pipeline *p);
     tw_status (*poll)(pipeline *p, bool all, bool *done);
+    tw_status (*nccl)(pipeline *p, int *version);
+    tw_status (*comm_id)(pipeline *p, char id[TW_LAB_COMM_ID]);
+    tw_status (*join)(pipeline *p, const char id[TW_LAB_COMM_ID], int rank, int ranks);
+    tw_status (*exchange)(pipeline *p, const tw_lab_exchange *what);
+    tw_status (*exchanged)(pipeline *p, int64_t *count);
+    void (*leave)(pipeline *p);
     void (*close)(pipeline *p);
 } pipeline_ops;
 

@@ -315,6 +315,36 @@ static cu_result query(cu_stream stream)
     return error != 0 ? error : idle ? CU_SUCCESS : CU_NOT_READY;
 }
 
+/* An event behind another process's work is not there at once. */
+static cu_result query_event(cu_event event)
+{
+    if (captures > 0) return NOT_CAPTURED;
+    if (event->stream == NULL) return CU_SUCCESS;
+    pthread_mutex_lock(&ordering);
+    if (event->done < event->recorded) force(event->stream);
+    const bool done = event->done >= event->recorded;
+    pthread_mutex_unlock(&ordering);
+    const int error = lost[device_of(event->stream->context)];
+    return error != 0 ? error : done ? CU_SUCCESS : CU_NOT_READY;
+}
+
+/* ---- for the fakes of other libraries ---- */
+
+static bool given_is_ready(work *w) { return w->given_ready(w->given); }
+static void run_given(work *w) { w->given_run(w->given); }
+
+/* Work on a stream, with memory of its device; ready: until then nothing behind it is done. */
+void fake_put(cu_stream stream, bool ready(void *), void run(void *), void *given, const void *memory, size_t bytes)
+{
+    const int device = device_of(stream->context);
+    work *w = calloc(1, sizeof *w);
+    *w = (work){.run = run_given, .ready = given_is_ready, .given_ready = ready, .given_run = run, .given = given};
+    pthread_mutex_lock(&ordering);
+    if (order() > 0 && !lies_on(device, memory, bytes)) lost[device] = CU_ILLEGAL_ADDRESS;
+    put(stream, w, order());
+    pthread_mutex_unlock(&ordering);
+}
+
 void fake_pass(int us) /* for the fakes of libraries that launch kernels of their own */ { now_us += us; }
 
 /* A module, and its only kernel. */
@@ -563,6 +593,7 @@ CALL(cuStreamQuery, (cu_stream stream), return query(stream))
 CALL(cuStreamSynchronize, (cu_stream stream), return synchronize(stream, NULL))
 CALL(cuEventCreate, (cu_event * event, unsigned flags), (void)flags; *event = handle())
 GIVE(cuEventDestroy_v2, (cu_event event), destroy_event(event))
+CALL(cuEventQuery, (cu_event event), return query_event(event))
 CALL(cuEventRecord, (cu_event event, cu_stream stream), return record(event, stream))
 CALL(cuEventSynchronize, (cu_event event), return synchronize(NULL, event))
 CALL(cuEventElapsedTime, (float *ms, cu_event begin, cu_event end), *ms = 1e-3f * (float)(end->us - begin->us))

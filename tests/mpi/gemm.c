@@ -3,6 +3,7 @@
  *   mpirun -n P gemm products CASES SEED     compared with whole numbers, and bit by bit with tw_gemm()
  *   mpirun -n P gemm cuda CASES SEED TYPE    on GPUs, which the ranks of a host share; TYPE is all, or f32 alone: whole
  *                                            numbers, and the same bits at each call
+ *   mpirun -n P gemm nccl CASES SEED TYPE    the same by NCCL, with the bits of panels that are staged
  *   mpirun -n P gemm lost PMxPNxPK           the GPU of rank 1 fails, and all ranks say so
  *   mpirun -n P gemm refusals
  *   mpirun -n P gemm absent                  the last rank never calls: the others give up and say so
@@ -240,10 +241,11 @@ static void *given(const matrix *m)
     return there;
 }
 
-static void run_product(const product *x)
+/* bits: C as panels that came another way have made it; NULL: they are kept */
+static void run_product(const product *x, int panels, char **bits)
 {
     const tw_mpi_options options = {
-        .size = sizeof options, .grid = {x->grid[0], x->grid[1], x->grid[2]}, .timeout_s = 60};
+        .size = sizeof options, .grid = {x->grid[0], x->grid[1], x->grid[2]}, .timeout_s = 60, .panels = panels};
     tw_mpi_layout l = {.size = sizeof l};
     tw_mpi_plan *plan;
     if (tw_mpi_plan_make(context, &x->p, MPI_COMM_WORLD, &options, &plan) != TW_OK) {
@@ -279,8 +281,28 @@ static void run_product(const product *x)
         }
         memset(c.data, 0xff, c_bytes);
     }
-    free(a.data), free(b.data), free(c.data), free(first.data);
+    const bool moves = l.grid[0] * l.grid[1] > 1 && x->p.k > 0;
+    if (panels == TW_MPI_PANELS_NCCL && strncmp(tw_mpi_panels_text(plan), moves ? "NCCL 2" : "none", 4) != 0)
+        FAULT("%s: panels go %s", x->text, tw_mpi_panels_text(plan));
+    if (*bits != NULL && first.data != NULL && memcmp(*bits, first.data, c_bytes) != 0)
+        FAULT("%s: panels by NCCL give other bits than those that are staged", x->text);
+    if (*bits == NULL)
+        *bits = first.data;
+    else
+        free(first.data);
+    free(a.data), free(b.data), free(c.data);
     tw_mpi_plan_free(plan);
+}
+
+/* Twice with the same draws. */
+static void run_both_ways(const product *x)
+{
+    const uint64_t before = state;
+    char *bits = NULL;
+    run_product(x, TW_MPI_PANELS_STAGED, &bits);
+    state = before;
+    run_product(x, TW_MPI_PANELS_NCCL, &bits);
+    free(bits);
 }
 
 /* ---- drawn ---- */
@@ -539,7 +561,8 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank), MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     int done = 0;
-    const bool on_gpu = argc > 1 && strcmp(argv[1], "cuda") == 0;
+    const bool by_nccl = argc > 1 && strcmp(argv[1], "nccl") == 0;
+    const bool on_gpu = by_nccl || (argc > 1 && strcmp(argv[1], "cuda") == 0);
     if (argc == (on_gpu ? 5 : 4) && (on_gpu || strcmp(argv[1], "products") == 0)) {
         state = (uint64_t)atoll(argv[3]) * 1000 + (uint64_t)ranks;
         if (on_gpu) open_gpu();
@@ -550,7 +573,12 @@ int main(int argc, char **argv)
                 x.p.place_a = x.p.place_b = x.p.place_c = TW_DEVICE;
                 strncat(x.text, ", blocks on it", sizeof x.text - strlen(x.text) - 1);
             }
-            run_product(&x);
+            char *bits = NULL;
+            if (by_nccl)
+                run_both_ways(&x);
+            else
+                run_product(&x, TW_MPI_PANELS_AUTO, &bits);
+            free(bits);
             tw_lab_pipeline_close(pipeline);
             pipeline = NULL;
         }
@@ -565,7 +593,7 @@ int main(int argc, char **argv)
         large(), done = 1;
     } else {
         fprintf(stderr,
-                "usage: gemm products CASES SEED | cuda CASES SEED TYPE | lost GRID | refusals | absent | large\n");
+                "usage: gemm products CASES SEED | cuda CASES SEED TYPE | nccl CASES SEED TYPE | lost GRID | refusals | absent | large\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     MPI_Allreduce(MPI_IN_PLACE, &faults, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);

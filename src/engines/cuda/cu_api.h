@@ -127,6 +127,7 @@ enum {
     F(cuStreamWaitEvent, (cu_stream, cu_event, unsigned))                                                              \
     F(cuEventCreate, (cu_event *, unsigned))                                                                           \
     F(cuEventDestroy_v2, (cu_event))                                                                                   \
+    F(cuEventQuery, (cu_event))                                                                                        \
     F(cuEventRecord, (cu_event, cu_stream))                                                                            \
     F(cuEventSynchronize, (cu_event))                                                                                  \
     F(cuEventElapsedTime, (float *, cu_event, cu_event))                                                               \

@@ -84,6 +84,25 @@ tw_status cuda_pack(engine *e, const runnable *r, int operand, cu_pointer from, 
 
 extern const pipeline_ops cuda_pipeline;
 
+/* ---- nccl.c: blocks between GPUs of several processes ---- */
+
+typedef struct exchanges exchanges;
+
+/* cuda_nccl - TW_OK and NCCL's version code; TW_NO_DEVICE: it, or this engine's context, cannot be used. */
+tw_status cuda_nccl(engine *e, int *version);
+tw_status cuda_nccl_id(char id[TW_LAB_COMM_ID]);
+
+/* The context of the engine is current. cuda_exchanges_open - begin to join; NULL where it fails. */
+tw_status cuda_exchanges_open(engine *e, const char id[TW_LAB_COMM_ID], int rank, int ranks, exchanges **out);
+/* cuda_exchanges_add - behind what is on the stream now, and behind those before it. */
+tw_status cuda_exchanges_add(exchanges *x, cu_stream behind, const tw_lab_exchange *what);
+/* cuda_exchanges_after - those that are added from now on wait for the event. */
+tw_status cuda_exchanges_after(exchanges *x, cu_event event);
+/* cuda_exchanges_poll - moves them on; *done: how many are, -1 before all ranks have joined. */
+tw_status cuda_exchanges_poll(exchanges *x, int64_t *done);
+/* cuda_exchanges_close - ends those that are under way; NULL does nothing. */
+void cuda_exchanges_close(exchanges *x);
+
 /* ---- spread.c ---- */
 
 /* cuda_is_pinned - is the host memory at this address one that the device copies by itself? The context is current. */

@@ -1,4 +1,4 @@
-/* dl.c - opens the CUDA driver and NVRTC at run time, so that one binary also runs where there is neither. */
+/* dl.c - opens the CUDA driver, NVRTC and NCCL at run time, so that one binary also runs where there is none of them. */
 #define _GNU_SOURCE /* secure_getenv: a privileged program must not load what its user names */
 #include <dlfcn.h>
 #include <link.h>
@@ -8,12 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cu_api.h"
+#include "nccl_api.h"
 
 static cu_api driver;
 static nvrtc_api compiler;
-static int driver_loaded, compiler_loaded;
-static char driver_why[256], compiler_why[256];
+static nccl_api nccl;
+static int driver_loaded, compiler_loaded, nccl_loaded;
+static char driver_why[256], compiler_why[256], nccl_why[256];
 
 /* The first of these libraries that opens; why says what is wrong with the last. */
 static void *open_first(const char *const *names, char why[256])
@@ -114,6 +115,34 @@ const nvrtc_api *nvrtc_api_load(void)
          "NVRTC, the CUDA run-time compiler, cannot be used: %s. A CUDA toolkit has it, and so has PyPI's "
          "nvidia-cuda-nvrtc; TILEWRIGHT_NVRTC names the file",
          compiler_why);
+    return NULL;
+}
+
+static void load_nccl(void)
+{
+    static const char *const names[] = {"libnccl.so.2", "libnccl.so", NULL};
+    void *library = open_first(names, nccl_why);
+    if (library == NULL) return;
+    if (!look_up(library, "ncclGetVersion", &nccl.ncclGetVersion, nccl_why)) return;
+    if (nccl.ncclGetVersion(&nccl.version) != NCCL_SUCCESS || nccl.version < NCCL_OLDEST) {
+        snprintf(nccl_why, sizeof nccl_why, "its version code is %d, expected 2.14 (%d) or newer", nccl.version,
+                 NCCL_OLDEST);
+        return;
+    }
+#define F(name, parameters)                                                                                            \
+    if (!look_up(library, #name, &nccl.name, nccl_why)) return;
+    NCCL_FUNCTIONS(F)
+#undef F
+    nccl_loaded = look_up(library, "ncclGetErrorString", &nccl.ncclGetErrorString, nccl_why);
+}
+
+const nccl_api *nccl_api_load(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, load_nccl);
+    if (nccl_loaded) return &nccl;
+    fail(TW_NO_DEVICE, "NCCL cannot be used: %s. NVIDIA's package libnccl2 has it, and so has PyPI's nvidia-nccl",
+         nccl_why);
     return NULL;
 }
 

@@ -19,6 +19,7 @@ struct pipeline {
     cu_pointer workspace;
     size_t workspace_bytes;
     held *memory;
+    exchanges *exchanges; /* NULL: none are asked for */
 };
 
 /* ---- beginning and end ---- */
@@ -36,6 +37,7 @@ static void destroy(engine *e, pipeline *p)
 {
     const cu_stream streams[] = {p->copies, p->products};
     const cu_event events[] = {p->copied, p->made[0], p->made[1]};
+    cuda_exchanges_close(p->exchanges);
     for (int i = 0; i < 2; i++)
         if (streams[i] != NULL) e->cu->cuStreamSynchronize(streams[i]), e->cu->cuStreamDestroy_v2(streams[i]);
     for (int i = 0; i < 3; i++)
@@ -208,6 +210,7 @@ static tw_status cuda_pipeline_begin(pipeline *p, size_t workspace_bytes, tw_lau
 static tw_status turn(engine *e, pipeline *p)
 {
     CU_TRY(cuEventRecord, (p->made[p->half], p->products));
+    if (p->exchanges != NULL) TRY(cuda_exchanges_after(p->exchanges, p->made[p->half]));
     p->half = 1 - p->half;
     CU_TRY(cuStreamWaitEvent, (p->copies, p->made[p->half], 0)); /* at the first turn of nothing */
     return TW_OK;
@@ -234,6 +237,42 @@ static tw_status cuda_pipeline_poll(pipeline *p, bool all, bool *done)
     return cuda_leave(p->e, status);
 }
 
+/* ---- between processes ---- */
+
+static tw_status cuda_pipeline_nccl(pipeline *p, int *version) { return cuda_nccl(p->e, version); }
+
+static tw_status cuda_pipeline_comm_id(pipeline *p, char id[TW_LAB_COMM_ID])
+{
+    (void)p;
+    return cuda_nccl_id(id);
+}
+
+static tw_status cuda_pipeline_join(pipeline *p, const char id[TW_LAB_COMM_ID], int rank, int ranks)
+{
+    TRY(cuda_enter(p->e));
+    return cuda_leave(p->e, cuda_exchanges_open(p->e, id, rank, ranks, &p->exchanges));
+}
+
+static tw_status cuda_pipeline_exchange(pipeline *p, const tw_lab_exchange *what)
+{
+    TRY(cuda_enter(p->e));
+    return cuda_leave(p->e, cuda_exchanges_add(p->exchanges, p->copies, what));
+}
+
+static tw_status cuda_pipeline_exchanged(pipeline *p, int64_t *count)
+{
+    TRY(cuda_enter(p->e));
+    return cuda_leave(p->e, cuda_exchanges_poll(p->exchanges, count));
+}
+
+static void cuda_pipeline_leave(pipeline *p)
+{
+    if (p->exchanges == NULL || cuda_enter(p->e) != TW_OK) return;
+    cuda_exchanges_close(p->exchanges);
+    p->exchanges = NULL;
+    cuda_leave(p->e, TW_OK);
+}
+
 const pipeline_ops cuda_pipeline = {
     .open = cuda_pipeline_open,
     .memory = cuda_pipeline_memory,
@@ -241,5 +280,11 @@ const pipeline_ops cuda_pipeline = {
     .begin = cuda_pipeline_begin,
     .turn = cuda_pipeline_turn,
     .poll = cuda_pipeline_poll,
+    .nccl = cuda_pipeline_nccl,
+    .comm_id = cuda_pipeline_comm_id,
+    .join = cuda_pipeline_join,
+    .exchange = cuda_pipeline_exchange,
+    .exchanged = cuda_pipeline_exchanged,
+    .leave = cuda_pipeline_leave,
     .close = cuda_pipeline_close,
 };

@@ -1,0 +1,207 @@
+/* direct.c - see direct.h. All ranks see what each of them has, so that all decide alike; what NCCL does is waited for
+ * by polling, and a rank that fails tells the others by MPI. */
+#include "direct.h"
+#include "notice.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { WORD = 512 };
+
+/* What a rank has. */
+typedef struct facts {
+    int64_t version; /* of NCCL; 0: it cannot be used */
+    int64_t gpu;     /* hash of the GPU's name; 0: nobody can say */
+} facts;
+
+static int computing(const tw_mpi_plan *plan) { return plan->grid.pm * plan->grid.pn * plan->grid.pk; }
+
+static tw_status told(const tw_mpi_plan *plan, tw_status status)
+{
+    return status == TW_OK ? TW_OK : failure(status, "%.900s", plan->engine.error());
+}
+
+/* ---- what all ranks have ---- */
+
+static int64_t hash_of(const char *text)
+{
+    uint64_t hash = 0xcbf29ce484222325;
+    if (text[0] == '\0') return 0;
+    for (; *text != '\0'; text++) hash = (hash ^ (unsigned char)*text) * 0x100000001b3;
+    return (int64_t)hash;
+}
+
+/* why: what this rank lacks */
+static facts facts_of(const tw_mpi_plan *plan, char why[WORD])
+{
+    char id[64] = "";
+    int version = 0;
+    const dist_engine *e = &plan->engine;
+    snprintf(why, WORD, "nobody can say which GPU this is");
+    if (!plan->computes) return (facts){0};
+    if (e->device.nccl(plan->pipeline, &version) != TW_OK) {
+        snprintf(why, WORD, "%.500s", e->error());
+        return (facts){0};
+    }
+    if (e->device.id(e->self, id, (int)sizeof id) != TW_OK) id[0] = '\0';
+    return (facts){version, hash_of(id)};
+}
+
+/* One rank's words to all. */
+static tw_status tell(const tw_mpi_plan *plan, int from, void *words, int bytes)
+{
+    MPI_Request request;
+    const tw_status status = failure_mpi(MPI_Ibcast(words, bytes, MPI_BYTE, from, plan->comm, &request),
+                                         "telling how panels go");
+    return status == TW_OK ? failure_await(&request, "telling how panels go", plan->timeout_s) : status;
+}
+
+static void version_text(int64_t version, char text[32])
+{
+    snprintf(text, 32, "NCCL %" PRId64 ".%" PRId64 ".%" PRId64, version / 10000, version / 100 % 100, version % 100);
+}
+
+/* The first rank that has none, or *with another rank what both may not have; -1: all is well. */
+static int first_without(const facts *all, int ranks, int *with)
+{
+    *with = -1;
+    for (int r = 0; r < ranks; r++) {
+        if (all[r].version == 0 || all[r].gpu == 0) return r;
+        for (*with = 0; *with < r; ++*with)
+            if (all[*with].version != all[r].version || all[*with].gpu == all[r].gpu) return r;
+        *with = -1;
+    }
+    return -1;
+}
+
+/* Why not, in words that are the same on all ranks; "": all can. */
+static tw_status compare(tw_mpi_plan *plan, char why[WORD])
+{
+    char mine[WORD], one[32], other[32];
+    int with;
+    const facts own = facts_of(plan, mine);
+    facts *all = calloc((size_t)plan->ranks, sizeof *all);
+    MPI_Request request;
+    tw_status status = all != NULL ? TW_OK : failure(TW_NO_MEMORY, "no memory for what %d ranks have", plan->ranks);
+    status = failure_agree(plan->comm, status, plan->timeout_s);
+    if (status != TW_OK) return free(all), status;
+    status = failure_mpi(MPI_Iallgather(&own, sizeof own, MPI_BYTE, all, sizeof own, MPI_BYTE, plan->comm,
+                                                  &request),
+                                   "comparing the ranks' GPUs");
+    if (status == TW_OK) status = failure_await(&request, "comparing the ranks' GPUs", plan->timeout_s);
+    if (status != TW_OK) return status; /* MPI may still write */
+    const int who = first_without(all, computing(plan), &with);
+    why[0] = '\0';
+    if (who >= 0 && with < 0) {
+        status = tell(plan, who, mine, WORD);
+        snprintf(why, WORD, "rank %d: %.480s", who, mine);
+    } else if (who >= 0 && all[who].gpu == all[with].gpu) {
+        snprintf(why, WORD, "ranks %d and %d share a GPU", with, who);
+    } else if (who >= 0) {
+        version_text(all[with].version, one), version_text(all[who].version, other);
+        snprintf(why, WORD, "rank %d has %s, rank %d has %s", with, one, who, other);
+    }
+    version_text(own.version, plan->panels_text);
+    free(all);
+    return status;
+}
+
+/* ---- joining ---- */
+
+/* Until all have joined, this rank has failed, or another one says that it has: *stopped. */
+static tw_status await_others(tw_mpi_plan *plan, bool *stopped)
+{
+    const double start_s = failure_now_s();
+    for (;;) {
+        int64_t count = -1;
+        const tw_status status = plan->engine.device.exchanged(plan->pipeline, &count);
+        if (status != TW_OK || count >= 0) return told(plan, status);
+        *stopped = notice_heard(plan->comm);
+        if (*stopped) return TW_OK;
+        const double waited_s = failure_now_s() - start_s;
+        if (plan->timeout_s > 0 && waited_s > plan->timeout_s)
+            return failure(TW_DEVICE_FAILED, "the other ranks have not joined NCCL's communicator for %g s",
+                           plan->timeout_s);
+        failure_idle(waited_s);
+    }
+}
+
+/* TW_OK: all ranks have joined, or none, and why says what has failed. */
+static tw_status join(tw_mpi_plan *plan, char why[WORD])
+{
+    struct {
+        int64_t status;
+        char id[TW_LAB_COMM_ID], why[WORD];
+    } from_first = {0};
+    int64_t failed = 0;
+    bool stopped = false;
+    if (plan->rank == 0) {
+        from_first.status = plan->engine.device.comm_id(plan->pipeline, from_first.id);
+        snprintf(from_first.why, WORD, "rank 0: %.480s", plan->engine.error());
+    }
+    tw_status status = tell(plan, 0, &from_first, sizeof from_first);
+    if (status != TW_OK) return status;
+    if (from_first.status != TW_OK) {
+        snprintf(why, WORD, "%s", from_first.why);
+        return TW_OK;
+    }
+    if (plan->computes) {
+        status = told(plan, plan->engine.device.join(plan->pipeline, from_first.id, plan->rank, computing(plan)));
+        if (status == TW_OK) status = await_others(plan, &stopped);
+        if (status != TW_OK) notice_send(plan->comm, computing(plan));
+    }
+    const bool sent = status != TW_OK;
+    status = failure_agree(plan->comm, status, plan->timeout_s);
+    if (status == TW_OK) return TW_OK;
+    if (!failure_is_agreed()) return status;
+    snprintf(why, WORD, "%.500s", tw_mpi_error_text());
+    if (plan->computes) plan->engine.device.leave(plan->pipeline);
+    return notice_collect(plan->comm, computing(plan), sent, &failed, plan->timeout_s);
+}
+
+/* ---- the way ---- */
+
+static tw_status staged(tw_mpi_plan *plan, int wanted, const char *why)
+{
+    if (wanted == TW_MPI_PANELS_NCCL) return failure(TW_NO_DEVICE, "panels cannot go by NCCL: %.900s", why);
+    snprintf(plan->panels_text, sizeof plan->panels_text, "staged through host memory: %.400s", why);
+    return TW_OK;
+}
+
+tw_status direct_make(tw_mpi_plan *plan, int wanted)
+{
+    char why[WORD] = "";
+    if (!plan->engine.on_device) return TW_OK;
+    if ((plan->grid.pm == 1 && plan->grid.pn == 1) || plan->sizes.k == 0)
+        return snprintf(plan->panels_text, sizeof plan->panels_text, "none between ranks"), TW_OK;
+    if (wanted == TW_MPI_PANELS_STAGED) return staged(plan, wanted, "as asked");
+    tw_status status = compare(plan, why);
+    if (status == TW_OK && why[0] == '\0') status = join(plan, why);
+    if (status != TW_OK) return status;
+    if (why[0] != '\0') return staged(plan, wanted, why);
+    plan->direct = true;
+    plan->pending.engine = &plan->engine, plan->pending.pipeline = plan->pipeline;
+    return TW_OK;
+}
+
+/* ---- the end of a call that failed ---- */
+
+tw_status direct_stop(tw_mpi_plan *plan, tw_status status)
+{
+    pending_drop_exchanges(&plan->pending);
+    if (plan->pending.heard || plan->stopped) return status; /* all hear of it */
+    plan->stopped = true;
+    const tw_status sent = notice_send(plan->comm, computing(plan));
+    if (sent != TW_OK) plan->pending.status = sent;
+    return status;
+}
+
+tw_status direct_end(tw_mpi_plan *plan)
+{
+    int64_t count = 0;
+    const tw_status status = notice_collect(plan->comm, computing(plan), plan->stopped, &count, plan->timeout_s);
+    plan->ended = count > 0;
+    if (plan->ended && plan->computes) plan->engine.device.leave(plan->pipeline);
+    return status;
+}

@@ -1,0 +1,17 @@
+/* direct.h - panels from the memory of one rank's GPU into that of another, by NCCL, where all ranks can. */
+#ifndef TILEWRIGHT_DIST_DIRECT_H
+#define TILEWRIGHT_DIST_DIRECT_H
+
+#include "plan.h"
+
+/* direct_make - collective: the way that panels go, wanted or the best that all ranks have (tw_mpi_options.panels);
+ * plan->panels_text says which, and why. The pipelines are open. */
+tw_status direct_make(tw_mpi_plan *plan, int wanted);
+
+/* direct_stop - this rank's part of a call has failed with status, and it exchanges nothing more: the others hear. */
+tw_status direct_stop(tw_mpi_plan *plan, tw_status status);
+
+/* direct_end - collective, after a call that failed on all ranks: NCCL is left where a rank has stopped. */
+tw_status direct_end(tw_mpi_plan *plan);
+
+#endif
