@@ -248,10 +248,21 @@ def a_rank_opens_no_driver_of_opencl():
 FAKES = os.path.join(BUILD, "tests", "fakes")
 
 
+def libraries(*folders):
+    return ":".join(os.path.join(FAKES, folder) for folder in folders)
+
+
 def gpus(driver, **more):
-    """The environment of ranks whose host has GPUs that multiply on the CPU, on streams that only events order."""
-    return {"LD_LIBRARY_PATH": os.path.join(FAKES, "cuda"), "TILEWRIGHT_NVRTC": os.path.join(FAKES, "nvrtc", "libnvrtc.so.13"), "TILEWRIGHT_CACHE": "off",
+    """The environment of ranks whose host has GPUs that multiply on the CPU, on streams that only events order, and no NCCL."""
+    return {"LD_LIBRARY_PATH": libraries("cuda", "no_nccl"), "TILEWRIGHT_NVRTC": os.path.join(FAKES, "nvrtc", "libnvrtc.so.13"), "TILEWRIGHT_CACHE": "off",
             "FAKE_CUDA": f"product=1 multiprocessors=4 {driver}", **more}
+
+
+def with_nccl(driver, **more):
+    """The same where NCCL is too, whose ranks meet in a folder of this case."""
+    folder = os.path.join(os.getcwd(), "..", "nccl")
+    os.makedirs(folder, exist_ok=True)
+    return gpus(driver, **{"FAKE_NCCL_FOLDER": os.path.realpath(folder), "LD_LIBRARY_PATH": libraries("cuda", "nccl"), **more})
 
 
 def each_rank(words):
@@ -286,7 +297,7 @@ def the_program_on_gpus():
         assert says in done.out and ("sums of k's segments" if "1x1x2" in words else "last bits are of this grid and these GPUs") in done.out, done.out
     multiply(mpi, 2, "A.npy", "B.npy", *factors, "-o", "all.npy", "--engine", "cuda", "--grid", "1x2x1", "--json", "r.jsonl", env=env)
     kept, = records(open("r.jsonl").read())
-    assert kept["engine"] == "cuda" and kept["threads"] is None and kept["method"] == "tw_mpi_gemm, 2 of 2 ranks as 1 x 2 x 1, 1 on a GPU, once", kept
+    assert kept["engine"] == "cuda" and kept["threads"] is None and kept["method"] == "tw_mpi_gemm, 2 of 2 ranks as 1 x 2 x 1, 1 on a GPU, panels staged through host memory, once", kept
 
 
 @case
@@ -338,6 +349,102 @@ def gpus_that_fail_end_in_one_sentence():
     refused(mpi, 2, 3, "A.npy", "B.npy", "-o", "C.npy", "--engine", "cuda", "--device", "0,3", says="device 3 was asked for", env=gpus("sm=75"))
     refused(mpi, 2, 2, says="the context's engine (0: cpu, 1: cuda) is 0 on one and 1 on another", env=gpus("sm=75"),
             command=each_rank('if [ $R = 1 ]; then E=cpu; else E=cuda; fi; exec "$0" multiply A.npy B.npy -o C.npy --engine $E'))
+
+
+@case
+def panels_by_nccl_have_the_bits_of_panels_that_are_staged():
+    mpis = built()
+    for number, (ranks, driver, types) in enumerate(((2, "sm=75 order=1 gpus=2", "all"), (3, "sm=75 order=7 gpus=3", "all"), (4, "sm=80 order=5 gpus=4", "f32"),
+                                                     (4, "sm=90 order=6 gpus=4", "f32"), (6, "sm=75 order=9 gpus=6", "all"), (2, "sm=75 gpus=2", "all"))):
+        for mpi in mpis if FULL else mpis[number % len(mpis):][:1] if ranks < 4 else mpis[:1]:
+            cases = 600 if FULL else 60
+            done = mpirun(mpi, ranks, os.path.join(BUILD, f"tests/mpi_gemm_{mpi}"), "nccl", cases, number, types, env=with_nccl(driver))
+            assert done.returncode == 0 and f"{cases} nccl, 0 faults" in done.out, f"{mpi}, {ranks} ranks, {driver}: {done.out}{done.err}"
+
+
+@case
+def the_program_says_how_panels_go():
+    """Each rank uploads what it owns once, and what it does not own never."""
+    mpi = built()[0]
+    pair(90, 80, 70, "f4")
+    good("multiply", "A.npy", "B.npy", "-o", "one.npy")
+    log = each_rank('rm -f log.$R; FAKE_LOG="log.$R" exec "$0" multiply A.npy B.npy -o C.npy --engine cuda --grid 1x2x1 -v --json r.jsonl --verify "$@"')
+    for words, way, calls in (([], "NCCL 2.27.3", 1), (["--panels", "nccl"], "NCCL 2.27.3", 1), (["--panels", "staged"], "staged through host memory: as asked", 0)):
+        done = mpirun(mpi, 2, *log, *words, env=with_nccl("sm=75 order=3 gpus=2"))
+        assert done.returncode == 0 and f"panels     {way}\n" in done.out, done.out + done.err
+        assert saved("one.npy") == saved("C.npy"), words
+        lines = open("log.1").read().split("\n")
+        assert lines.count("ncclSend") == lines.count("ncclRecv") == calls, (words, lines)
+        assert lines.count("cuMemcpyHtoDAsync_v2") == 2, (words, lines)  # its pieces of A and B, by threads
+        assert lines.count("cuMemcpy2DAsync_v2") == 1, (words, lines)  # into A's block: its piece within the GPU, or the other's from the host
+        kept, = records(open("r.jsonl").read())
+        assert kept["method"] == f"tw_mpi_gemm, 2 of 2 ranks as 1 x 2 x 1, 1 on a GPU, panels {way.split(':')[0]}, once", kept
+    done = mpirun(mpi, 2, PROGRAM, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--engine", "cuda", "--grid", "1x1x2", "-v", env=with_nccl("sm=75 gpus=2"))
+    assert "panels     none between ranks\n" in done.out, done.out + done.err
+    for words, says in ((["--engine", "cuda", "--panels", "rdma"], "one of: auto nccl staged"), (["--panels", "nccl"], "--panels is for ranks that multiply on GPUs")):
+        refused(mpi, 2, 2, says=says, command=(PROGRAM, "multiply", "A.npy", "B.npy", "-o", "D.npy", *words)) if words[0] == "--panels" else \
+            bad(2, "multiply", "A.npy", "B.npy", "-o", "D.npy", *words, says=says)
+    bad(2, "multiply", "A.npy", "B.npy", "-o", "D.npy", "--panels", "staged", says="--panels is for several ranks")
+
+
+@case
+def panels_are_staged_where_a_rank_cannot_use_nccl():
+    """--panels auto says why; --panels nccl is an error that says the same."""
+    mpi = built()[0]
+    pair(90, 80, 70, "f4")
+    good("multiply", "A.npy", "B.npy", "-o", "one.npy")
+    words = 'multiply A.npy B.npy -o C.npy --engine cuda --grid 1x3x1 -v --timeout 3'
+    without = libraries("cuda", "no_nccl")
+    for of_rank_1, driver, why in ((f'LD_LIBRARY_PATH={without}', "gpus=3", "rank 1: NCCL cannot be used: "), ('FAKE_NCCL="version=21304"', "gpus=3", "rank 1: NCCL cannot be used: its version code is 21304"),
+                                   ('FAKE_NCCL="version=22805"', "gpus=3", "rank 0 has NCCL 2.27.3, rank 1 has NCCL 2.28.5"), ('FAKES=""', "gpus=2", "ranks 0 and 2 share a GPU"),
+                                   ('FAKES="ncclCommInitRankConfig=2"', "gpus=3", "rank 1: ncclCommInitRankConfig failed with unhandled system error (2)"),
+                                   ('FAKE_NCCL="state=6"', "gpus=3", "rank 1: NCCL failed with remote process exited"), ('FAKE_NCCL="absent=1"', "gpus=3", "the other ranks have not joined NCCL's communicator for 3 s")):
+        start = time.monotonic()
+        command = each_rank(f'if [ $R = 1 ]; then export {of_rank_1}; fi; exec "$0" {words} "$@"')
+        done = mpirun(mpi, 3, *command, env=with_nccl(f"sm=75 order=2 {driver}"))
+        assert done.returncode == 0 and "panels     staged through host memory: " in done.out and why in done.out, (of_rank_1, done.out + done.err)
+        assert saved("one.npy") == saved("C.npy"), of_rank_1
+        os.remove("C.npy")
+        refused(mpi, 3, 3, says=f"panels cannot go by NCCL: ", command=(*command, "--panels", "nccl"), env=with_nccl(f"sm=75 order=2 {driver}"))
+        assert time.monotonic() - start < 30, of_rank_1
+    done = mpirun(mpi, 2, PROGRAM, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--engine", "cuda", "-v", "--grid", "2x1x1", env=with_nccl("sm=75 gpus=2", FAKES="ncclGetUniqueId=2"))
+    assert "staged through host memory: rank 0: ncclGetUniqueId failed with unhandled system error (2)" in done.out, done.out + done.err
+    done = mpirun(mpi, 2, PROGRAM, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--engine", "cuda", "-v", "--grid", "2x1x1", env=gpus("sm=75 gpus=2"))
+    assert "staged through host memory: rank 0: NCCL cannot be used: " in done.out, done.out + done.err
+
+
+@case
+def a_rank_that_fails_while_panels_go_by_nccl():
+    """The others wait for it in NCCL, and hear by MPI, long before their deadline."""
+    mpi = built()[0]
+    pair(90, 80, 70, "f4")
+    driver = "product=1 sm=75 multiprocessors=4 gpus=4 order=4"
+    for grid in ("2x2x1", "1x4x1", "2x1x2"):
+        for of_rank_1, says in (('FAKE_NCCL="state=6 from=1"', "rank 1: NCCL failed with remote process exited"), ('FAKES="ncclSend=4"', "rank 1: ncclSend failed with invalid argument (4)"),
+                                ('FAKES="ncclRecv=4"', "rank 1: ncclRecv failed"), ('FAKES="ncclGroupEnd=3"', "rank 1: ncclGroupEnd failed"), ('FAKES="ncclGroupStart=3"', "rank 1: ncclGroupStart failed"),
+                                ('FAKES="cuEventQuery=700"', "rank 1: cuEventQuery failed"), (f'FAKE_CUDA="{driver} lost=1"', "rank 1: cuLaunchKernel failed")):
+            start = time.monotonic()
+            refused(mpi, 4, 8, says=says, env=with_nccl("sm=75 gpus=4 order=4"), command=each_rank(
+                f'if [ $R = 1 ]; then export {of_rank_1}; fi; exec "$0" multiply A.npy B.npy -o C.npy --engine cuda --panels nccl --timeout 20 --grid {grid}'))
+            assert time.monotonic() - start < 15, (grid, of_rank_1)
+    for number, grid in enumerate(("1x2x1", "2x1x1", "1x4x1", "2x1x2")):
+        of = built()[number % len(built())]
+        ranks = 2 if number < 2 else 4
+        done = mpirun(of, ranks, os.path.join(BUILD, f"tests/mpi_gemm_{of}"), "lost", grid, env=with_nccl("sm=75 gpus=4 lost=1"))
+        assert done.returncode == 0 and "1 lost, 0 faults" in done.out, (of, grid, done.out + done.err)
+
+
+@case
+def a_rank_that_is_killed_or_hangs_while_panels_go_by_nccl():
+    pair(90, 80, 70, "f4")
+    for number, (fault, least_s) in enumerate((('FAKE_CRASH="ncclSend=9"', 0), ('FAKE_HANG="ncclSend=1"', 2), ('FAKE_HANG="ncclCommInitRankConfig=1"', 2))):
+        for mpi in built() if FULL else built()[number % len(built()):][:1]:
+            start = time.monotonic()
+            done = mpirun(mpi, 2, *each_rank(f'if [ $R = 1 ]; then export {fault}; fi; exec "$0" multiply A.npy B.npy -o C.npy --engine cuda --panels nccl --timeout 2 --grid 1x2x1'),
+                          env=with_nccl("sm=75 gpus=2 order=4"), timeout=60)
+            spent_s = time.monotonic() - start
+            assert done.returncode != 0 and least_s <= spent_s < 20, (mpi, fault, spent_s, done.err)
+            nothing_left("A.npy", "B.npy")
 
 
 # ---- what is refused --------------------------------------------------------------------------------------------------

@@ -272,11 +272,19 @@ static cu_result record(cu_event event, cu_stream stream)
     return error;
 }
 
+static bool is_needed(cu_event event)
+{
+    for (const struct cu_stream_ *s = all_streams; s != NULL; s = s->next)
+        for (const work *w = s->first; w != NULL; w = w->next)
+            if (w->event == event) return true;
+    return false;
+}
+
 /* What still waits for it is done. */
 static void destroy_event(cu_event event)
 {
     pthread_mutex_lock(&ordering);
-    drain_all();
+    if (is_needed(event)) drain_all();
     pthread_mutex_unlock(&ordering);
     free(event);
 }

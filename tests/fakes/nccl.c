@@ -183,7 +183,11 @@ nccl_result ncclCommGetAsyncError(nccl_comm comm, nccl_result *state)
 nccl_result ncclCommAbort(nccl_comm comm)
 {
     FAULT(ncclCommAbort, fault);
+    char file[300];
+    if (depth > 0) end("a group was not ended, so nothing is done for", comm->folder);
     comm->aborted = true;
+    snprintf(file, sizeof file, "%s/rank %d", comm->folder, comm->rank);
+    unlink(file), rmdir(comm->folder); /* the last one's is empty, unless messages are left */
     return fault;
 }
 

@@ -14,6 +14,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include <inttypes.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -281,7 +282,7 @@ static void run_product(const product *x, int panels, char **bits)
         }
         memset(c.data, 0xff, c_bytes);
     }
-    const bool moves = l.grid[0] * l.grid[1] > 1 && x->p.k > 0;
+    const bool moves = l.grid[0] * l.grid[1] > 1 && x->p.k > 0 && x->p.alpha != 0;
     if (panels == TW_MPI_PANELS_NCCL && strncmp(tw_mpi_panels_text(plan), moves ? "NCCL 2" : "none", 4) != 0)
         FAULT("%s: panels go %s", x->text, tw_mpi_panels_text(plan));
     if (*bits != NULL && first.data != NULL && memcmp(*bits, first.data, c_bytes) != 0)
@@ -453,6 +454,17 @@ static void refusals(void)
     if (ranks > 1) expect("k of a complex product divided", make(&p, &o), TW_BAD_ARGUMENT, "not divided");
     o = (tw_mpi_options){.size = sizeof o, .network_gbps = -1};
     expect("a negative speed", make(&good, &o), TW_BAD_ARGUMENT, "negative");
+    o = (tw_mpi_options){.size = sizeof o, .panels = 3};
+    expect("panels that go nowhere", make(&good, &o), TW_BAD_ARGUMENT, "options->panels is 3");
+    o.panels = TW_MPI_PANELS_NCCL;
+    expect("panels of the cpu by NCCL", make(&good, &o), TW_BAD_ARGUMENT, "not of cuda");
+    o = (tw_mpi_options){.size = sizeof o, .panels = rank == ranks - 1 ? TW_MPI_PANELS_STAGED : 0};
+    if (ranks > 1) expect("other panels on one rank", make(&good, &o), TW_BAD_ARGUMENT, "panels (0: auto");
+    o = (tw_mpi_options){.size = sizeof o, .reserved = 1};
+    expect("a reserved field", make(&good, &o), TW_BAD_ARGUMENT, "options->reserved");
+    o = (tw_mpi_options){.size = offsetof(tw_mpi_options, panels)};
+    o.panels = 3; /* of a caller who does not know it */
+    expect("options without panels", make(&good, &o), TW_OK, "");
 
     o = (tw_mpi_options){.size = sizeof o, .grid = {ranks, 1, 1}};
     tw_mpi_plan *plan;
@@ -495,8 +507,12 @@ static void lose_gpu(const char *grid)
     matrix a = matrix_make(TW_F32, l.a.rows, l.a.cols, 0), b = matrix_make(TW_F32, l.b.rows, l.b.cols, 0),
            c = matrix_make(TW_F32, l.c.rows, l.c.cols, 0);
     fill(&a, true, A_SEED, l.a.row, l.a.col), fill(&b, true, B_SEED, l.b.row, l.b.col);
-    expect("a GPU that fails", tw_mpi_gemm(plan, given(&a), a.ld, given(&b), b.ld, given(&c), c.ld), TW_DEVICE_FAILED,
+    void *const at[] = {given(&a), given(&b), given(&c)};
+    expect("a GPU that fails", tw_mpi_gemm(plan, at[0], a.ld, at[1], b.ld, at[2], c.ld), TW_DEVICE_FAILED,
            rank == 1 ? "failed" : "rank 1: ");
+    if (strncmp(tw_mpi_panels_text(plan), "NCCL", 4) == 0)
+        expect("a plan whose ranks have left NCCL", tw_mpi_gemm(plan, at[0], a.ld, at[1], b.ld, at[2], c.ld),
+               TW_BAD_ARGUMENT, "make another plan");
     tw_mpi_plan_free(plan), tw_lab_pipeline_close(pipeline), tw_close(context);
     free(a.data), free(b.data), free(c.data);
 }
