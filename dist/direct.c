@@ -155,7 +155,9 @@ static tw_status join(tw_mpi_plan *plan, char why[WORD])
     status = failure_agree(plan->comm, status, plan->timeout_s);
     if (status == TW_OK) return TW_OK;
     if (!failure_is_agreed()) return status;
-    snprintf(why, WORD, "%.500s", tw_mpi_error_text());
+    const char *text = tw_mpi_error_text();
+    const bool own = strncmp(text, "rank ", 5) != 0; /* that of another rank says whose it is */
+    snprintf(why, WORD, own ? "rank %d: %.480s" : "%.0d%.500s", own ? plan->rank : 0, text);
     if (plan->computes) plan->engine.device.leave(plan->pipeline);
     return notice_collect(plan->comm, computing(plan), sent, &failed, plan->timeout_s);
 }
