@@ -154,7 +154,8 @@ const option_row option_rows[] = {
     {"timeout", 0, OPT_WHOLE, AT(timeout), CMD_MULTIPLY, "S", NULL,
      "under mpirun: give up where a rank has waited S seconds for others (default: 600)", 1, 1000000},
     {"panels", 0, OPT_CHOICES, AT(panels), CMD_MULTIPLY, "WAY", "auto nccl staged",
-     "under mpirun with --engine cuda: how panels go between GPUs: from one to the other by NCCL, or staged through host "
+     "under mpirun with --engine cuda: how panels go between GPUs: from one to the other by NCCL, or staged through "
+     "host "
      "memory by MPI (default: auto, by NCCL where all ranks can). The bits are the same",
      .list = 1},
     {"verify", 0, OPT_FLAG, AT(verify), CMD_MULTIPLY,

@@ -86,9 +86,8 @@ static tw_status compare(tw_mpi_plan *plan, char why[WORD])
     tw_status status = all != NULL ? TW_OK : failure(TW_NO_MEMORY, "no memory for what %d ranks have", plan->ranks);
     status = failure_agree(plan->comm, status, plan->timeout_s);
     if (status != TW_OK) return free(all), status;
-    status = failure_mpi(MPI_Iallgather(&own, sizeof own, MPI_BYTE, all, sizeof own, MPI_BYTE, plan->comm,
-                                                  &request),
-                                   "comparing the ranks' GPUs");
+    status = failure_mpi(MPI_Iallgather(&own, sizeof own, MPI_BYTE, all, sizeof own, MPI_BYTE, plan->comm, &request),
+                         "comparing the ranks' GPUs");
     if (status == TW_OK) status = failure_await(&request, "comparing the ranks' GPUs", plan->timeout_s);
     if (status != TW_OK) return status; /* MPI may still write */
     const int who = first_without(all, computing(plan), &with);
@@ -156,8 +155,10 @@ static tw_status join(tw_mpi_plan *plan, char why[WORD])
     if (status == TW_OK) return TW_OK;
     if (!failure_is_agreed()) return status;
     const char *text = tw_mpi_error_text();
-    const bool own = strncmp(text, "rank ", 5) != 0; /* that of another rank says whose it is */
-    snprintf(why, WORD, own ? "rank %d: %.480s" : "%.0d%.500s", own ? plan->rank : 0, text);
+    if (strncmp(text, "rank ", 5) == 0) /* another one's */
+        snprintf(why, WORD, "%.500s", text);
+    else
+        snprintf(why, WORD, "rank %d: %.480s", plan->rank, text);
     if (plan->computes) plan->engine.device.leave(plan->pipeline);
     return notice_collect(plan->comm, computing(plan), sent, &failed, plan->timeout_s);
 }

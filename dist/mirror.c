@@ -83,8 +83,7 @@ block mirror_arrival(const side *s, int number, int64_t depth, int piece)
     if (piece == s->me) return packed_piece(s, depth, piece, s->own_sent[number % 2]);
     if (s->straight) return mirror_block(s, number, depth, piece, piece + 1);
     const block longest = packed_piece(s, depth, 0, NULL);
-    return packed_piece(s, depth, piece,
-                        s->buffer[number % 2] + (piece - (piece > s->me)) * mirror_bytes_of(&longest));
+    return packed_piece(s, depth, piece, s->buffer[number % 2] + (piece - (piece > s->me)) * mirror_bytes_of(&longest));
 }
 
 /* ---- memory ---- */

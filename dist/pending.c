@@ -126,15 +126,15 @@ static bool grow_turns(pending *p)
     return true;
 }
 
-void pending_exchange(pending *p, const tw_lab_exchange *what, int64_t received, int *left, int *sent)
+void pending_exchange(pending *p, const tw_lab_exchange *what, int64_t received, int *left)
 {
     if (p->status != TW_OK || p->exchange_status != TW_OK || (what->sent_bytes == 0 && what->received_bytes == 0))
         return;
     if (!grow_turns(p)) p->exchange_status = failure(TW_NO_MEMORY, "no memory for the list of exchanges");
     if (p->exchange_status == TW_OK) exchange_failed(p, p->engine->device.exchange(p->pipeline, what));
     if (p->exchange_status != TW_OK) return;
-    p->turns[p->end++] = (pending_turn){left, sent, what->from};
-    ++*left, ++*sent;
+    p->turns[p->end++] = (pending_turn){left, what->from};
+    ++*left;
     p->received += received;
 }
 
@@ -146,7 +146,7 @@ static int poll_exchanges(pending *p)
     if (p->first == p->end || p->exchange_status != TW_OK) return 0;
     if (exchange_failed(p, p->engine->device.exchanged(p->pipeline, &count)) != TW_OK) return 0;
     const int done = (int)(count - p->exchanged);
-    for (int i = 0; i < done; i++, p->first++) --*p->turns[p->first].left, --*p->turns[p->first].sent;
+    for (int i = 0; i < done; i++, p->first++) --*p->turns[p->first].left;
     p->exchanged = count;
     if (p->first == p->end) p->first = p->end = 0;
     return done;

@@ -17,9 +17,9 @@ typedef struct pending_note {
     int *left, rank;
 } pending_note;
 
-/* Of an exchange: what it counts down, and the other rank. */
+/* Of an exchange: what it counts down, and the rank from which something comes. */
 typedef struct pending_turn {
-    int *left, *sent, rank;
+    int *left, rank;
 } pending_turn;
 
 typedef struct pending {
@@ -29,8 +29,8 @@ typedef struct pending {
     pending_note *notes;
     int *indices;
     int count, room;
-    int64_t received; /* elements, since pending_begin() */
-    tw_status status; /* of the first failure of MPI, which has a sentence: nobody can be told */
+    int64_t received;          /* elements, since pending_begin() */
+    tw_status status;          /* of the first failure of MPI, which has a sentence: nobody can be told */
     const dist_engine *engine; /* of exchanges */
     tw_lab_pipeline *pipeline;
     pending_turn *turns; /* exchanges under way, from `first` to `end` */
@@ -49,9 +49,9 @@ void pending_send(pending *p, const block *b, int rank, int tag, int *left);
 void pending_receive(pending *p, const block *b, int rank, int tag, int *left);
 
 /* pending_exchange - a block to rank `to` and one from rank `from`, in device memory and with their padding; received:
- * elements. Both counters grow, and shrink as it is done. On all ranks in one order. After a failure nothing more is
+ * elements. *left grows by 1, and shrinks as both are done. On all ranks in one order. After a failure nothing more is
  * exchanged. */
-void pending_exchange(pending *p, const tw_lab_exchange *what, int64_t received, int *left, int *sent);
+void pending_exchange(pending *p, const tw_lab_exchange *what, int64_t received, int *left);
 /* pending_drop_exchanges - nobody waits for them any more. */
 void pending_drop_exchanges(pending *p);
 

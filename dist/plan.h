@@ -16,12 +16,12 @@ typedef struct side {
     int64_t bytes;     /* of an element */
     bool copies_own;   /* the own piece goes into the buffers too */
     int64_t in_buffer; /* length of what lies in a buffer */
-    char *buffer[2];   /* panels, one after the other; of NCCL on the device, what does not lie straight in the mirror */
-    int *left[2];      /* of each piece: messages still to come */
-    int sent[2];       /* of a panel: messages that are being sent, or exchanges */
-    bool *taken;       /* of each piece of the panel: multiplied, or about to be */
-    int group;         /* on a device: pieces that are multiplied together; 0: pieces are, as they come */
-    char *mirror[2];   /* panels on the device */
+    char *buffer[2]; /* panels, one after the other; of NCCL on the device, what does not lie straight in the mirror */
+    int *left[2];    /* of each piece: messages still to come */
+    int sent[2];     /* of a panel: messages that are being sent */
+    bool *taken;     /* of each piece of the panel: multiplied, or about to be */
+    int group;       /* on a device: pieces that are multiplied together; 0: pieces are, as they come */
+    char *mirror[2]; /* panels on the device */
     char *own_sent[2]; /* own's panels, from where they are sent: on the host, if own is not; of NCCL on the device */
     bool straight;     /* NCCL brings pieces to their places in the mirror */
     const char *own;   /* this rank's block, of the call */

@@ -46,8 +46,8 @@ typedef struct dist_plugin {
                       tw_mpi_layout *layout);
     tw_status (*gemm)(const void *a, int64_t lda, const void *b, int64_t ldb, void *c, int64_t ldc);
     const char *(*panels)(void); /* not collective: tw_mpi_panels_text() of the last plan */
-    void (*drop)(void);        /* the plan and its buffers */
-    int64_t (*received)(void); /* not collective: in the last product */
+    void (*drop)(void);          /* the plan and its buffers */
+    int64_t (*received)(void);   /* not collective: in the last product */
     tw_status (*open)(const char *path, bool writes, dist_file **file);
     tw_status (*read)(dist_file *file, const dist_piece *piece, void *data);
     tw_status (*write)(dist_file *file, const dist_piece *piece, const void *data);

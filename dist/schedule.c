@@ -90,7 +90,7 @@ static void exchange_side(pending *pending, side *s, const panel *p, const block
                                       .sent_bytes = mirror_bytes_of(own),
                                       .received = b.data,
                                       .received_bytes = mirror_bytes_of(&b)};
-        pending_exchange(pending, &both, b.rows * b.cols, &s->left[p->number % 2][from], &s->sent[p->number % 2]);
+        pending_exchange(pending, &both, b.rows * b.cols, &s->left[p->number % 2][from]);
     }
 }
 
@@ -210,9 +210,8 @@ static bool is_worthwhile(const side *s, const panel *p, run r)
 static void bring(work *w, const side *s, run r)
 {
     for (int i = r.first; i < r.end && w->status == TW_OK; i++) {
-        const block piece = w->plan->direct && s->peers > 1
-                                ? mirror_arrival(s, w->panel.number, w->panel.depth, i)
-                            : i == s->me ? own_block(s, &w->panel)
+        const block piece = w->plan->direct && s->peers > 1 ? mirror_arrival(s, w->panel.number, w->panel.depth, i)
+                            : i == s->me                    ? own_block(s, &w->panel)
                                          : buffer_block(s, &w->panel, place_of(s, i), piece_of(s, i).length);
         w->status = mirror_bring(w->plan, s, w->panel.number, w->panel.depth, i, &piece);
     }
@@ -273,7 +272,7 @@ static tw_status post(work *w, int number)
     for (int i = 0; i < 2 && p.depth > 0 && !gives_up(w); i++) {
         side *s = sides[i];
         block own = own_block(s, &p);
-        while ((plan->sizes.resident || plan->direct) && s->sent[number % 2] > 0) {
+        while (plan->sizes.resident && s->sent[number % 2] > 0) {
             const tw_status status = pending_wait(&plan->pending);
             if (status != TW_OK) return status;
         }
@@ -294,7 +293,8 @@ tw_status schedule_run(tw_mpi_plan *plan, char *c, int64_t ldc, tw_status before
     work w = {.plan = plan, .c = to.data, .ldc = to.ld, .scales = plan->whole, .status = before};
     if (w.status == TW_OK) w.status = mirror_begin(plan, home, ld_home);
     tw_status status = post(&w, 0);
-    for (int number = 0; status == TW_OK && !gives_up(&w) && (int64_t)number * plan->grid.panel < plan->at.k.length; number++) {
+    for (int number = 0; status == TW_OK && !gives_up(&w) && (int64_t)number * plan->grid.panel < plan->at.k.length;
+         number++) {
         w.panel = panel_at(plan, number);
         if (w.status == TW_OK) w.status = mirror_turn(plan);
         status = post(&w, number + 1);

@@ -23,8 +23,10 @@
  * RANKS    with the same byte order and types. Hosts with other instruction sets give other last bits.
  * GPUS     With a context of the cuda engine each rank multiplies on its context's GPU; several ranks may share one.
  *          Choosing the GPU is the caller's: the rank among those of its host, modulo tw_devices(), say. Blocks lie in
- *          host memory, or all on the GPU (problem.place_a to place_c). What is sent and received goes through pinned
- *          host memory. Each piece of A and B is copied to the GPU once; C, or sums, stay there until the end.
+ *          host memory, or all on the GPU (problem.place_a to place_c). Where each rank has a GPU of its own and NCCL,
+ *          panels of A and B go from GPU to GPU by it; else through pinned host memory, as sums do always
+ *          (tw_mpi_options.panels). Each piece of A and B is copied to the GPU once; C, or sums, stay there until the
+ *          end.
  */
 #ifndef TILEWRIGHT_MPI_H
 #define TILEWRIGHT_MPI_H
@@ -58,8 +60,8 @@ typedef struct tw_mpi_options {
 
 /* How panels of A and B go between ranks with GPUs. The bits do not depend on it. */
 enum {
-    TW_MPI_PANELS_AUTO = 0, /* by NCCL where all ranks can, else staged */
-    TW_MPI_PANELS_NCCL = 1, /* from GPU to GPU by NCCL 2.14 or newer; TW_NO_DEVICE where a rank cannot */
+    TW_MPI_PANELS_AUTO = 0,  /* by NCCL where all ranks can, else staged */
+    TW_MPI_PANELS_NCCL = 1,  /* from GPU to GPU by NCCL 2.14 or newer; TW_NO_DEVICE where a rank cannot */
     TW_MPI_PANELS_STAGED = 2 /* through pinned host memory, by MPI */
 };
 
@@ -94,9 +96,11 @@ typedef struct tw_mpi_plan tw_mpi_plan;
  *           and ldc; not on what comes first, nor on how ranks share GPUs. They are not those of tw_gemm(): kernels are
  *           chosen for pieces, and a k of more than two tw_lab_sum_depth() is summed in panels.
  * Memory    of a GPU: a rank's block of C, and its blocks of A and B over layout.panel steps of k, twice where there
- *           are more. There are no smaller panels: where it does not fit, TW_NO_MEMORY.
+ *           are more. By NCCL also the pieces that it owns, and others' columns in pieces of less than 2048, as often;
+ *           and what NCCL takes for itself. There are no smaller panels: where it does not fit, TW_NO_MEMORY.
  * Returns   TW_OK and *plan; TW_BAD_ARGUMENT (also where ranks ask for different things, or for a grid of more ranks
- *           than there are), TW_NO_KERNEL, TW_NO_MEMORY, TW_DEVICE_FAILED (MPI failed), and *plan NULL */
+ *           than there are), TW_NO_DEVICE (a rank cannot use NCCL, which was asked for), TW_NO_KERNEL, TW_NO_MEMORY,
+ *           TW_DEVICE_FAILED (MPI failed), and *plan NULL */
 TW_API tw_status tw_mpi_plan_make(tw_context *context, const tw_problem *problem, MPI_Comm comm,
                                   const tw_mpi_options *options, tw_mpi_plan **plan);
 
@@ -114,7 +118,8 @@ TW_API tw_status tw_mpi_plan_layout(const tw_mpi_plan *plan, tw_mpi_layout *layo
  * Error     as tw_gemm()
  * Cost      layout.words elements received by this rank, in messages of 1 GiB at most; 2 m n k flops in all
  * Returns   TW_OK; TW_BAD_ARGUMENT: C untouched; TW_NO_MEMORY, TW_BUILD_FAILED (a GPU's kernel), TW_DEVICE_FAILED (a
- *           rank's product or MPI failed, or the time ran out): C undefined */
+ *           rank's product or MPI failed, or the time ran out): C undefined. Where a rank has failed while panels went
+ *           by NCCL, later calls of the plan are refused (TW_BAD_ARGUMENT) */
 TW_API tw_status tw_mpi_gemm(tw_mpi_plan *plan, const void *a, int64_t lda, const void *b, int64_t ldb, void *c,
                              int64_t ldc);
 

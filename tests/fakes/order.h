@@ -19,7 +19,7 @@ struct cu_event_ {
 
 typedef struct work {
     struct work *next;
-    void (*run)(struct work *); /* NULL: a record, or a wait */
+    void (*run)(struct work *);   /* NULL: a record, or a wait */
     bool (*ready)(struct work *); /* may it be done yet? NULL: yes */
     struct cu_event_ *event;
     int64_t reaches; /* the event's `done` that a wait waits for, or a record makes */
@@ -69,7 +69,8 @@ static void force(struct cu_stream_ *s)
     if (step(s)) return;
     const work *w = s->first;
     if (w != NULL && w->waits) reach(w->recorder, w->event, w->reaches);
-    if (w != NULL && w->ready != NULL) nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL); /* another process has it */
+    if (w != NULL && w->ready != NULL)
+        nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL); /* another process has it */
 }
 
 static void reach(struct cu_stream_ *s, const struct cu_event_ *event, int64_t reaches)

@@ -608,8 +608,8 @@ int main(int argc, char **argv)
     } else if (argc == 2 && strcmp(argv[1], "large") == 0) {
         large(), done = 1;
     } else {
-        fprintf(stderr,
-                "usage: gemm products CASES SEED | cuda CASES SEED TYPE | nccl CASES SEED TYPE | lost GRID | refusals | absent | large\n");
+        fprintf(stderr, "usage: gemm products CASES SEED | cuda CASES SEED TYPE | nccl CASES SEED TYPE | lost GRID | "
+                        "refusals | absent | large\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     MPI_Allreduce(MPI_IN_PLACE, &faults, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);

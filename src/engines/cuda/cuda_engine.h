@@ -44,6 +44,8 @@ struct engine {
     _Atomic uint64_t epoch; /* the next value that signals flags, which nobody clears */
 };
 
+enum { HIGHEST_PRIORITY = -100 }; /* of a stream: the driver takes its own highest */
+
 #define CU_TRY(name, arguments)                                                                                        \
     do {                                                                                                               \
         cu_result cu_error_ = e->cu->name arguments;                                                                   \

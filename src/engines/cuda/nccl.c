@@ -77,7 +77,8 @@ static tw_status join(exchanges *x, const char *name, int rank, int ranks)
     nccl_id id;
     nccl_config config = {.size = sizeof config, .magic = NCCL_MAGIC, .version = NCCL_OLDEST, .blocking = 0};
     memcpy(id.bytes, name, sizeof id.bytes);
-    CU_TRY(cuStreamCreate, (&x->stream, STREAM_NON_BLOCKING));
+    /* its kernels do not wait behind all blocks of a product */
+    CU_TRY(cuStreamCreateWithPriority, (&x->stream, STREAM_NON_BLOCKING, HIGHEST_PRIORITY));
     CU_TRY(cuEventCreate, (&x->copied, EVENT_NO_TIMING));
     NCCL_TRY(ncclCommInitRankConfig, (&x->comm, ranks, id, rank, &config));
     return TW_OK;
@@ -128,8 +129,7 @@ static tw_status issue(exchanges *x)
     const tw_lab_exchange *w = &x->next->what;
     nccl_result sent = NCCL_SUCCESS, received = NCCL_SUCCESS;
     NCCL_TRY(ncclGroupStart, ());
-    if (w->sent_bytes > 0)
-        sent = nccl->ncclSend(w->sent, (size_t)w->sent_bytes, NCCL_INT8, w->to, x->comm, x->stream);
+    if (w->sent_bytes > 0) sent = nccl->ncclSend(w->sent, (size_t)w->sent_bytes, NCCL_INT8, w->to, x->comm, x->stream);
     if (w->received_bytes > 0)
         received = nccl->ncclRecv(w->received, (size_t)w->received_bytes, NCCL_INT8, w->from, x->comm, x->stream);
     const nccl_result ended = nccl->ncclGroupEnd(); /* also behind a failure: else no other call works */

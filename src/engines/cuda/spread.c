@@ -11,7 +11,7 @@
 #include "../gpu.h"
 #include "cuda_engine.h"
 
-enum { UP, DOWN, DIRECTIONS, HIGHEST_PRIORITY = -100 /* the driver takes its own highest */, KEPT_SHARE = 8 };
+enum { UP, DOWN, DIRECTIONS, KEPT_SHARE = 8 };
 
 /* A part of a step that threads carry. */
 typedef struct carried {
