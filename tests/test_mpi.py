@@ -7,6 +7,7 @@ PROGRAM is the path of the program ($TILEWRIGHT without it). Prints TAP. Skipped
 namespaces with links of 1 Gbit/s, which needs root, `ip` and `tc`. --full takes every stage of a lost rank, more products, and blocks of
 2^31 elements, for which two ranks take 9 GB of memory.
 """
+import atexit
 import glob
 import os
 import random
@@ -15,6 +16,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 from support.hosts import Hosts
@@ -258,11 +260,15 @@ def gpus(driver, **more):
             "FAKE_CUDA": f"product=1 multiprocessors=4 {driver}", **more}
 
 
+meetings = []
+
+
 def with_nccl(driver, **more):
-    """The same where NCCL is too, whose ranks meet in a folder of this case."""
-    folder = os.path.join(os.getcwd(), "..", "nccl")
-    os.makedirs(folder, exist_ok=True)
-    return gpus(driver, **{"FAKE_NCCL_FOLDER": os.path.realpath(folder), "LD_LIBRARY_PATH": libraries("cuda", "nccl"), **more})
+    """The same where NCCL is too, whose ranks meet in a folder of this script."""
+    if not meetings:
+        meetings.append(tempfile.mkdtemp(prefix="tilewright-nccl."))
+        atexit.register(shutil.rmtree, meetings[0])
+    return gpus(driver, **{"FAKE_NCCL_FOLDER": meetings[0], "LD_LIBRARY_PATH": libraries("cuda", "nccl"), **more})
 
 
 def each_rank(words):

@@ -141,7 +141,8 @@ const nccl_api *nccl_api_load(void)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, load_nccl);
     if (nccl_loaded) return &nccl;
-    fail(TW_NO_DEVICE, "NCCL cannot be used: %s. NVIDIA's package libnccl2 has it, and so has PyPI's nvidia-nccl",
+    fail(TW_NO_DEVICE,
+         "NCCL cannot be used: %s. NVIDIA's package libnccl2 has it, and so have PyPI's nvidia-nccl-cu12 and -cu13",
          nccl_why);
     return NULL;
 }
