@@ -41,6 +41,7 @@ build() {
 }
 
 # The shared libraries export what their headers declare, each name under its node, those of BLAS under none, and nothing else.
+# The .deb package's list of symbols has the names of BLAS.
 symbols() {
     [ -e build/lint-gcc/libtilewright.so ] || { echo 'there is no library to look at' && return 1; }
     nm -D --defined-only --with-symbol-versions build/lint-gcc/libtilewright.so |
@@ -69,7 +70,8 @@ symbols() {
         sed -n 's/^void \([a-z0-9_]*\)(.*/\1/p' include/tilewright_blas64.h |
             sed 'p; s/.*/scipy_&/p; s/^scipy_//; /^cblas/!s/_$//; /^cblas/s/64_$/_64/'
     } | sort >build/lint-gcc/declared
-    nm -D --defined-only --with-symbol-versions build/lint-gcc/libtilewright_blas.so | awk '{ print $3 }' | sort | diff build/lint-gcc/declared -
+    nm -D --defined-only --with-symbol-versions build/lint-gcc/libtilewright_blas.so | awk '{ print $3 }' | sort | diff build/lint-gcc/declared - &&
+        sed -n 's/^ \([a-z0-9_]*\)@Base .*/\1/p' tools/package/debian/libtilewright0.symbols.in | sort | diff build/lint-gcc/declared -
 }
 
 static_checks() {
