@@ -771,6 +771,31 @@ static void probe_case(void)
         tap_result(tw_lab_fits(context, &choice, &p, reason, sizeof reason) == 1, "%s", reason);
 }
 
+/* What multiply-adds reach is no bound for matrix units. */
+static void peak_case(void)
+{
+    static const struct {
+        tw_dtype dtype;
+        tw_status status;
+    } expected[] = {{TW_F32, TW_OK}, {TW_F64, TW_NO_KERNEL}, {TW_BF16, TW_NO_KERNEL}, {TW_F16, TW_NO_KERNEL}};
+    const char *why;
+    if (!tap_case("types of the matrix units have no peak of multiply-adds")) return;
+    tw_context *context = context_of(tw_lab_kernel_named("opencl_bf16_gemm_mma_sm80_64x64"), &why);
+    if (context == NULL) {
+        tap_skip(why);
+        return;
+    }
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        double flops;
+        const tw_status status = tw_lab_peak_flops(context, expected[i].dtype, 1, 1, &flops);
+        if (status != expected[i].status) {
+            tap_result(false, "type %d: status %d, %s", expected[i].dtype, status, tw_error_text());
+            return;
+        }
+    }
+    tap_result(true, "%s", "");
+}
+
 /* In the covering set: a cut tile and whole ones, k in parts, two transposes. */
 static void emulated_cases(const tw_lab_kernel *kernel)
 {
@@ -789,7 +814,7 @@ int main(int argc, char **argv)
 #endif
     /* OpenCL's kernels with instructions of one architecture: in their place OpenCL C (kernels/opencl/sm80.clh) */
     if (!tap.gpu) setenv("TILEWRIGHT_OPENCL_OPTIONS", "-DEMULATED_SM80=1", 1);
-    if (!tap.gpu) probe_case();
+    if (!tap.gpu) probe_case(), peak_case();
     for (int i = 0; i < 3; i++) arena[i] = guard_make(ARENA_BYTES);
     for (int i = 0; i < tw_lab_kernel_count(); i++) {
         const tw_lab_kernel *kernel = tw_lab_kernel_at(i);

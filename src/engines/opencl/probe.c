@@ -70,9 +70,11 @@ static tw_status probe(engine *e, const char *entry, const char *options, const 
     return status;
 }
 
-/* Sums of bf16 and f16 are in f32; integers are multiplied in several ways, whose peak is not known. */
+/* Sums of bf16 and f16 are in f32; integers are multiplied in several ways, whose peak is not known. Nor is that of
+ * matrix units, which multiply-adds are no bound for. */
 tw_status cl_peak_flops(engine *e, tw_dtype dtype, int threads, int tries, double *flops_per_s)
 {
+    enum { HALVES_SM = 80, DOUBLES_SM = 90 }; /* of the rows of kernels.def */
     const float factor_and_addend[2] = {0.999f, 0.001f};
     const bool doubles = dtype == TW_F64, cpu = cl_vector_bytes(e->cl, e->device) > 0,
                wide = cl_vector_bytes(e->cl, e->device) >= 64;
@@ -82,6 +84,8 @@ tw_status cl_peak_flops(engine *e, tw_dtype dtype, int threads, int tries, doubl
     (void)threads; /* the whole device */
     if (dtype_find(dtype)->result != (doubles ? TW_F64 : TW_F32))
         return fail(TW_NO_KERNEL, "the opencl engine has no probe for %s", dtype_find(dtype)->lab.name);
+    if (dtype != TW_F32 && e->sm >= (doubles ? DOUBLES_SM : HALVES_SM))
+        return fail(TW_NO_KERNEL, "the opencl engine has no probe for %s on matrix units", dtype_find(dtype)->lab.name);
     snprintf(options, sizeof options, "-DREAL=%s -DLANES=%d -DCHAINS=%d", doubles ? "double" : "float", lanes, chains);
     return probe(e, "probe_fma", options, factor_and_addend, 2, 2.0 * chains * lanes, tries, flops_per_s);
 }
