@@ -1,6 +1,6 @@
 /* nccl.c - a fake libnccl.so.2 over the fake driver's streams: bytes go from process to process in files of a folder,
- * whose name is the communicator's. Nothing blocks: a call is under way until it was asked twice whether it is, and what
- * a group has is put on its stream no sooner.
+ * whose name is the communicator's. Nothing blocks: a call is under way until the second question whether it is, and a
+ * group's messages are put on their stream no sooner.
  *
  *   FAKE_NCCL  "version=22703 state=6 from=4 absent=1": its version; the communicator's state is 6 once 4 groups were
  *              ended; this rank never joins */

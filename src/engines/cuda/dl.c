@@ -1,4 +1,4 @@
-/* dl.c - opens the CUDA driver, NVRTC and NCCL at run time, so that one binary also runs where there is none of them. */
+/* dl.c - opens the CUDA driver, NVRTC and NCCL at run time, so that one binary also runs where there is none. */
 #define _GNU_SOURCE /* secure_getenv: a privileged program must not load what its user names */
 #include <dlfcn.h>
 #include <link.h>
