@@ -101,7 +101,7 @@ static tw_status compare(tw_mpi_plan *plan, char why[WORD])
         version_text(all[with].version, one), version_text(all[who].version, other);
         snprintf(why, WORD, "rank %d has %s, rank %d has %s", with, one, who, other);
     }
-    version_text(own.version, plan->panels_text);
+    version_text(all[0].version, plan->panels_text);
     free(all);
     return status;
 }
