@@ -296,6 +296,7 @@ TEXT
     tiles OPENCL_TILE 'word[2] ", OpenCL"' 3
     tiles OPENCL_HALF_TILE '"bf16, f16, OpenCL"' 2
     tiles OPENCL_INTEGER_TILE '"i8, u8, OpenCL"' 2
+    tiles OPENCL_PTX_TILE 'word[2] ", OpenCL"' 3
     tiles OPENCL_PTX_HALF_TILE '"bf16, f16, OpenCL"' 2
     tiles OPENCL_PTX_INTEGER_TILE '"i8, u8, OpenCL"' 2
     tiles CUDA_BATCH 'word[2]' 3
@@ -306,7 +307,7 @@ TEXT
         names GPU_TILE
         rows 'CUDA_(TILE|BATCH)' 'print word[3]'
         names 'CUDA_[HIQ][A-Z]*_[TB][AI][A-Z]*'
-        rows OPENCL_TILE 'print word[3]'
+        rows 'OPENCL_(PTX_)?TILE' 'print word[3]'
     } | awk '!seen[$0]++'); do
         section "$file" ''
     done
