@@ -54,7 +54,7 @@ typedef struct tw_mpi_options {
     double network_gbps;
     int64_t memory_bytes; /* most memory of a rank's blocks and buffers; 0: any */
     double timeout_s;     /* give up where nothing has come for so long; 0: never */
-    int32_t panels;       /* TW_MPI_PANELS_AUTO, ...: with cuda alone */
+    int32_t panels;       /* TW_MPI_PANELS_AUTO, ...: cuda engine only */
     int32_t reserved;     /* 0 */
 } tw_mpi_options;
 
@@ -96,8 +96,8 @@ typedef struct tw_mpi_plan tw_mpi_plan;
  *           and ldc; not on what comes first, nor on how ranks share GPUs. They are not those of tw_gemm(): kernels are
  *           chosen for pieces, and a k of more than two tw_lab_sum_depth() is summed in panels.
  * Memory    of a GPU: a rank's block of C, and its blocks of A and B over layout.panel steps of k, twice where there
- *           are more. By NCCL also the pieces that it owns, and others' columns in pieces of less than 2048, as often;
- *           and what NCCL takes for itself. There are no smaller panels: where it does not fit, TW_NO_MEMORY.
+ *           are more. With NCCL as many times also the rank's own pieces, and pieces of other ranks of fewer than 2048
+ *           columns; NCCL needs memory of its own too. Panels do not shrink: where they do not fit, TW_NO_MEMORY.
  * Returns   TW_OK and *plan; TW_BAD_ARGUMENT (also where ranks ask for different things, or for a grid of more ranks
  *           than there are), TW_NO_DEVICE (a rank cannot use NCCL, which was asked for), TW_NO_KERNEL, TW_NO_MEMORY,
  *           TW_DEVICE_FAILED (MPI failed), and *plan NULL */

@@ -231,7 +231,7 @@ def no_rank_holds_more_than_its_share():
 
 @case
 def a_rank_opens_no_driver_of_opencl():
-    """MPICH's hwloc does, with PoCL's compiler 60 MB of each rank, unless it is told not to: who tells it otherwise has it."""
+    """MPICH's hwloc loads OpenCL's drivers, 60 MB a rank with PoCL, unless HWLOC_COMPONENTS says not to. The user's own setting wins."""
     def drivers(mpi, *env):
         for name in glob.glob("loaded.*"):
             os.remove(name)

@@ -4,9 +4,10 @@
     tools/gpu_types.py [--records FILE] [--only TEXT] [--limit SECONDS]     measure; TILEWRIGHT: the command to run
     tools/gpu_types.py --table FILE                                         the table of records, without a GPU
 
-A line's ratio is our speed over that of the faster of cuBLASLt's two, its bar what we aim at: 0.97, of batches 1.2.
-"none": cuBLASLt has no kernel or its result is wrong. --only takes the lines whose command contains TEXT. Exits with 1
-where a line is below its bar, of ours is wrong or not there, or a command failed; the table shows which.
+A ratio is our speed over that of cuBLASLt's faster choice, by its heuristic or the best of eight. The bar is the ratio
+that we aim at: 0.97, for batches 1.2. "none": cuBLASLt has no kernel, or its product is wrong. --only takes the lines
+whose command contains TEXT; --limit is of one command. Exit status 1: a ratio is below its bar, a product of ours is
+wrong or missing, or a command failed; the table shows which.
 """
 import argparse
 import json
@@ -108,11 +109,11 @@ def measure(path, only, limit):
 
 
 def main():
-    options = argparse.ArgumentParser(usage=__doc__.split("\n\n")[1], add_help=True)
-    options.add_argument("--records")
-    options.add_argument("--only", default="")
-    options.add_argument("--limit", type=float, default=90)
-    options.add_argument("--table")
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--records", metavar="FILE", help="keep the records there")
+    options.add_argument("--only", default="", metavar="TEXT", help="lines whose command contains it")
+    options.add_argument("--limit", type=float, default=90, metavar="SECONDS", help="of one command (default: 90)")
+    options.add_argument("--table", metavar="FILE", help="the table of these records; measures nothing")
     chosen = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = chosen.table or chosen.records or os.path.join(folder, "records.jsonl")

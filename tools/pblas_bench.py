@@ -10,9 +10,9 @@ T turns for each BLAS, block and grid; elements of C are checked in each turn. P
 quartiles, and the median of the quotients of ScaLAPACK's time by its own in the same turn: above 1 it is faster. For Debian's
 OpenBLAS set OPENBLAS_CORETYPE, which it may detect wrongly (SkylakeX: AVX-512). Let nothing else run beside it.
 
-With --cosma, the prefix where COSMA 2.8 and COSTA are installed for the same MPI (cmake -DBUILD_SHARED_LIBS=ON -DCOSMA_BLAS=OPENBLAS
--DCOSMA_SCALAPACK=CUSTOM), its pdgemm, and cosma::multiply() on matrices that lie as it wants them, above the same BLAS, with one
-thread too. COSMA reads COSMA_OVERLAP_COMM_AND_COMP and the like.
+--cosma FOLDER also times COSMA's pdgemm, and cosma::multiply() in COSMA's own layout, above the same BLAS, with one thread.
+FOLDER is where COSMA 2.8 and COSTA are installed for the same MPI (cmake -DBUILD_SHARED_LIBS=ON -DCOSMA_BLAS=OPENBLAS
+-DCOSMA_SCALAPACK=CUSTOM). COSMA reads COSMA_OVERLAP_COMM_AND_COMP and the like.
 """
 import argparse
 import ctypes

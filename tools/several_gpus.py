@@ -8,7 +8,7 @@
   b   f32 32768 from pinned host memory: all GPUs, and cuBLASXt with tiles of 4096 and of 8192
   c   the same from pageable memory that was written before; cuBLASXt without and with pinning by itself
   d   one GPU, f32 65536 from pinned host memory with 24 GB for the call, beside 32768 that lies on it
-  e   bits: the products of a and an 8192 from pinned memory, twice, and beside one GPU's
+  e   bits: the products of a, and 8192 from pinned memory, computed twice, and compared with one GPU's
 
 Needs as many GPUs as --devices names (d: one), PyTorch with CUDA, and build/libtilewright.so.0 (TILEWRIGHT_LIBRARY). cuBLASXt
 is PyTorch's libcublas. Host memory: b and c 13 GB each, d 52 GB. --size replaces the sizes (of d's product in core: half).
@@ -16,8 +16,8 @@ is PyTorch's libcublas. Host memory: b and c 13 GB each, d 52 GB. --size replace
 First each product of ours is computed once from small integers, whose sums are exact, and the whole of C judged by Freivalds'
 check without a tolerance. Then random operands: T calls of each in turns (a 9, b and c 5, d 3), and after the last one
 elements of C on the edges of blocks and between are judged by the bound of tw_gemm(). C is filled with NaN before the first and the
-last call. Prints medians in TFLOP/s with the slowest and the fastest, times of the host around a call that waits, and the
-median of the quotients with ours of the same turn: above 1 ours is faster. TF32 is off. --json appends a record for each
+last call. Prints the median, the lowest and the highest TFLOP/s by the host's clock, and the median ratio of our speed to
+this line's in the same turn: above 1 ours is faster. TF32 is off. --json appends a record for each
 line. Exit status 1 if a result is wrong or a part failed.
 """
 import argparse

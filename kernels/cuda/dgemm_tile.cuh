@@ -79,7 +79,7 @@ template <int EDGE, bool ALONG> static __device__ __forceinline__ int place_of(i
     return __shfl_sync(~0u, ALONG ? edge * BK + edge % 4 * 4 + step : step * (EDGE + PAD) + edge, threadIdx.x % 32);
 }
 
-/* The word `edges` lines, a multiple of 8, and `steps`, a multiple of 4, from a place. */
+/* The element `edges` lines, a multiple of 8, and `steps` steps, a multiple of 4, from a place. */
 template <int EDGE, bool ALONG>
 static __device__ __forceinline__ double load(const double *tile, int place, int edges, int steps)
 {
@@ -109,7 +109,7 @@ static __device__ __forceinline__ bool in_16(const double *x, long ld)
 
 /* ---- a warp's mainloop and epilogue ---- */
 
-/* Rows of pieces of A that are loaded ahead: 8 steps, or half of them where sums leave no more registers. */
+/* Rows of pieces of A that are loaded ahead: all of 8 steps, or half where 64 sums leave too few registers. */
 enum { AHEAD = PIECES_M * PIECES_N < 16 ? PIECES_M : PIECES_M / 2 };
 ASSUME(TURNS % (2 * AHEAD) == 0)
 
@@ -150,8 +150,8 @@ static __device__ __forceinline__ void load_first(struct fragments *x, const str
     }
 }
 
-/* Multiplies stage *now of the ring, whose first operands are loaded. Behind the first product of each turn those of
- * AHEAD turns later are, at the end those of the next stage, which *now is then. */
+/* Multiplies stage *now of the ring, whose first operands are loaded. Each turn, after its first product, loads the
+ * operands of AHEAD turns later. The last AHEAD turns load those of the next stage, which *now then names. */
 template <bool A_ALONG, bool B_ALONG>
 static __device__ __forceinline__ void multiply_stage(struct piece_sums (*sum)[PIECES_N], struct fragments *x,
                                                       const struct stage *ring, int *now)

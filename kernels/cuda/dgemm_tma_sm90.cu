@@ -10,8 +10,8 @@
  *               addresses    of a lane's operands come from a shuffle. Else the compiler computes them anew from
  *                            threadIdx at each stage, to save registers
  *
- *           A pass copies operands whose rows are not of whole 16 bytes into rows that are. It takes 5 % of the time at
- *           5001 cubed.
+ *           A pass copies operands whose rows are not of whole 16 bytes into rows that are. It took 5 % of the
+ *           time at 5001 cubed (docs/perf/dgemm-mma.md#tma).
  *
  *           Operands lie in lines of 128 bytes, whose eight pieces of 16 TMA exchanges by the line's number (swizzle).
  *           Half a warp finds its 16 words in all 32 banks, and two lanes of A's rows their 16 bytes in one load:
@@ -26,7 +26,7 @@
  *
  * NUMBERS   128 x 128 x 16: 64 sums per thread, 8 warps of 64 x 32; 6 stages of 32 KiB. For 8 steps a lane loads 24
  *           words of 8 bytes for 16 mma.sync of 1024 FMAs each; a quarter of a multiprocessor does 32 a cycle. Sums and
- *           operands take 224 of 255 registers. H200, 4096 cubed: 0.94 of the unit's cycles, as cuBLAS
+ *           operands take 224 of 255 registers. H200, 4096 cubed: 0.93 of the unit's peak at its clock; cuBLAS 0.94
  *           (docs/perf/dgemm-mma.md#addresses).
  * LIMITS    sm_90 and above. m, n >= 1. A and B in rows of whole 16 bytes; any c and ldc, WIDE = 1 promises whole 16
  *           bytes of these too. Fewer than 2^31 tiles.

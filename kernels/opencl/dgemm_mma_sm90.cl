@@ -2,7 +2,7 @@
  *
  * IDEA      CUDA's dgemm_mma_sm80 in OpenCL C, in the 48 KiB of local memory that OpenCL gives a group: a stage holds 8
  *           steps of k, what one mma.sync of a piece of 16 x 8 adds. While a stage is multiplied, the operands of the
- *           next come into registers: of A by half a warp's rows ahead, of B all columns. Two groups share a
+ *           next come into registers: of A half of the warp's rows ahead, of B all columns. Two groups share a
  *           multiprocessor. While a warp of one waits, a warp of the other multiplies.
  *
  *               MN-major   [p][edge]; rows are 4 words longer than the tile, so that 4 lines and 4 steps, the lanes of
@@ -151,7 +151,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void dgemm_mma_sm9
     for (int i = 0; i < AHEAD; i++) load_row(a_p[i], ring[0], a_place, i);
     UNROLLED
     for (int j = 0; j < PIECES_N; j++) load_column(b_p[0][j], ring[0], b_place, j);
-    ROLLED /* mainloop: two stages a turn, since registers of B have fixed numbers */
+    ROLLED /* mainloop: two stages a turn, so that b_p is indexed by constants */
         for (int block = 0; block < blocks; block += 2)
     {
         UNROLLED
@@ -172,7 +172,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void dgemm_mma_sm9
                     WARP_MULTIPLY(sum[i][j], a_p[i % (2 * AHEAD)], b_p[odd][j]);
                     if (j > 0) continue;
                     load_row(a_p[(i + AHEAD) % (2 * AHEAD)], ring[now], a_place, (i + AHEAD) % PIECES_M);
-                    UNROLLED /* behind the last: what is not used */
+                    UNROLLED /* after the last stage these are not used */
                         for (int q = 0; q < PIECES_N; q++)
                             if (q * AHEAD / PIECES_N == i - (PIECES_M - AHEAD))
                                 load_column(b_p[1 - odd][q], ring[now], b_place, q);
