@@ -340,7 +340,8 @@ TW_API tw_status tw_lab_break_even(tw_context *one, tw_context *other, tw_dtype 
 
 /* tw_lab_peak_flops - the device's multiply-add rate in flop/s, measured now by a register-only loop of independent
  * chains: the best of `tries` tries of about 20 ms. On the CPU a try is the best of 40 windows that `threads` threads
- * begin together. Never less than the rate of one thread. */
+ * begin together. Never less than the rate of one thread. TW_NO_KERNEL: there is no such loop for the type, or matrix
+ * units multiply it, whose peak it would not show. */
 TW_API tw_status tw_lab_peak_flops(tw_context *context, tw_dtype dtype, int threads, int tries, double *flops_per_s);
 
 /* tw_lab_bandwidth - bytes read per second, measured now, from a working set of `bytes` divided among `threads`

@@ -228,9 +228,10 @@ static k_split choose_splits(const kernel_row *row, const tw_problem *p, const d
 }
 
 /* Swap-AB: split-K with the number of blocks per tile that ends soonest; or, where there are more tiles than
- * multiprocessors, stream-K over all of them. *cycles: memory delivers the long operand once, the L2 both, and a
- * multiprocessor takes a limited number of bytes a cycle, fewer where its threads transpose them (a guess); each further
- * block begins anew, and partial sums are added. Numbers of an H200 (docs/perf/gemm-swapab.md#streaming). */
+ * multiprocessors, stream-K over all of them. *cycles: memory delivers the long operand once, or where it is read
+ * across k once for each row of tiles, the L2 both, and a multiprocessor takes a limited number of bytes a cycle, fewer
+ * where its threads transpose them (a guess); each further block begins anew, and partial sums are added. Numbers of an
+ * H200 (docs/perf/gemm-swapab.md#streaming). */
 static k_split choose_swap_ab(const kernel_row *row, const tw_problem *p, const device_facts *device, double *cycles)
 {
     enum {
@@ -257,7 +258,8 @@ static k_split choose_swap_ab(const kernel_row *row, const tw_problem *p, const 
            y_bytes = (double)(high * row->lab.tile_k * bytes);
     double own = longer((double)row->lab.tile_m * x_bytes / MULTIPLIED_BYTES,
                         x_bytes / (across ? ACROSS_BYTES : EACH_BYTES));
-    double memory = (double)many * (double)p->k * (double)bytes / (double)(MEMORY_BYTES * multiprocessors);
+    double memory = (double)(many * (across ? ceil_div(few, row->lab.tile_m) : 1)) * (double)p->k * (double)bytes /
+                    (double)(MEMORY_BYTES * multiprocessors);
     double store = (double)(high * row->lab.tile_n * dtype_find(p->dtype_c)->lab.bytes) / STORED_BYTES;
     k_split made = {0};
     for (int64_t splits = 0; splits <= MOST_SPLITS; splits++) {
@@ -423,8 +425,8 @@ static double wgmma_cycles(const kernel_row *row, const tw_problem *p, const dev
     return longer((double)rounds * multiply + store, last * (multiply + store));
 }
 
-/* The packing pass: it reads and writes each element. Transposing single bytes reaches half of the memory's bandwidth
- * (docs/perf/gpu-types.md#first: 470 MB in 258 us on an H100). */
+/* The packing pass: it reads and writes each element. Single bytes reach half of the memory's bandwidth: the 258 us
+ * of docs/perf/gpu-types.md#few-rows-nn. */
 static double packing_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device)
 {
     enum { PASS = 4000, MEMORY_BYTES = 19, BYTEWISE = 10 };
@@ -433,7 +435,7 @@ static double packing_cycles(const kernel_row *row, const tw_problem *p, const d
     return packed > 0 ? PASS + 2 * packed / (each * (double)max_i64(device->multiprocessors, 1)) : 0;
 }
 
-/* The same for GPU_SWAP_AB rows and others, with the packing pass. Each box line outside the matrix costs the others some
+/* wgmma_cycles() or choose_swap_ab(), with the packing pass. Each box line outside the matrix costs wgmma's rows some
  * TMA time, and they keep the memory a little less busy. */
 static double two_byte_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device)
 {

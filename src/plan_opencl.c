@@ -98,10 +98,10 @@ bool plan_adds_last(const kernel_row *row, const device_facts *device)
  * each lane of a warp in each quarter, half as many in f64. */
 static double peak_fmas(const kernel_row *row)
 {
-    enum { MATRIX_BYTES = 2048, LANES = 128 };
+    enum { MATRIX_BYTES = 2048, MATRIX_DOUBLES = 128, LANES = 128 };
     const bool f64 = kernel_sum_bytes(row) == 8, matrix = row->gpu.traits & GPU_MMA;
-    if (matrix && !f64) return MATRIX_BYTES / dtype_find(row->lab.dtype)->lab.bytes;
-    return f64 && !matrix ? LANES / 2 : LANES;
+    if (matrix) return f64 ? MATRIX_DOUBLES : MATRIX_BYTES / dtype_find(row->lab.dtype)->lab.bytes;
+    return f64 ? LANES / 2 : LANES;
 }
 
 /* The cycles of the busiest compute unit of a GPU, and how k is divided for the fewest. Groups multiply at the share of

@@ -125,7 +125,7 @@ enum {
 };
 
 /* Cost coefficients: of a GPU_SLICED_K row fitted to random shapes on an H200 (docs/perf/planner.md#fit-a-new-row), of
- * a GPU_SPLITS row measured at 4096 (docs/perf/dgemm-mma.md). */
+ * a GPU_SPLITS row by hand (docs/perf/dgemm-mma.md#addresses). */
 typedef struct slicedk_cost {
     double alone, share; /* of the peak in the mainloop: a block alone on its multiprocessor, and several */
     /* cycles of a multiprocessor for each copy by a thread, or for each line of the first TMA boxes */
@@ -204,8 +204,8 @@ typedef struct packing {
     int64_t bytes; /* of the copy, a multiple of 256 */
 } packing;
 
-/* kernel_reads_across - whether this row reads A (operand 0) or B (operand 1) of this problem across k, as it lies, where
- * its other operand must lie along k. */
+/* kernel_reads_across - whether this row reads A (operand 0) or B (operand 1) of this problem across k, as it lies,
+ * where its other operand must lie along k. */
 bool kernel_reads_across(const kernel_row *row, const tw_problem *problem, int operand);
 
 /* kernel_packing_a, kernel_packing_b - how this row reads the operands of this problem, and which it needs packed. */

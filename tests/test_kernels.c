@@ -271,6 +271,10 @@ static void ring_cases(const tw_lab_kernel *kernel)
     for (int op = 0; op < 4; op++)
         shape_case(kernel, (tw_op)(op / 2), (tw_op)(op % 2), kernel->tile_m + 1, kernel->tile_n + 8,
                    19 * kernel->tile_k + 8, 2 * op);
+    /* and where blocks divide k, for each of the most that do (128) */
+    if (kernel->dtype == TW_F64)
+        for (int op = 0; op < 4; op++)
+            shape_case(kernel, (tw_op)(op / 2), (tw_op)(op % 2), 31, 29, 128 * 19 * kernel->tile_k + 8, 2 * op);
     shape_case(kernel, TW_N, TW_N, 12 * kernel->tile_m - 3, 12 * kernel->tile_n + 8, 3 * kernel->tile_k + 8, 0);
     shape_case(kernel, TW_T, TW_T, 12 * kernel->tile_m - 3, 12 * kernel->tile_n + 5, 3 * kernel->tile_k + 5, 1);
 }
@@ -822,8 +826,8 @@ int main(int argc, char **argv)
         if (is_emulated(kernel) && !tap.full) { /* each form takes PoCL seconds to compile */
             /* f16 and u8 differ by a word of PTX */
             const tw_dtype of_128 = kernel->tile_m == 128 ? kernel->dtype : 0;
-            if (of_128 == TW_I8 || of_128 == TW_F32 ||
-                (kernel->tile_m == 64 && (kernel->dtype == TW_BF16 || kernel->dtype == TW_F64)))
+            if (of_128 == TW_I8 || of_128 == TW_F32 || of_128 == TW_F64 ||
+                (kernel->dtype == TW_BF16 && kernel->tile_m == 64))
                 emulated_cases(kernel);
             continue;
         }

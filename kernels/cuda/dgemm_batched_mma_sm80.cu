@@ -2,7 +2,7 @@
  *
  * IDEA      dgemm_mma_sm80's tile with the blocks of sgemm_batched_cpasync_sm80: a block goes from tile to tile of all
  *           items, and its copies run STAGES - 1 steps ahead, across the borders of items. So do its operands in
- *           registers: the first 8 steps of an item are loaded while the last 8 of the item before are multiplied.
+ *           registers: the first steps of an item are loaded while the last of the item before are multiplied.
  *
  *               copies         4 4 | 5 5 | 6 6 ...       16 bytes each where an item is aligned to them, else 8
  *               registers        3 | 4 4 | 5 5 ...

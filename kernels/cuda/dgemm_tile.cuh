@@ -88,15 +88,15 @@ static __device__ __forceinline__ double load(const double *tile, int place, int
 
 /* What a lane holds of 8 steps, from step p on, of piece number i: steps l % 4 and 4 behind it, of rows l / 4 and l / 4
  * + 8; of B, of column l / 4. */
-template <bool ALONG> static __device__ __forceinline__ void load_a(double *x, const struct stage *from, int place,
-                                                                    int i, int p)
+template <bool ALONG>
+static __device__ __forceinline__ void load_a(double *x, const struct stage *from, int place, int i, int p)
 {
     UNROLLED
     for (int q = 0; q < 4; q++) x[q] = load<BM, ALONG>(from->a, place, i * 16 + q % 2 * 8, p + q / 2 * 4);
 }
 
-template <bool ALONG> static __device__ __forceinline__ void load_b(double *x, const struct stage *from, int place,
-                                                                    int j, int p)
+template <bool ALONG>
+static __device__ __forceinline__ void load_b(double *x, const struct stage *from, int place, int j, int p)
 {
     UNROLLED
     for (int q = 0; q < 2; q++) x[q] = load<BN, ALONG>(from->b, place, j * 8, p + q * 4);
@@ -121,15 +121,15 @@ struct fragments {
 };
 
 /* Loads row of pieces number `turn` of a stage. */
-template <bool ALONG> static __device__ __forceinline__ void load_row(struct fragments *x, const struct stage *from,
-                                                                      int turn)
+template <bool ALONG>
+static __device__ __forceinline__ void load_row(struct fragments *x, const struct stage *from, int turn)
 {
     load_a<ALONG>(x->a[turn % (2 * AHEAD)], from, x->a_place, turn % PIECES_M, turn / PIECES_M * 8);
 }
 
 /* Loads part number `part` of AHEAD of B's columns, for 8 steps from step p of a stage on. */
-template <bool ALONG> static __device__ __forceinline__ void load_columns(struct fragments *x, const struct stage *from,
-                                                                          int part, int p)
+template <bool ALONG>
+static __device__ __forceinline__ void load_columns(struct fragments *x, const struct stage *from, int part, int p)
 {
     UNROLLED
     for (int j = 0; j < PIECES_N; j++)

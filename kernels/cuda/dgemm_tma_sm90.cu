@@ -3,9 +3,11 @@
  * IDEA      A multiprocessor has room for two warps of 64 sums a lane on each of its quarters. While one waits, the
  *           other alone keeps the matrix unit busy; so the warps must do little else than multiply:
  *
- *               copies       TMA copies whole boxes. In turn one warp asks for a stage, through one lane that it elects:
- *                            the compiler then holds addresses in uniform registers and needs no loop over lanes
- *               barriers     in shared memory they count bytes and readers: no warp waits for the others
+ *               copies       TMA copies whole boxes. The warps take turns to ask for a stage, through a lane that
+ *                            they elect: the compiler then holds addresses in uniform registers, without a loop over
+ *                            lanes
+ *               barriers     in shared memory they count bytes and readers: only the warp that asks waits for the
+ *                            others
  *               registers    hold the operands of 8 steps twice. While 8 steps are multiplied, the next 8 are loaded
  *               addresses    of a lane's operands come from a shuffle. Else the compiler computes them anew from
  *                            threadIdx at each stage, to save registers
@@ -62,7 +64,7 @@ enum {
     GROUP_M = 8,
     EACH = BM * BN / 2 / THREADS /* pairs of sums of a thread */
 };
-ASSUME(32 * WARPS_M * WARPS_N == THREADS && TM % 16 == 0 && TN % 16 == 0 && BK == 16)
+ASSUME(32 * WARPS_M * WARPS_N == THREADS && TM % 16 == 0 && TN % 16 == 0 && BK == 16 && STAGES >= 2)
 ASSUME_BOXES(BK, EDGE, BK, EDGE)
 
 #include "raster.cuh"
@@ -201,9 +203,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     struct fragments x;
     const struct places at = places_of(lane, i_warp, j_warp);
     raster(tile, ceil_div(m, BM), ceil_div(n, BN), &i0, &j0);
-    /* If blocks of the next launch came now into room that is left, multiprocessors would get unequal shares of it. */
-    const bool room_is_left = BLOCKS > 1 && gridDim.x > multiprocessors();
-    if (!room_is_left) pdl_trigger();
+    /* Blocks of the next launch that came now beside these would be spread unevenly over the multiprocessors. */
+    const bool late = BLOCKS > 1 && gridDim.x > multiprocessors();
+    if (!late) pdl_trigger();
     if (threadIdx.x == 0 && begin < end) {
         prefetch_map(&a_map), prefetch_map(&b_map);
         for (int q = 0; q < STAGES; q++) barrier_init(&full[q], 1), barrier_init(&empty[q], WARPS);
@@ -242,13 +244,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
             if (turn == TURNS - 1 && lane == 0) barrier_arrive(&empty[now]); /* the warp has read it */
             if (turn == PIECES_M / 2 && warp == block % WARPS && block > begin && block - 1 + STAGES < end) {
                 barrier_wait(&empty[before], now == 0 ? phase ^ 1 : phase);
-                if (elected())
-                    fetch(&ring[before], &a_map, &b_map, i0, j0, (block - 1 + STAGES) * BK, &full[before]);
+                if (elected()) fetch(&ring[before], &a_map, &b_map, i0, j0, (block - 1 + STAGES) * BK, &full[before]);
             }
         }
         now = next, phase = next_phase;
     }
-    if (room_is_left) pdl_trigger();
+    if (late) pdl_trigger();
     if (!fix_up(sum.pairs, NULL, tile, split, splits, memory, flags, epoch)) return;
     store_warp(c, ldc, i0 + i_warp, j0 + j_warp, m, n, alpha, sum.of, beta);
 }

@@ -62,6 +62,7 @@ static __device__ __forceinline__ void barrier_wait(barrier *bar, int parity)
     while (!ended);
 }
 
+/* As many as the device's numbers of multiprocessors go up to. */
 static __device__ __forceinline__ unsigned multiprocessors(void)
 {
     unsigned count;
@@ -253,7 +254,9 @@ static __device__ __forceinline__ void matrix_multiply(number *sum, unsigned lon
     MATRIX_ASM(MULTIPLY)
 }
 
-#if MATRIX_N == 16
+#if ELEMENT_BYTES == 2
+/* needs a transpose for b alone */
+#elif MATRIX_N == 16
 #define MATRIX_OWN_ASM(ASM)                                                                                            \
     ASM("%13", "{%8, %9, %10, %11}", "%12", "%0, %1, %2, %3, %4, %5, %6, %7", SUM_4(0), SUM_4(4))
 #elif MATRIX_N == 64

@@ -1,5 +1,5 @@
 /* raster.cuh - rasterisation: the order of tiles that keeps the L2 warm, as in r11: down GROUP_M rows of tiles before
- * the next column. For sgemm_tma_sm90 and gemm_wgmma_sm90. sgemm_simt and sgemm_cpasync_sm80 have it in their own text,
+ * the next column. For kernels by TMA. sgemm_simt and sgemm_cpasync_sm80 have it in their own text,
  * for which the compiler's best code was chosen. */
 
 /* Where tile number `tile` of tiles_m x tiles_n begins. After BM, BN and GROUP_M. */

@@ -13,9 +13,11 @@
  *           at each stage.
  *
  * NUMBERS   128 x 64: 3 stages of 12.5 KiB, 128 work-items with 64 sums each. For 8 steps a lane loads 24 words of 8
- *           bytes for 16 mma.sync of 1024 FMAs each; a quarter of a multiprocessor does 32 a cycle.
- * LIMITS    any m, n >= 1, k, ld, address and transposes. Fewer than 2^31 groups. Operands whose address or rows are
- *           not multiples of 16 bytes are copied by 8. WIDE = 1: neighbours in C are stored together.
+ *           bytes for 16 mma.sync of 1024 FMAs each; a quarter of a multiprocessor does 32 a cycle. H200: 44.4 TFLOP/s
+ *           at 4096 (docs/perf/opencl-gpu.md#dmma).
+ * LIMITS    sm_90 and above. Any m, n >= 1, k, ld, address and transposes. Fewer than 2^31 groups. Operands whose
+ *           address or rows are not multiples of 16 bytes are copied by 8. WIDE = 1: neighbours in C are stored
+ *           together.
  * CHANGED   from CUDA's dgemm_mma_sm80: shorter stages, k divided among groups as in gemm_simt.
  * SOURCE    PTX ISA (mma.sync for f64, cp.async); Kerr et al.: CUTLASS, 2017 */
 #include "rung.clh"
@@ -40,7 +42,7 @@ enum {
     STAGE_WORDS = A_WORDS + BK * (B_ALONG ? BN : BN + PAD),
     GROUP_M = 8
 };
-ASSUME(BM / WARP_M * WARPS_N * 32 == THREADS && PIECES_M % 2 == 0 && BK == 8)
+ASSUME(BM / WARP_M * WARPS_N * 32 == THREADS && PIECES_M % 2 == 0 && BK == 8 && STAGES >= 2)
 
 /* ---- from global to local memory ---- */
 
@@ -87,7 +89,8 @@ ALWAYS_INLINE double load(const bool along, const int pitch, __local const doubl
     return along ? tile[(place ^ fours * 4) + edges * BK] : tile[place + fours * 4 * pitch + edges];
 }
 
-/* What a lane holds of a piece of A: steps l % 4 and 4 behind it, of rows l / 4 and l / 4 + 8; of B, of column l / 4. */
+/* What a lane holds of a piece of A: steps l % 4 and 4 behind it, of rows l / 4 and l / 4 + 8; of B, of column
+ * l / 4. */
 ALWAYS_INLINE void load_row(double *x, __local const double *stage, int place, const int i)
 {
     UNROLLED
@@ -127,8 +130,8 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void dgemm_mma_sm9
     int group = tile / (GROUP_M * tiles_n), rows = min((int)GROUP_M, tiles_m - group * GROUP_M),
         in_group = tile % (GROUP_M * tiles_n);
     int i0 = (group * GROUP_M + in_group % rows) * BM, j0 = in_group / rows * BN;
-    int steps = ceil_div(ceil_div(k, BK), parts), begin = min(part * steps * BK, k), end = min(begin + steps * BK, k),
-        blocks = ceil_div(end - begin, BK), now = 0;
+    int steps = ceil_div(ceil_div(k, BK), parts), begin = (int)min((long)part * steps * BK, (long)k),
+        end = (int)min((long)begin + steps * BK, (long)k), blocks = ceil_div(end - begin, BK), now = 0;
     double sum[PIECES_M][PIECES_N][4], a_p[2 * AHEAD][4], b_p[2][PIECES_N][2];
     UNROLLED
     for (int e = 0; e < PIECES_M * PIECES_N * 4; e++) sum[e / 4 / PIECES_N][e / 4 % PIECES_N][e % 4] = 0;
@@ -173,9 +176,8 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void dgemm_mma_sm9
                     if (j > 0) continue;
                     load_row(a_p[(i + AHEAD) % (2 * AHEAD)], ring[now], a_place, (i + AHEAD) % PIECES_M);
                     UNROLLED /* after the last stage these are not used */
-                        for (int q = 0; q < PIECES_N; q++)
-                            if (q * AHEAD / PIECES_N == i - (PIECES_M - AHEAD))
-                                load_column(b_p[1 - odd][q], ring[now], b_place, q);
+                        for (int q = 0; q < PIECES_N; q++) if (q * AHEAD / PIECES_N == i - (PIECES_M - AHEAD))
+                            load_column(b_p[1 - odd][q], ring[now], b_place, q);
                 }
             }
         }
