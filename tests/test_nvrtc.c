@@ -253,12 +253,16 @@ static bool order_holds(const code *c, const loop *l, char why[256])
 
 enum { MOST_OPTIONS = 64 };
 
-/* The covering set has every transpose of a production row with wide loads or without, and with one type of C: a half
- * of the pairs, of which `turn` 0 and 1 are all. Its neighbours in the table, and its other architecture, have the
- * other half. */
-static bool covers(int turn, int op, int narrow) { return tap.full || narrow == (op / 2 + op + turn) % 2; }
+/* The covering set has of a production row two pairs of ops that have both ops of A and of B between them, one with
+ * wide loads and one without: a quarter, of which `turn` 0 to 3 are all. Its neighbours in the table, and its other
+ * architecture, have others. */
+static bool covers_ops(int turn, int op) { return tap.full || (op / 2 + op) % 2 == turn / 2; }
+static bool covers(int turn, int op, int narrow)
+{
+    return tap.full || (covers_ops(turn, op) && narrow == (op / 2 + turn) % 2);
+}
 
-static int round_of(int row, int sm) { return (row + row / 2 + (sm == 80)) % 2; }
+static int round_of(int row, int sm) { return (row + row / 2 + (sm == 80 ? 2 : 0)) % 4; }
 
 /* What the compiler is told for one of a row's plans, and a name for it, however options are spelled. */
 typedef struct variant {
@@ -287,19 +291,18 @@ static bool is_later_type(tw_dtype dtype) { return dtype_find(dtype)->lab.bytes 
 static bool asks_more(const kernel_row *row, const asked *a, int turn)
 {
     const int traits = row->gpu.traits;
-    if (digesting && a->as_is && row->lab.production) return false; /* which nobody but a test asks for */
+    if ((digesting || !tap.full) && a->as_is && row->lab.production)
+        return false; /* which nobody but a test asks for */
     if (!tap.full && a->op > 0 && (a->as_is || (a->tile + a->op) % 3 != 0)) return false; /* the covering set */
     if (!tap.full && (traits & GPU_OWN_C) && a->own_c != (a->op + turn) % 2) return false;
-    if (!tap.full && (traits & GPU_OWN_C) && row->lab.dtype == TW_F16 && a->op % 3 != 0) return false;
+    if (!tap.full && (traits & GPU_OWN_C) && row->lab.dtype == TW_F16 && a->op > 1) return false;
     /* the second type of a pair differs from the first by a word of PTX */
     if (!tap.full && (row->lab.dtype == TW_U8 || row->lab.dtype == TW_E5M2) && row->lab.tile_m != 64) return false;
     if (!tap.full && a->as_is && is_later_type(row->lab.dtype)) return false;
     if (row->lab.production && !a->meets && !covers(turn, a->op, a->narrow)) return false;
-    /* what two architectures compile: the transposes of B on one, the others on the other */
-    if (!tap.full && row->lab.production && row->gpu.sm < 90 && !a->as_is && !a->meets && a->op % 2 != turn)
-        return false;
     if (a->tall && (!tap.full || !(traits & GPU_SWAP_AB))) return false;
-    return !a->meets || ((traits & GPU_SLICED_K) && (!a->narrow || tap.full || a->op == 1));
+    if (!a->meets || tap.full) return !a->meets || (traits & GPU_SLICED_K);
+    return (traits & GPU_SLICED_K) && (a->narrow ? a->op == 1 : covers_ops(turn, a->op));
 }
 
 static void name_variant(const kernel_row *row, const asked *a, char name[48])
