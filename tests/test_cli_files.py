@@ -110,7 +110,7 @@ def outputs_that_cannot_be_written():
     bad(7, "multiply", "A.npy", "B.npy", "-o", "folder.npy", says=["folder.npy: ", "directory"])
     bad(7, "devices", "--json", "none/d.json", says="none/d.json")
     if os.path.exists("/dev/full"):
-        bad(7, "devices", "--json", "/dev/full", says="/dev/full")
+        bad(7, "version", "--json", "/dev/full", says="/dev/full")
         with open("/dev/full", "w") as full:
             done = subprocess.run([PROGRAM, "version"], stdout=full, stderr=subprocess.PIPE, text=True)
         assert done.returncode == 7 and "standard output" in done.stderr, done
@@ -186,9 +186,10 @@ def files_of_another_kind_are_kept():
             good("multiply", "A.npy", "B.npy", "-o", name)
     for _ in range(2):
         good("version", "--json", "v.json")
-        good("doctor", "--json", "d.json")
         good("ladder", "--size", "8", "--rung", "r01", "--samples", "1", "--html", "l.html", "--json", "l.json")
         good("report", "l.json", "-o", "l.svg")
+    good("doctor", "--json", "d.json", env={"OCL_ICD_VENDORS": "/nowhere"})
+    good("version", "--json", "d.json")
 
 
 @case

@@ -1,9 +1,11 @@
 #!/bin/sh
 # test_devices.sh - what a user runs first on a machine with a GPU: doctor, devices, and the self test of each GPU engine. An engine
-# without a device is skipped with its own sentence. Prints TAP; TILEWRIGHT is the program.
+# without a device is skipped with its own sentence. Prints TAP; TILEWRIGHT is the program. Without --gpu or --full what
+# test_cli runs too is left to it: doctor, devices, and OpenCL's self test, which compiles every kernel.
 set -u
 
-cases='doctor devices selftest_cuda selftest_opencl'
+cases='selftest_cuda'
+case " $* " in *' --full '* | *' --gpu '*) cases='doctor devices selftest_cuda selftest_opencl' ;; esac
 # shellcheck source=tests/support/tap.sh
 . "$(dirname "$0")/support/tap.sh"
 program=${TILEWRIGHT:-$build/tilewright}
