@@ -120,8 +120,8 @@ static void kernel_case(const tw_lab_kernel *kernel, int tile, int variant)
             : stages       ? (kernel->dtype == TW_F64 ? 4 : 3) * kernel->tile_k + 3 /* a step more than stages */
                            : 19;
     tw_op op = kernel->transposes && variant ? TW_T : TW_N;
-    /* One group more, of which little is inside C (small blocks: in each direction); rows whose ends are aligned, then
-     * not. */
+    /* Small blocks: one group more in each direction, of which little is inside C. Large ones: one group that C cuts in
+     * both; then two. Rows whose ends are aligned, then not. */
     if (stages)
         m = 20, n = 20;
     else if (strncmp(kernel->rung, "gemv", 4) == 0)
@@ -131,7 +131,7 @@ static void kernel_case(const tw_lab_kernel *kernel, int tile, int variant)
     else if (variant)
         m += 2, n = 20;
     else
-        m = 20, n += 4;
+        m = 20, n -= 4;
     /* tiles so many that a block keeps both steps of k */
     if (strncmp(kernel->rung, "d1", 2) == 0 && tile == 8 && !variant) m = 8, n = 8 * 513, k = 11;
     r.problem = tw_problem_make(kernel->dtype, op, op, m, n, variant || kernel->skinny ? k : k + 1);
