@@ -12,6 +12,8 @@ typedef struct dist_device {
     tw_status (*memory)(tw_lab_pipeline *pipeline, int on_device, int64_t bytes, void **memory);
     tw_status (*copy)(tw_lab_pipeline *pipeline, const tw_lab_copy *copy);
     tw_status (*multiply)(tw_lab_pipeline *pipeline, const tw_problem *problem, const void *a, const void *b, void *c);
+    tw_status (*prepare)(tw_lab_pipeline *pipeline, const tw_problem *problem, const void *a, const void *b,
+                         const void *c);
     tw_status (*turn)(tw_lab_pipeline *pipeline);
     tw_status (*poll)(tw_lab_pipeline *pipeline, int all, int *done);
     tw_status (*id)(tw_context *context, char *text, int bytes); /* tw_lab_device_id() */
@@ -64,6 +66,7 @@ static inline dist_engine dist_engine_of(tw_context *context)
                                     .memory = tw_lab_pipeline_memory,
                                     .copy = tw_lab_pipeline_copy,
                                     .multiply = tw_lab_pipeline_multiply,
+                                    .prepare = tw_lab_pipeline_prepare,
                                     .turn = tw_lab_pipeline_turn,
                                     .poll = tw_lab_pipeline_poll,
                                     .id = tw_lab_device_id,

@@ -254,6 +254,7 @@ static tw_status settle(tw_mpi_plan *plan, const dist_engine *engine, const tw_p
     if (status == TW_OK) status = direct_make(plan, o.panels);
     if (status != TW_OK) return status; /* of all ranks alike */
     if (plan->computes) status = allocate_all(plan);
+    if (status == TW_OK && plan->direct && plan->c_mirror != NULL) status = schedule_prepare(plan, NULL, 1);
     return failure_agree(plan->comm, status, o.timeout_s);
 }
 
@@ -384,6 +385,8 @@ tw_status tw_mpi_gemm(tw_mpi_plan *plan, const void *a, int64_t lda, const void 
     if (status == TW_OK) status = check_block("c", c, ldc, &own.c);
     if (status == TW_OK && plan->ended)
         status = failure(TW_BAD_ARGUMENT, "plan: an earlier call has failed, and NCCL was left: make another plan");
+    if (status == TW_OK && plan->direct && plan->computes && plan->c_mirror == NULL)
+        status = schedule_prepare(plan, c, ldc); /* of a C on the GPU: its address and ldc decide the kernels */
     status = failure_agree(plan->comm, status, plan->timeout_s);
     if (status != TW_OK) return status;
     pending_begin(&plan->pending, plan->comm, plan->timeout_s);

@@ -56,6 +56,10 @@ struct tw_mpi_plan {
     char panels_text[512];
 };
 
+/* schedule_prepare - on a device, ahead of schedule_run(): all kernels of the products that go into c, or into what
+ * lies beside it, and their workspace. No product waits for other ranks' panels then. */
+tw_status schedule_prepare(tw_mpi_plan *plan, char *c, int64_t ldc);
+
 /* schedule_run - gather panels and multiply them. Into c what a grid with pk = 1 computes; else unscaled into sums.
  * status: of this rank's work before. A rank whose work fails goes on to send and to receive, and returns that. */
 tw_status schedule_run(tw_mpi_plan *plan, char *c, int64_t ldc, tw_status status);

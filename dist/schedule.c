@@ -124,16 +124,22 @@ static int64_t stripe_of(const work *w, int64_t across, int64_t left)
     return left < length + length / 2 ? left : length;
 }
 
-static void multiply_stripe(work *w, const block *a, const block *b, char *c, int64_t m, int64_t n)
+static tw_problem problem_of(const work *w, const block *a, const block *b, int64_t m, int64_t n)
 {
-    tw_mpi_plan *plan = w->plan;
-    tw_problem p = plan->problem;
-    const double start_s = failure_now_s();
+    tw_problem p = w->plan->problem;
     p.m = m, p.n = n, p.k = w->panel.depth;
     p.lda = a->ld, p.ldb = b->ld, p.ldc = w->ldc;
     if (!w->scales) p.alpha = 1, p.beta = w->panel.begin > 0, p.alpha_imaginary = p.beta_imaginary = 0;
+    if (w->plan->pipeline != NULL) p.place_a = p.place_b = p.place_c = TW_DEVICE;
+    return p;
+}
+
+static void multiply_stripe(work *w, const block *a, const block *b, char *c, int64_t m, int64_t n)
+{
+    tw_mpi_plan *plan = w->plan;
+    const tw_problem p = problem_of(w, a, b, m, n);
+    const double start_s = failure_now_s();
     if (plan->pipeline != NULL) {
-        p.place_a = p.place_b = p.place_c = TW_DEVICE;
         w->status = plan->engine.device.multiply(plan->pipeline, &p, a->data, b->data, c);
     } else {
         w->status = plan->engine.gemm(plan->engine.self, &p, a->data, b->data, c);
@@ -261,6 +267,42 @@ static panel panel_at(const tw_mpi_plan *plan, int number)
     const int64_t begin = (int64_t)number * plan->grid.panel, left = plan->at.k.length - begin;
     return (panel){number, begin, left < plan->grid.panel ? left : plan->grid.panel};
 }
+
+/* ---- ahead of the first panel ---- */
+
+static run group_at(const side *s, int first)
+{
+    return (run){first, first + s->group < s->peers ? first + s->group : s->peers};
+}
+
+static tw_status prepare_product(const work *w, run ra, run rb)
+{
+    const side *sa = &w->plan->a, *sb = &w->plan->b;
+    const grid_part rows = part_of_run(sa, ra), cols = part_of_run(sb, rb);
+    const block a = block_of_run(sa, &w->panel, ra), b = block_of_run(sb, &w->panel, rb);
+    const tw_problem p = problem_of(w, &a, &b, rows.length, cols.length);
+    if (rows.length == 0 || cols.length == 0) return TW_OK;
+    const tw_status status = w->plan->engine.device.prepare(
+        w->plan->pipeline, &p, a.data, b.data, w->c + (rows.begin * w->ldc + cols.begin) * w->plan->sizes.c_bytes);
+    return status == TW_OK ? TW_OK : failure(status, "%.900s", w->plan->engine.error());
+}
+
+tw_status schedule_prepare(tw_mpi_plan *plan, char *c, int64_t ldc)
+{
+    const block to = mirror_c(plan, c, ldc);
+    const int64_t last = (plan->at.k.length - 1) / plan->grid.panel, numbers[] = {0, 1, last};
+    work w = {.plan = plan, .c = to.data, .ldc = to.ld, .scales = plan->whole};
+    tw_status status = TW_OK;
+    for (int i = 0; i < 3 && numbers[i] <= last && plan->at.k.length > 0; i++) { /* all others are as panel 1 */
+        w.panel = panel_at(plan, (int)numbers[i]);
+        for (int a = 0; a < plan->a.peers; a += plan->a.group)
+            for (int b = 0; b < plan->b.peers && status == TW_OK; b += plan->b.group)
+                status = prepare_product(&w, group_at(&plan->a, a), group_at(&plan->b, b));
+    }
+    return status;
+}
+
+/* ---- a segment ---- */
 
 /* Sends and receives of a panel. What lies on the device comes from there first, to where the panel before the last was
  * sent from. */

@@ -281,6 +281,10 @@ TW_API tw_status tw_lab_pipeline_copy(tw_lab_pipeline *pipeline, const tw_lab_co
 /* tw_lab_pipeline_multiply - tw_gemm() of device memory, behind all copies and products before it; does not wait. */
 TW_API tw_status tw_lab_pipeline_multiply(tw_lab_pipeline *pipeline, const tw_problem *problem, const void *a,
                                           const void *b, void *c);
+/* tw_lab_pipeline_prepare - build the kernel of such a product, and take the workspace, which may wait for all that the
+ * device does: the product itself then waits for nothing. */
+TW_API tw_status tw_lab_pipeline_prepare(tw_lab_pipeline *pipeline, const tw_problem *problem, const void *a,
+                                         const void *b, const void *c);
 /* tw_lab_pipeline_turn - of two halves of memory, the caller turns to the other: the next copies wait for the products
  * that were begun before the last turn. */
 TW_API tw_status tw_lab_pipeline_turn(tw_lab_pipeline *pipeline);

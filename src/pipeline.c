@@ -61,19 +61,35 @@ tw_status tw_lab_pipeline_copy(tw_lab_pipeline *p, const tw_lab_copy *copy)
     return p->context->ops->pipeline->copy(p->own, copy);
 }
 
+/* The problem of operands that lie there, and the workspace for it. */
+static tw_status find_workspace(tw_lab_pipeline *p, tw_problem *seen, const void *a, const void *b, const void *c)
+{
+    int64_t bytes;
+    seen->align_a = problem_alignment(a), seen->align_b = problem_alignment(b), seen->align_c = problem_alignment(c);
+    TRY(tw_workspace_bytes(p->context, seen, &bytes));
+    if (bytes <= p->workspace_bytes) return TW_OK;
+    TRY(check_room(p, bytes - p->workspace_bytes));
+    TRY(p->context->ops->pipeline->reserve(p->own, (size_t)bytes));
+    p->workspace_bytes = bytes;
+    return TW_OK;
+}
+
+tw_status tw_lab_pipeline_prepare(tw_lab_pipeline *p, const tw_problem *problem, const void *a, const void *b,
+                                  const void *c)
+{
+    HOLD_CANCELLATION;
+    tw_problem seen = *problem;
+    TRY(find_workspace(p, &seen, a, b, c));
+    return tw_prepare(p->context, &seen);
+}
+
 tw_status tw_lab_pipeline_multiply(tw_lab_pipeline *p, const tw_problem *problem, const void *a, const void *b, void *c)
 {
     HOLD_CANCELLATION;
-    int64_t bytes;
     tw_launch launch;
     tw_problem seen = *problem;
-    seen.align_a = problem_alignment(a), seen.align_b = problem_alignment(b), seen.align_c = problem_alignment(c);
-    TRY(tw_workspace_bytes(p->context, &seen, &bytes));
-    if (bytes > p->workspace_bytes) {
-        TRY(check_room(p, bytes - p->workspace_bytes));
-        p->workspace_bytes = bytes;
-    }
-    TRY(p->context->ops->pipeline->begin(p->own, (size_t)bytes, &launch));
+    TRY(find_workspace(p, &seen, a, b, c));
+    TRY(p->context->ops->pipeline->begin(p->own, &launch));
     return tw_enqueue(p->context, problem, a, b, c, &launch);
 }
 

@@ -456,6 +456,19 @@ def a_rank_that_is_killed_or_hangs_while_panels_go_by_nccl():
             nothing_left("A.npy", "B.npy")
 
 
+@case
+def nothing_is_loaded_or_allocated_while_nccl_waits_for_another_rank():
+    """The driver may wait for NCCL's kernel there, which waits for rank 1. A piece of 2050 rows is multiplied by itself."""
+    mpi = built()[0]
+    pair(4100, 9, 5, "f4")
+    for sends in (1,):
+        start = time.monotonic()
+        done = mpirun(mpi, 2, *each_rank(f'if [ $R = 1 ]; then export FAKE_HANG="ncclSend={sends}"; fi; exec "$0" multiply A.npy B.npy -o C.npy --engine cuda --panels nccl --timeout 2 --grid 1x2x1'),
+                      env=with_nccl("sm=75 gpus=2 order=4"), timeout=60)
+        assert done.returncode != 0 and "for 2 s" in done.err and 2 <= time.monotonic() - start < 20, (sends, done.err)
+        nothing_left("A.npy", "B.npy")
+
+
 # ---- what is refused --------------------------------------------------------------------------------------------------
 
 @case

@@ -75,8 +75,10 @@ typedef struct pipeline_ops {
     tw_status (*open)(engine *e, pipeline **out);
     tw_status (*memory)(pipeline *p, bool on_device, size_t bytes, void **out);
     tw_status (*copy)(pipeline *p, const tw_lab_copy *copy);
-    /* Before a product: where to put it, behind all copies, with a workspace of at least so many bytes */
-    tw_status (*begin)(pipeline *p, size_t workspace_bytes, tw_launch *out);
+    /* A workspace of at least so many bytes, which may wait for the products before */
+    tw_status (*reserve)(pipeline *p, size_t workspace_bytes);
+    /* Before a product: where to put it, behind all copies, with the workspace */
+    tw_status (*begin)(pipeline *p, tw_launch *out);
     tw_status (*turn)(pipeline *p);
     tw_status (*poll)(pipeline *p, bool all, bool *done);
     tw_status (*nccl)(pipeline *p, int *version);

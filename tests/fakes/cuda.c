@@ -130,8 +130,18 @@ static size_t device_bytes(int device)
     return (size_t)choice(name, choice("mib", 16384)) << 20;
 }
 
+/* What allocates or loads waits for kernels that wait for another process. */
+static void wait_for_others(int device)
+{
+    pthread_mutex_lock(&ordering);
+    for (struct cu_stream_ *s = all_streams; s != NULL; s = s->next)
+        while (device_of(s->context) == device && has_given(s)) force(s);
+    pthread_mutex_unlock(&ordering);
+}
+
 static cu_result allocate(cu_pointer *memory, size_t bytes, int device)
 {
+    wait_for_others(device == HOST ? device_of(current()) : device);
     pthread_mutex_lock(&ordering);
     const bool fits = device == HOST || given_bytes[device] + bytes <= device_bytes(device);
     char *made = fits ? aligned_alloc(256, BEFORE + (bytes + 256) / 256 * 256) : NULL;
@@ -633,7 +643,8 @@ CALL(cuMemHostAlloc, (void **memory, size_t bytes, unsigned flags), (void)flags;
 GIVE(cuMemFreeHost, (void *memory), give_back((cu_pointer)(uintptr_t)memory))
 CALL(cuMemsetD8_v2, (cu_pointer to, unsigned char byte, size_t bytes), memset((void *)(uintptr_t)to, byte, bytes))
 CALL(cuModuleLoadData, (cu_module * module, const void *data), if (captures > 0) return NOT_CAPTURED;
-     if (memcmp(data, "FAKE", 4) != 0) return 200; *module = (cu_module)load(data))
+     wait_for_others(device_of(current())); if (memcmp(data, "FAKE", 4) != 0) return 200;
+     *module = (cu_module)load(data))
 GIVE(cuModuleUnload, (cu_module module), free(module))
 CALL(cuModuleGetFunction, (cu_function * function, cu_module module, const char *name),
      *function = (cu_function)(void *)module;

@@ -88,6 +88,14 @@ static void drain_all(void)
     for (struct cu_stream_ *s = all_streams; s != NULL; s = s->next) drain(s);
 }
 
+/* Does another process's work lie there? */
+static bool has_given(const struct cu_stream_ *s)
+{
+    for (const work *w = s->first; w != NULL; w = w->next)
+        if (w->ready != NULL) return true;
+    return false;
+}
+
 static unsigned draw(unsigned below)
 {
     order_state = order_state * 1664525 + 1013904223;

@@ -188,18 +188,23 @@ static tw_status find_workspace(engine *e, pipeline *p, size_t bytes)
     return TW_OK;
 }
 
-static tw_status begin(engine *e, pipeline *p, size_t workspace_bytes)
+static tw_status cuda_pipeline_reserve(pipeline *p, size_t workspace_bytes)
 {
-    TRY(find_workspace(e, p, workspace_bytes));
+    TRY(cuda_enter(p->e));
+    return cuda_leave(p->e, find_workspace(p->e, p, workspace_bytes));
+}
+
+static tw_status begin(engine *e, pipeline *p)
+{
     CU_TRY(cuEventRecord, (p->copied, p->copies));
     CU_TRY(cuStreamWaitEvent, (p->products, p->copied, 0));
     return TW_OK;
 }
 
-static tw_status cuda_pipeline_begin(pipeline *p, size_t workspace_bytes, tw_launch *out)
+static tw_status cuda_pipeline_begin(pipeline *p, tw_launch *out)
 {
     TRY(cuda_enter(p->e));
-    TRY(cuda_leave(p->e, begin(p->e, p, workspace_bytes)));
+    TRY(cuda_leave(p->e, begin(p->e, p)));
     *out = (tw_launch){.size = sizeof *out,
                        .stream = p->products,
                        .workspace = (void *)(uintptr_t)p->workspace,
@@ -250,7 +255,9 @@ static tw_status cuda_pipeline_comm_id(pipeline *p, char id[TW_LAB_COMM_ID])
 static tw_status cuda_pipeline_join(pipeline *p, const char id[TW_LAB_COMM_ID], int rank, int ranks)
 {
     TRY(cuda_enter(p->e));
-    return cuda_leave(p->e, cuda_exchanges_open(p->e, id, rank, ranks, &p->exchanges));
+    tw_status status = staging_reserve(&p->e->staging); /* not while NCCL's kernels wait for other ranks */
+    if (status == TW_OK) status = cuda_exchanges_open(p->e, id, rank, ranks, &p->exchanges);
+    return cuda_leave(p->e, status);
 }
 
 static tw_status cuda_pipeline_exchange(pipeline *p, const tw_lab_exchange *what)
@@ -277,6 +284,7 @@ const pipeline_ops cuda_pipeline = {
     .open = cuda_pipeline_open,
     .memory = cuda_pipeline_memory,
     .copy = cuda_pipeline_copy,
+    .reserve = cuda_pipeline_reserve,
     .begin = cuda_pipeline_begin,
     .turn = cuda_pipeline_turn,
     .poll = cuda_pipeline_poll,

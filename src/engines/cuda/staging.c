@@ -211,6 +211,17 @@ void staging_give_copier(staging *s, copier *c)
     if (!kept) destroy_copier(s->cu, c);
 }
 
+tw_status staging_reserve(staging *s)
+{
+    copier taken[MOST_COPIERS];
+    const char *call;
+    cu_result error = CU_SUCCESS;
+    int count = 0;
+    while (count < s->threads && (error = staging_take_copier(s, &taken[count], &call)) == CU_SUCCESS) count++;
+    while (count > 0) staging_give_copier(s, &taken[--count]);
+    return error == CU_SUCCESS ? TW_OK : cu_fail(s->cu, call, error);
+}
+
 /* The stream is synchronised even after a failure, since the next call reuses the pinned memory; threads that wait for
  * a panel are woken. */
 static void carry(job *j, copier *c)
