@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { WORD = 512 };
+enum { WORD = 512, FIRST_BYTES = 256 };
 
 /* What a rank has. */
 typedef struct facts {
@@ -108,25 +108,92 @@ static tw_status compare(tw_mpi_plan *plan, char why[WORD])
 
 /* ---- joining ---- */
 
-/* Until all have joined, this rank has failed, or another one says that it has: *stopped. */
-static tw_status await_others(tw_mpi_plan *plan, bool *stopped)
+/* Until all have joined, so many exchanges are done, and all copies; or this rank has failed, or another one says that it
+ * has: *stopped. */
+static tw_status await(tw_mpi_plan *plan, int64_t exchanges, bool *stopped)
 {
+    const dist_device *d = &plan->engine.device;
     const double start_s = failure_now_s();
     for (;;) {
         int64_t count = -1;
-        const tw_status status = plan->engine.device.exchanged(plan->pipeline, &count);
-        if (status != TW_OK || count >= 0) return told(plan, status);
+        int copied = 0;
+        tw_status status = d->exchanged(plan->pipeline, &count);
+        if (status == TW_OK) status = d->poll(plan->pipeline, 0, &copied);
+        if (status != TW_OK || (count >= exchanges && copied)) return told(plan, status);
         *stopped = notice_heard(plan->comm);
         if (*stopped) return TW_OK;
         const double waited_s = failure_now_s() - start_s;
-        if (plan->timeout_s > 0 && waited_s > plan->timeout_s)
+        if (plan->timeout_s > 0 && waited_s > plan->timeout_s && count < 0)
             return failure(TW_DEVICE_FAILED, "the other ranks have not joined NCCL's communicator for %g s",
+                           plan->timeout_s);
+        if (plan->timeout_s > 0 && waited_s > plan->timeout_s)
+            return failure(TW_DEVICE_FAILED, "NCCL has not moved the first bytes between ranks for %g s",
                            plan->timeout_s);
         failure_idle(waited_s);
     }
 }
 
-/* TW_OK: all ranks have joined, or none, and why says what has failed. */
+/* ---- the first exchanges, for which NCCL connects ranks ---- */
+
+/* Exchange i of a panel: A's peers, then B's. */
+static tw_lab_exchange exchange_at(const tw_mpi_plan *plan, int i)
+{
+    const int of_a = plan->a.peers - 1;
+    return i < of_a ? side_exchange(&plan->a, i + 1) : side_exchange(&plan->b, i - of_a + 1);
+}
+
+static void fill(char *bytes, int from, int to)
+{
+    for (int i = 0; i < FIRST_BYTES; i++) bytes[i] = (char)((from * 5 + to * 3 + i) * 7 + 1);
+}
+
+/* Of `count` peers: what each is sent, and behind all of that what each sends. */
+static tw_status exchange_all(tw_mpi_plan *plan, char *host, char *there, int count, bool *stopped)
+{
+    const dist_device *d = &plan->engine.device;
+    const int64_t bytes = (int64_t)count * FIRST_BYTES;
+    const tw_lab_copy up = {.to = there, .from = host, .width = 2 * bytes, .rows = 1, .way = TW_LAB_UP},
+                      down = {.to = host, .from = there, .width = 2 * bytes, .rows = 1, .way = TW_LAB_DOWN};
+    tw_status status = d->copy(plan->pipeline, &up);
+    for (int i = 0; i < count && status == TW_OK; i++) {
+        tw_lab_exchange x = exchange_at(plan, i);
+        x.sent = there + (int64_t)i * FIRST_BYTES, x.received = there + bytes + (int64_t)i * FIRST_BYTES;
+        x.sent_bytes = x.received_bytes = FIRST_BYTES;
+        status = d->exchange(plan->pipeline, &x);
+    }
+    status = status == TW_OK ? await(plan, count, stopped) : told(plan, status);
+    if (status != TW_OK || *stopped) return status;
+    status = told(plan, d->copy(plan->pipeline, &down));
+    return status == TW_OK ? await(plan, count, stopped) : status;
+}
+
+/* With each peer of the plan, in the memory that panels lie in. */
+static tw_status try_peers(tw_mpi_plan *plan, bool *stopped)
+{
+    const int count = plan->a.peers + plan->b.peers - 2;
+    const int64_t bytes = (int64_t)count * FIRST_BYTES;
+    char expected[FIRST_BYTES];
+    void *host, *there;
+    tw_status status = plan->engine.device.memory(plan->pipeline, 0, 2 * bytes, &host);
+    if (status == TW_OK) status = plan->engine.device.memory(plan->pipeline, 1, 2 * bytes, &there);
+    if (status != TW_OK) return told(plan, status);
+    memset(host, 0, (size_t)(2 * bytes));
+    for (int i = 0; i < count; i++) fill((char *)host + (int64_t)i * FIRST_BYTES, plan->rank, exchange_at(plan, i).to);
+    status = exchange_all(plan, host, there, count, stopped);
+    if (status != TW_OK || *stopped) return status;
+    for (int i = 0; i < count; i++) {
+        const int from = exchange_at(plan, i).from;
+        fill(expected, from, plan->rank);
+        if (memcmp((char *)host + bytes + (int64_t)i * FIRST_BYTES, expected, FIRST_BYTES) != 0)
+            return failure(TW_DEVICE_FAILED, "NCCL has brought other bytes from rank %d than it has sent", from);
+    }
+    plan->pending.exchanged = count;
+    return TW_OK;
+}
+
+/* ---- */
+
+/* TW_OK: all ranks have joined and reach their peers, or none has, and why says what has failed. */
 static tw_status join(tw_mpi_plan *plan, char why[WORD])
 {
     struct {
@@ -147,11 +214,12 @@ static tw_status join(tw_mpi_plan *plan, char why[WORD])
     }
     if (plan->computes) {
         status = told(plan, plan->engine.device.join(plan->pipeline, from_first.id, plan->rank, computing(plan)));
-        if (status == TW_OK) status = await_others(plan, &stopped);
+        if (status == TW_OK) status = await(plan, 0, &stopped);
+        if (status == TW_OK && !stopped) status = try_peers(plan, &stopped);
         if (status != TW_OK) notice_send(plan->comm, computing(plan));
     }
     const bool sent = status != TW_OK;
-    status = failure_agree(plan->comm, status, plan->timeout_s);
+    status = failure_agree(plan->comm, status, 2 * plan->timeout_s); /* others may have waited as long as they may */
     if (status == TW_OK) return TW_OK;
     if (!failure_is_agreed()) return status;
     const char *text = tw_mpi_error_text();

@@ -29,6 +29,13 @@ typedef struct side {
     int tag;
 } side;
 
+/* What a rank exchanges with its peers at this distance: pieces of panels, one way round on all ranks. */
+static inline tw_lab_exchange side_exchange(const side *s, int distance)
+{
+    return (tw_lab_exchange){.to = s->first + (s->me + s->peers - distance) % s->peers * s->apart,
+                             .from = s->first + (s->me + distance) % s->peers * s->apart};
+}
+
 struct tw_mpi_plan {
     MPI_Comm comm;
     int rank, ranks;

@@ -82,14 +82,11 @@ static void post_side(pending *pending, side *s, const panel *p, const block *ow
 static void exchange_side(pending *pending, side *s, const panel *p, const block *own)
 {
     for (int d = 1; d < s->peers; d++) {
-        const int from = (s->me + d) % s->peers, to = (s->me + s->peers - d) % s->peers;
+        const int from = (s->me + d) % s->peers;
         const block b = mirror_arrival(s, p->number, p->depth, from);
-        const tw_lab_exchange both = {.to = s->first + to * s->apart,
-                                      .from = s->first + from * s->apart,
-                                      .sent = own->data,
-                                      .sent_bytes = mirror_bytes_of(own),
-                                      .received = b.data,
-                                      .received_bytes = mirror_bytes_of(&b)};
+        tw_lab_exchange both = side_exchange(s, d);
+        both.sent = own->data, both.sent_bytes = mirror_bytes_of(own);
+        both.received = b.data, both.received_bytes = mirror_bytes_of(&b);
         pending_exchange(pending, &both, b.rows * b.cols, &s->left[p->number % 2][from]);
     }
 }

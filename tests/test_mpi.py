@@ -382,8 +382,8 @@ def the_program_says_how_panels_go():
         assert done.returncode == 0 and f"panels     {way}\n" in done.out, done.out + done.err
         assert saved("one.npy") == saved("C.npy"), words
         lines = open("log.1").read().split("\n")
-        assert lines.count("ncclSend") == lines.count("ncclRecv") == calls, (words, lines)
-        assert lines.count("cuMemcpyHtoDAsync_v2") == 2, (words, lines)  # its pieces of A and B, by threads
+        assert lines.count("ncclSend") == lines.count("ncclRecv") == 2 * calls, (words, lines)  # the first bytes, and a piece
+        assert lines.count("cuMemcpyHtoDAsync_v2") == 2 + calls, (words, lines)  # its pieces of A and B, by threads, and the first bytes
         assert lines.count("cuMemcpy2DAsync_v2") == 1, (words, lines)  # into A's block: its piece within the GPU, or the other's from the host
         kept, = records(open("r.jsonl").read())
         assert kept["method"] == f"tw_mpi_gemm, 2 of 2 ranks as 1 x 2 x 1, 1 on a GPU, panels {way.split(':')[0]}, once", kept
@@ -406,7 +406,10 @@ def panels_are_staged_where_a_rank_cannot_use_nccl():
     for of_rank_1, driver, why in ((f'LD_LIBRARY_PATH={without}', "gpus=3", "rank 1: NCCL cannot be used: "), ('FAKE_NCCL="version=21304"', "gpus=3", "rank 1: NCCL cannot be used: its version code is 21304"),
                                    ('FAKE_NCCL="version=22805"', "gpus=3", "rank 0 has NCCL 2.27.3, rank 1 has NCCL 2.28.5"), ('FAKES=""', "gpus=2", "ranks 0 and 2 share a GPU"),
                                    ('FAKES="ncclCommInitRankConfig=2"', "gpus=3", "rank 1: ncclCommInitRankConfig failed with unhandled system error (2)"),
-                                   ('FAKE_NCCL="state=6"', "gpus=3", "rank 1: NCCL failed with remote process exited"), ('FAKE_NCCL="absent=1"', "gpus=3", "the other ranks have not joined NCCL's communicator for 3 s")):
+                                   ('FAKE_NCCL="state=6"', "gpus=3", "rank 1: NCCL failed with remote process exited"), ('FAKE_NCCL="state=6 from=1"', "gpus=3", "rank 1: NCCL failed with remote process exited"),
+                                   ('FAKES="ncclGroupEnd=2@1"', "gpus=3", "rank 1: ncclGroupEnd failed with unhandled system error (2)"), ('FAKES="ncclSend=4@2"', "gpus=3", "rank 1: ncclSend failed"),
+                                   ('FAKES="cuEventQuery=700@1"', "gpus=3", "rank 1: cuEventQuery failed"), ('FAKE_NCCL="wrong=1"', "gpus=3", "NCCL has brought other bytes from rank 1 than it has sent"),
+                                   ('FAKE_NCCL="quiet=1"', "gpus=3", "NCCL has not moved the first bytes between ranks for 3 s"), ('FAKE_NCCL="absent=1"', "gpus=3", "the other ranks have not joined NCCL's communicator for 3 s")):
         start = time.monotonic()
         command = each_rank(f'if [ $R = 1 ]; then export {of_rank_1}; fi; exec "$0" {words} "$@"')
         done = mpirun(mpi, 3, *command, env=with_nccl(f"sm=75 order=2 {driver}"))
@@ -427,10 +430,11 @@ def a_rank_that_fails_while_panels_go_by_nccl():
     mpi = built()[0]
     pair(90, 80, 70, "f4")
     driver = "product=1 sm=75 multiprocessors=4 gpus=4 order=4"
-    for grid in ("2x2x1", "1x4x1", "2x1x2"):
-        for of_rank_1, says in (('FAKE_NCCL="state=6 from=1"', "rank 1: NCCL failed with remote process exited"), ('FAKES="ncclSend=4"', "rank 1: ncclSend failed with invalid argument (4)"),
-                                ('FAKES="ncclRecv=4"', "rank 1: ncclRecv failed"), ('FAKES="ncclGroupEnd=3"', "rank 1: ncclGroupEnd failed"), ('FAKES="ncclGroupStart=3"', "rank 1: ncclGroupStart failed"),
-                                ('FAKES="cuEventQuery=700"', "rank 1: cuEventQuery failed"), (f'FAKE_CUDA="{driver} lost=1"', "rank 1: cuLaunchKernel failed")):
+    for grid, peers in (("2x2x1", 2), ("1x4x1", 3), ("2x1x2", 1)):
+        at = f"@{peers + 1}"  # behind the first bytes
+        for of_rank_1, says in ((f'FAKE_NCCL="state=6 from={peers + 1}"', "rank 1: NCCL failed with remote process exited"), (f'FAKES="ncclSend=4{at}"', "rank 1: ncclSend failed with invalid argument (4)"),
+                                (f'FAKES="ncclRecv=4{at}"', "rank 1: ncclRecv failed"), (f'FAKES="ncclGroupEnd=3{at}"', "rank 1: ncclGroupEnd failed"),
+                                (f'FAKES="ncclGroupStart=3{at}"', "rank 1: ncclGroupStart failed"), (f'FAKE_CUDA="{driver} lost=1"', "rank 1: cuLaunchKernel failed")):
             start = time.monotonic()
             refused(mpi, 4, 8, says=says, env=with_nccl("sm=75 gpus=4 order=4"), command=each_rank(
                 f'if [ $R = 1 ]; then export {of_rank_1}; fi; exec "$0" multiply A.npy B.npy -o C.npy --engine cuda --panels nccl --timeout 20 --grid {grid}'))
@@ -443,10 +447,11 @@ def a_rank_that_fails_while_panels_go_by_nccl():
 
 
 @case
-def a_rank_that_is_killed_or_hangs_while_panels_go_by_nccl():
+def a_rank_that_stops_or_hangs_while_panels_go_by_nccl():
     pair(90, 80, 70, "f4")
-    for number, (fault, least_s, says) in enumerate((('FAKE_CRASH="ncclSend=9"', 0, ""), ('FAKE_HANG="ncclSend=1"', 2, "rank 1 and this one have not moved a block for 2 s"),
-                                                     ('FAKE_HANG="ncclCommInitRankConfig=1"', 2, "have not answered for 2 s|nothing has moved for"))):
+    late = "have not answered for|nothing has moved for"
+    for number, (fault, least_s, says) in enumerate(((f'FAKE_CRASH="ncclSend={signal.SIGSTOP}"', 2, late), ('FAKE_HANG="ncclSend=2"', 2, "rank 1 and this one have not moved a block for 2 s"),
+                                                     ('FAKE_HANG="ncclSend=1"', 2, late), ('FAKE_HANG="ncclCommInitRankConfig=1"', 2, late))):
         for mpi in built() if FULL else built()[number % len(built()):][:1]:
             start = time.monotonic()
             done = mpirun(mpi, 2, *each_rank(f'if [ $R = 1 ]; then export {fault}; fi; exec "$0" multiply A.npy B.npy -o C.npy --engine cuda --panels nccl --timeout 2 --grid 1x2x1'),
@@ -461,12 +466,11 @@ def nothing_is_loaded_or_allocated_while_nccl_waits_for_another_rank():
     """The driver may wait for NCCL's kernel there, which waits for rank 1. A piece of 2050 rows is multiplied by itself."""
     mpi = built()[0]
     pair(4100, 9, 5, "f4")
-    for sends in (1,):
-        start = time.monotonic()
-        done = mpirun(mpi, 2, *each_rank(f'if [ $R = 1 ]; then export FAKE_HANG="ncclSend={sends}"; fi; exec "$0" multiply A.npy B.npy -o C.npy --engine cuda --panels nccl --timeout 2 --grid 1x2x1'),
-                      env=with_nccl("sm=75 gpus=2 order=4"), timeout=60)
-        assert done.returncode != 0 and "for 2 s" in done.err and 2 <= time.monotonic() - start < 20, (sends, done.err)
-        nothing_left("A.npy", "B.npy")
+    start = time.monotonic()
+    done = mpirun(mpi, 2, *each_rank('if [ $R = 1 ]; then export FAKE_HANG="ncclSend=2"; fi; exec "$0" multiply A.npy B.npy -o C.npy --engine cuda --panels nccl --timeout 2 --grid 1x2x1'),
+                  env=with_nccl("sm=75 gpus=2 order=4"), timeout=60)
+    assert done.returncode != 0 and "rank 1 and this one have not moved a block for 2 s" in done.err and 2 <= time.monotonic() - start < 20, done.err
+    nothing_left("A.npy", "B.npy")
 
 
 # ---- what is refused --------------------------------------------------------------------------------------------------

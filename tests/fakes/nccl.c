@@ -2,8 +2,8 @@
  * whose name is the communicator's. Nothing blocks: a call is under way until the second question whether it is, and a
  * group's messages are put on their stream no sooner.
  *
- *   FAKE_NCCL  "version=22703 state=6 from=4 absent=1": its version; the communicator's state is 6 once 4 groups were
- *              ended; this rank never joins */
+ *   FAKE_NCCL  "version=22703 state=6 from=4 absent=1 wrong=1 quiet=1": its version; the communicator's state is 6 once
+ *              4 groups were ended; this rank never joins; it sends other bytes; it sends none */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -55,6 +55,7 @@ static void write_file(const message *m)
 {
     char other[304];
     snprintf(other, sizeof other, "%s.new", m->file);
+    if (choice("wrong", 0)) m->memory[m->bytes - 1] ^= 1;
     FILE *file = fopen(other, "wb");
     if (file == NULL || fwrite(m->memory, 1, m->bytes, file) != m->bytes || fclose(file) != 0 ||
         rename(other, m->file) != 0)
@@ -73,7 +74,7 @@ static void read_file(const message *m)
 static bool is_ready(void *of)
 {
     const message *m = of;
-    return m->sends || m->comm->aborted || access(m->file, F_OK) == 0;
+    return (m->sends && !choice("quiet", 0)) || m->comm->aborted || access(m->file, F_OK) == 0;
 }
 
 static void run(void *of)
