@@ -193,6 +193,16 @@ static tw_status try_peers(tw_mpi_plan *plan, bool *stopped)
 
 /* ---- */
 
+/* The sentence that all ranks were told of, with the rank that has failed. */
+static void name_failure(const tw_mpi_plan *plan, char why[WORD])
+{
+    const char *text = tw_mpi_error_text();
+    if (strncmp(text, "rank ", 5) == 0) /* another one's */
+        snprintf(why, WORD, "%.500s", text);
+    else
+        snprintf(why, WORD, "rank %d: %.480s", plan->rank, text);
+}
+
 /* TW_OK: all ranks have joined and reach their peers, or none has, and why says what has failed. */
 static tw_status join(tw_mpi_plan *plan, char why[WORD])
 {
@@ -222,11 +232,7 @@ static tw_status join(tw_mpi_plan *plan, char why[WORD])
     status = failure_agree(plan->comm, status, 2 * plan->timeout_s); /* others may have waited as long as they may */
     if (status == TW_OK) return TW_OK;
     if (!failure_is_agreed()) return status;
-    const char *text = tw_mpi_error_text();
-    if (strncmp(text, "rank ", 5) == 0) /* another one's */
-        snprintf(why, WORD, "%.500s", text);
-    else
-        snprintf(why, WORD, "rank %d: %.480s", plan->rank, text);
+    name_failure(plan, why);
     if (plan->computes) plan->engine.device.leave(plan->pipeline);
     return notice_collect(plan->comm, computing(plan), sent, &failed, plan->timeout_s);
 }
@@ -254,6 +260,15 @@ tw_status direct_make(tw_mpi_plan *plan, int wanted)
     plan->direct = true;
     plan->pending.engine = &plan->engine, plan->pending.pipeline = plan->pipeline;
     return TW_OK;
+}
+
+void direct_drop(tw_mpi_plan *plan)
+{
+    char why[WORD];
+    name_failure(plan, why);
+    staged(plan, TW_MPI_PANELS_AUTO, why);
+    plan->direct = false;
+    plan->pending.pipeline = NULL, plan->pending.exchanged = 0;
 }
 
 /* ---- the end of a call that failed ---- */

@@ -58,24 +58,26 @@ double grid_reduce_bytes(int64_t rows, int64_t line_bytes, int pk)
     return all < MOST ? all : one_row > MOST ? one_row : MOST;
 }
 
-/* Blocks and buffers of the rank with the largest. Products of bytes stay below 2^63: a double says whether. */
-static void measure(const grid_problem *p, grid *g)
+/* Products of bytes stay below 2^63: a double says whether. */
+void grid_measure(const grid_problem *p, grid *g)
 {
     const double m = (double)largest_m(p, g), n = (double)largest_n(p, g);
     const int64_t segment = largest_k(p, g);
     g->panel = panel_of(p, segment);
     const bool many = segment > g->panel;
     const double deep = (double)g->panel * (many ? 2 : 1);
-    double buffers = gathered(largest_m(p, g), g->pn) * deep * (double)p->a_bytes +
-                     gathered(largest_n(p, g), g->pm) * deep * (double)p->b_bytes;
+    double buffers = p->direct ? 0
+                               : gathered(largest_m(p, g), g->pn) * deep * (double)p->a_bytes +
+                                     gathered(largest_n(p, g), g->pm) * deep * (double)p->b_bytes;
     const double c = m * n * (double)p->c_bytes;
     if (g->pk > 1)
         buffers += c + grid_reduce_bytes(largest_m(p, g), largest_n(p, g) * p->c_bytes, g->pk);
     else if (many && p->keeps_c0)
         buffers += c;
-    if (p->resident)
+    if (p->resident && !p->direct)
         buffers += (g->pn > 1 ? m / g->pn * deep * (double)p->a_bytes : 0) +
-                   (g->pm > 1 ? n / g->pm * deep * (double)p->b_bytes : 0) + (many || g->pk > 1 ? c / g->pk : 0);
+                   (g->pm > 1 ? n / g->pm * deep * (double)p->b_bytes : 0);
+    if (p->resident && (many || g->pk > 1)) buffers += c / g->pk;
     const double own = (m * (double)segment * (double)p->a_bytes) / g->pn +
                        (n * (double)segment * (double)p->b_bytes) / g->pm + c / g->pk;
     const double all = own + buffers;
@@ -133,7 +135,7 @@ bool grid_choose(const grid_problem *p, grid *out)
                 grid g = {.pm = pm, .pn = pn, .pk = pk};
                 if (!is_asked(p, &g)) continue;
                 g.at_home = pk == 1 && g.pm == p->home.pm && g.pn == p->home.pn;
-                measure(p, &g), estimate(p, &g);
+                grid_measure(p, &g), estimate(p, &g);
                 if (least.pm == 0 || g.bytes < least.bytes || (g.bytes == least.bytes && is_simpler(&g, &least)))
                     least = g;
                 if (g.bytes > p->memory_bytes) continue;

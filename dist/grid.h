@@ -41,6 +41,7 @@ typedef struct grid_problem {
     int64_t depth;
     bool keeps_c0; /* beta is not 0: sums of several panels lie beside C */
     bool resident; /* blocks lie on a device: what is sent of them, and finished, has a copy on the host */
+    bool direct;   /* panels come into the device's memory: there are no buffers for them on the host */
     int ranks;
     int asked[3]; /* pm, pn, pk; 0: to be chosen */
     grid_home home;
@@ -78,6 +79,9 @@ double grid_reduce_bytes(int64_t rows, int64_t line_bytes, int pk);
  * the fewest ranks, then the fewest parts of k, then of m; where C does not stay at home its moving is added. False:
  * none fits in the memory, and *out is the one that needs the least. */
 bool grid_choose(const grid_problem *p, grid *out);
+
+/* grid_measure - panel, bytes and buffer_bytes of a grid: of the rank with the largest blocks, on the host. */
+void grid_measure(const grid_problem *p, grid *g);
 
 /* What rank (im, in, ik) owns and computes, as parts of m, n and k. */
 typedef struct grid_place {

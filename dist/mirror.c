@@ -149,6 +149,7 @@ tw_status mirror_host(tw_mpi_plan *plan, double bytes, char **memory)
 void mirror_close(tw_mpi_plan *plan)
 {
     if (plan->pipeline != NULL) plan->engine.device.close(plan->pipeline);
+    plan->pipeline = NULL, plan->c_mirror = plan->c_host = NULL;
 }
 
 /* ---- copies and waits ---- */

@@ -222,18 +222,43 @@ static tw_status allocate_all(tw_mpi_plan *plan)
     return status;
 }
 
+/* What open_sides() and allocate_all() have made. */
+static void release(tw_mpi_plan *plan)
+{
+    free_side(plan, &plan->a), free_side(plan, &plan->b);
+    if (plan->pipeline == NULL) free(plan->sums), free(plan->reduced);
+    plan->sums = plan->reduced = NULL;
+    mirror_close(plan);
+}
+
 void tw_mpi_plan_free(tw_mpi_plan *plan)
 {
     if (plan == NULL) return;
-    free_side(plan, &plan->a), free_side(plan, &plan->b);
-    if (plan->pipeline == NULL) free(plan->sums), free(plan->reduced);
-    mirror_close(plan);
+    release(plan);
     pending_free(&plan->pending);
     if (plan->comm != MPI_COMM_NULL) MPI_Comm_free(&plan->comm);
     free(plan);
 }
 
 /* ---- making ---- */
+
+/* Memory for the way that panels go, on all ranks. */
+static tw_status allocate(tw_mpi_plan *plan)
+{
+    tw_status status = plan->computes ? allocate_all(plan) : TW_OK;
+    if (status == TW_OK && plan->direct && plan->c_mirror != NULL) status = schedule_prepare(plan, NULL, 1);
+    return failure_agree(plan->comm, status, plan->timeout_s);
+}
+
+/* Staged panels take less of the GPU's memory than those by NCCL, of which a rank has too little. */
+static tw_status allocate_staged(tw_mpi_plan *plan)
+{
+    direct_drop(plan);
+    if (plan->computes) release(plan);
+    tw_status status = plan->computes ? open_sides(plan) : TW_OK;
+    status = failure_agree(plan->comm, status, plan->timeout_s);
+    return status == TW_OK ? allocate(plan) : status;
+}
 
 static tw_status settle(tw_mpi_plan *plan, const dist_engine *engine, const tw_problem *problem,
                         const tw_mpi_options *options, const grid_home *home)
@@ -253,9 +278,12 @@ static tw_status settle(tw_mpi_plan *plan, const dist_engine *engine, const tw_p
     if (engine->on_device) status = failure_agree(plan->comm, status, o.timeout_s);
     if (status == TW_OK) status = direct_make(plan, o.panels);
     if (status != TW_OK) return status; /* of all ranks alike */
-    if (plan->computes) status = allocate_all(plan);
-    if (status == TW_OK && plan->direct && plan->c_mirror != NULL) status = schedule_prepare(plan, NULL, 1);
-    return failure_agree(plan->comm, status, o.timeout_s);
+    status = allocate(plan);
+    if (status == TW_NO_MEMORY && failure_is_agreed() && plan->direct && o.panels == TW_MPI_PANELS_AUTO)
+        status = allocate_staged(plan);
+    plan->sizes.direct = plan->direct;
+    grid_measure(&plan->sizes, &plan->grid);
+    return status;
 }
 
 tw_status plan_make(const dist_engine *engine, const tw_problem *problem, MPI_Comm comm, const tw_mpi_options *options,

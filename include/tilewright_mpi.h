@@ -60,7 +60,7 @@ typedef struct tw_mpi_options {
 
 /* How panels of A and B go between ranks with GPUs. The bits do not depend on it. */
 enum {
-    TW_MPI_PANELS_AUTO = 0,  /* by NCCL where all ranks can, else staged */
+    TW_MPI_PANELS_AUTO = 0,  /* by NCCL where all ranks can and have the memory, else staged */
     TW_MPI_PANELS_NCCL = 1,  /* from GPU to GPU by NCCL 2.14 or newer; TW_NO_DEVICE where a rank cannot */
     TW_MPI_PANELS_STAGED = 2 /* through pinned host memory, by MPI */
 };
@@ -73,7 +73,7 @@ typedef struct tw_mpi_layout {
     int32_t reserved;     /* 0 */
     tw_mpi_block a, b, c; /* that this rank owns, of A, B and C as they are stored */
     int64_t panel;        /* steps of k that are gathered at a time */
-    int64_t buffer_bytes; /* that a rank allocates beside its blocks, at most */
+    int64_t buffer_bytes; /* of host memory that a rank allocates beside its blocks, at most */
     int64_t words;        /* elements of A, B and sums that this rank receives in a call */
     double mean_words;    /* of all ranks that compute */
     double seconds;       /* estimated */
@@ -97,7 +97,8 @@ typedef struct tw_mpi_plan tw_mpi_plan;
  *           chosen for pieces, and a k of more than two tw_lab_sum_depth() is summed in panels.
  * Memory    of a GPU: a rank's block of C, and its blocks of A and B over layout.panel steps of k, twice where there
  *           are more. With NCCL as many times also the rank's own pieces, and pieces of other ranks of fewer than 2048
- *           columns; NCCL needs memory of its own too. Panels do not shrink: where they do not fit, TW_NO_MEMORY.
+ *           columns; NCCL needs memory of its own too. Panels do not shrink: where they do not fit, they are staged, unless
+ *           NCCL was asked for. Where that does not fit either, TW_NO_MEMORY.
  * Returns   TW_OK and *plan; TW_BAD_ARGUMENT (also where ranks ask for different things, or for a grid of more ranks
  *           than there are), TW_NO_DEVICE (a rank cannot use NCCL, which was asked for), TW_NO_KERNEL, TW_NO_MEMORY,
  *           TW_DEVICE_FAILED (MPI failed), and *plan NULL */

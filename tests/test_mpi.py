@@ -380,6 +380,7 @@ def the_program_says_how_panels_go():
     for words, way, calls in (([], "NCCL 2.27.3", 1), (["--panels", "nccl"], "NCCL 2.27.3", 1), (["--panels", "staged"], "staged through host memory: as asked", 0)):
         done = mpirun(mpi, 2, *log, *words, env=with_nccl("sm=75 order=3 gpus=2"))
         assert done.returncode == 0 and f"panels     {way}\n" in done.out, done.out + done.err
+        assert ("buffers of 0.00 B" in done.out) == (calls == 1), done.out  # of the host's memory
         assert saved("one.npy") == saved("C.npy"), words
         lines = open("log.1").read().split("\n")
         assert lines.count("ncclSend") == lines.count("ncclRecv") == 2 * calls, (words, lines)  # the first bytes, and a piece
@@ -422,6 +423,14 @@ def panels_are_staged_where_a_rank_cannot_use_nccl():
     assert "staged through host memory: rank 0: ncclGetUniqueId failed with unhandled system error (2)" in done.out, done.out + done.err
     done = mpirun(mpi, 2, PROGRAM, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--engine", "cuda", "-v", "--grid", "2x1x1", env=gpus("sm=75 gpus=2"))
     assert "staged through host memory: rank 0: NCCL cannot be used: " in done.out, done.out + done.err
+
+
+@case
+def panels_are_staged_where_a_gpu_has_too_little_memory_for_nccl():
+    for mpi in built():
+        for ranks in (2, 3):
+            done = mpirun(mpi, ranks, os.path.join(BUILD, f"tests/mpi_gemm_{mpi}"), "memory", env=with_nccl("sm=75 gpus=3 order=3"))
+            assert done.returncode == 0 and "1 memory, 0 faults" in done.out, (mpi, ranks, done.out + done.err)
 
 
 @case

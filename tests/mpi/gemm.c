@@ -5,6 +5,7 @@
  *                                            numbers, and the same bits at each call
  *   mpirun -n P gemm nccl CASES SEED TYPE    the same by NCCL, with the bits of panels that are staged
  *   mpirun -n P gemm lost PMxPNxPK           the GPU of rank 1 fails, and all ranks say so
+ *   mpirun -n P gemm memory                  GPUs on which panels by NCCL do not fit: they are staged
  *   mpirun -n P gemm refusals
  *   mpirun -n P gemm absent                  the last rank never calls: the others give up and say so
  *   mpirun -n P gemm large                   blocks of 2^31 elements, in messages of 2 GiB together
@@ -242,6 +243,8 @@ static void *given(const matrix *m)
     return there;
 }
 
+static char way_gone[100]; /* of the last product's panels */
+
 /* bits: C as panels that came another way have made it; NULL: they are kept */
 static void run_product(const product *x, int panels, char **bits)
 {
@@ -284,6 +287,7 @@ static void run_product(const product *x, int panels, char **bits)
     }
     const bool moves = l.grid[0] * l.grid[1] > 1 && x->p.k > 0 && x->p.alpha != 0;
     const char *way = moves ? "NCCL 2." : "none between ranks";
+    snprintf(way_gone, sizeof way_gone, "%.99s", tw_mpi_panels_text(plan));
     if (panels == TW_MPI_PANELS_NCCL && strncmp(tw_mpi_panels_text(plan), way, strlen(way)) != 0)
         FAULT("%s: panels go %s", x->text, tw_mpi_panels_text(plan));
     if (*bits != NULL && first.data != NULL && memcmp(*bits, first.data, c_bytes) != 0)
@@ -296,14 +300,14 @@ static void run_product(const product *x, int panels, char **bits)
     tw_mpi_plan_free(plan);
 }
 
-/* Twice with the same draws. */
-static void run_both_ways(const product *x)
+/* Staged, and with the same draws in another way. */
+static void run_both_ways(const product *x, int panels)
 {
     const uint64_t before = state;
     char *bits = NULL;
     run_product(x, TW_MPI_PANELS_STAGED, &bits);
     state = before;
-    run_product(x, TW_MPI_PANELS_NCCL, &bits);
+    run_product(x, panels, &bits);
     free(bits);
 }
 
@@ -353,10 +357,11 @@ static product draw_product(int number)
 
 /* ---- on GPUs ---- */
 
-static void open_gpu(void)
+/* memory_bytes: most that is taken of its memory; 0: any */
+static void open_gpu(int64_t memory_bytes)
 {
     int32_t count = 0;
-    tw_options options = {.size = sizeof options, .engine = "cuda", .threads = 2};
+    tw_options options = {.size = sizeof options, .engine = "cuda", .threads = 2, .memory_bytes = memory_bytes};
     if (tw_lab_engine_devices("cuda", NULL, 0, &count) == TW_OK) options.device = rank % count;
     if (tw_open(&options, &context) == TW_OK) return;
     fprintf(stderr, "rank %d: %s\n", rank, tw_error_text());
@@ -500,7 +505,7 @@ static void lose_gpu(const char *grid)
     tw_mpi_layout l = {.size = sizeof l};
     tw_mpi_plan *plan;
     if (sscanf(grid, "%dx%dx%d", &o.grid[0], &o.grid[1], &o.grid[2]) != 3) MPI_Abort(MPI_COMM_WORLD, 2);
-    open_gpu();
+    open_gpu(0);
     p.place_a = p.place_b = p.place_c = TW_DEVICE;
     expect("memory of the test", tw_lab_pipeline_open(context, &pipeline), TW_OK, "");
     expect("a plan", tw_mpi_plan_make(context, &p, MPI_COMM_WORLD, &o, &plan), TW_OK, "");
@@ -516,6 +521,35 @@ static void lose_gpu(const char *grid)
                TW_BAD_ARGUMENT, "make another plan");
     tw_mpi_plan_free(plan), tw_lab_pipeline_close(pipeline), tw_close(context);
     free(a.data), free(b.data), free(c.data);
+}
+
+/* Some memory is enough for panels that are staged, and not for those by NCCL. */
+static void run_short_of_memory(void)
+{
+    int by_nccl = 0, staged = 0, refused = 0;
+    product x = {.whole = true, .grid = {1, ranks, 1}, .text = "little memory"};
+    x.p = tw_problem_make(TW_F32, TW_N, TW_N, 64, 64, 64);
+    x.p.dtype_b = x.p.dtype_c = TW_F32;
+    for (int64_t bytes = 20000; bytes <= 80000; bytes += 2500) {
+        const tw_mpi_options as_staged = {
+            .size = sizeof as_staged, .grid = {1, ranks, 1}, .timeout_s = 20, .panels = TW_MPI_PANELS_STAGED};
+        tw_mpi_options o = as_staged;
+        open_gpu(bytes);
+        o.panels = TW_MPI_PANELS_AUTO;
+        if (make_in(context, &x.p, &as_staged) == TW_OK) {
+            run_both_ways(&x, TW_MPI_PANELS_AUTO);
+            const bool fits = strncmp(way_gone, "NCCL 2.", 7) == 0;
+            o.panels = TW_MPI_PANELS_NCCL, by_nccl += fits, staged += !fits;
+            if (!fits && strstr(way_gone, "options.memory_bytes is") == NULL) FAULT("panels go %s", way_gone);
+            if (!fits) expect("NCCL, asked for", make_in(context, &x.p, &o), TW_NO_MEMORY, "options.memory_bytes is");
+        } else {
+            expect("not even staged", make_in(context, &x.p, &o), TW_NO_MEMORY, "options.memory_bytes is"), refused++;
+        }
+        tw_close(context);
+    }
+    if (by_nccl == 0 || staged == 0 || refused == 0)
+        FAULT("of the sizes of memory %d were enough for NCCL, %d for staging, %d for neither", by_nccl, staged,
+              refused);
 }
 
 static double now_s(void)
@@ -582,7 +616,7 @@ int main(int argc, char **argv)
     const bool on_gpu = by_nccl || (argc > 1 && strcmp(argv[1], "cuda") == 0);
     if (argc == (on_gpu ? 5 : 4) && (on_gpu || strcmp(argv[1], "products") == 0)) {
         state = (uint64_t)atoll(argv[3]) * 1000 + (uint64_t)ranks;
-        if (on_gpu) open_gpu();
+        if (on_gpu) open_gpu(0);
         for (; done < atoi(argv[2]); done++) {
             product x = on_gpu ? draw_on_gpu(done, argv[4]) : draw_product(done);
             if (on_gpu && draw(2) == 0) { /* all ranks draw alike */
@@ -592,7 +626,7 @@ int main(int argc, char **argv)
             }
             char *bits = NULL;
             if (by_nccl)
-                run_both_ways(&x);
+                run_both_ways(&x, TW_MPI_PANELS_NCCL);
             else
                 run_product(&x, TW_MPI_PANELS_AUTO, &bits);
             free(bits);
@@ -602,6 +636,8 @@ int main(int argc, char **argv)
         tw_close(context);
     } else if (argc == 3 && strcmp(argv[1], "lost") == 0) {
         lose_gpu(argv[2]), done = 1;
+    } else if (argc == 2 && strcmp(argv[1], "memory") == 0) {
+        run_short_of_memory(), done = 1;
     } else if (argc == 2 && strcmp(argv[1], "refusals") == 0) {
         refusals(), done = 1;
     } else if (argc == 2 && strcmp(argv[1], "absent") == 0) {
@@ -610,7 +646,7 @@ int main(int argc, char **argv)
         large(), done = 1;
     } else {
         fprintf(stderr, "usage: gemm products CASES SEED | cuda CASES SEED TYPE | nccl CASES SEED TYPE | lost GRID | "
-                        "refusals | absent | large\n");
+                        "memory | refusals | absent | large\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     MPI_Allreduce(MPI_IN_PLACE, &faults, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
