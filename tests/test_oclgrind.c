@@ -155,7 +155,7 @@ static bool covers(const tw_lab_kernel *kernel, int tile, int variant)
     if (stages_of(kernel)) return variant == (kernel->dtype == TW_I8);
     if (kernel->skinny) return true;
     if (tile > 0) return variant == (tile == 16);
-    if (strcmp(kernel->rung, "r10s_scalar") == 0) return variant == 1; /* it knows no rows that are aligned */
+    if (strcmp(kernel->rung, "r10s_scalar") == 0) return variant == 0; /* it knows no rows that are aligned */
     return strncmp(kernel->rung, "gemm_simt", 9) != 0 || (kernel->dtype == TW_F32 && kernel->tile_m == 32) ||
            variant == ((int)kernel->dtype + kernel->tile_m / 32 + kernel->tile_n / 64) % 2;
 }
