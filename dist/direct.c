@@ -108,8 +108,8 @@ static tw_status compare(tw_mpi_plan *plan, char why[WORD])
 
 /* ---- joining ---- */
 
-/* Until all have joined, so many exchanges are done, and all copies; or this rank has failed, or another one says that it
- * has: *stopped. */
+/* Until all have joined, so many exchanges are done, and all copies; or this rank has failed, or another one has, and
+ * says so: *stopped. */
 static tw_status await(tw_mpi_plan *plan, int64_t exchanges, bool *stopped)
 {
     const dist_device *d = &plan->engine.device;

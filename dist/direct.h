@@ -8,8 +8,8 @@
  * plan->panels_text says which, and why. The pipelines are open. */
 tw_status direct_make(tw_mpi_plan *plan, int wanted);
 
-/* direct_drop - panels are staged after all, for the failure that all ranks were told of. The caller closes the pipeline,
- * which leaves NCCL, and opens another. */
+/* direct_drop - panels are staged after all, for the failure that all ranks were told of. The caller closes the
+ * pipeline, which leaves NCCL, and opens another. */
 void direct_drop(tw_mpi_plan *plan);
 
 /* direct_stop - this rank's part of a call has failed with status, and it exchanges nothing more: the others hear. */

@@ -97,8 +97,8 @@ typedef struct tw_mpi_plan tw_mpi_plan;
  *           chosen for pieces, and a k of more than two tw_lab_sum_depth() is summed in panels.
  * Memory    of a GPU: a rank's block of C, and its blocks of A and B over layout.panel steps of k, twice where there
  *           are more. With NCCL as many times also the rank's own pieces, and pieces of other ranks of fewer than 2048
- *           columns; NCCL needs memory of its own too. Panels do not shrink: where they do not fit, they are staged, unless
- *           NCCL was asked for. Where that does not fit either, TW_NO_MEMORY.
+ *           columns; NCCL needs memory of its own too. Panels do not shrink: where they do not fit by NCCL, they are
+ *           staged, unless NCCL was asked for; where they do not fit either way, TW_NO_MEMORY.
  * Returns   TW_OK and *plan; TW_BAD_ARGUMENT (also where ranks ask for different things, or for a grid of more ranks
  *           than there are), TW_NO_DEVICE (a rank cannot use NCCL, which was asked for), TW_NO_KERNEL, TW_NO_MEMORY,
  *           TW_DEVICE_FAILED (MPI failed), and *plan NULL */

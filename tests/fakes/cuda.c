@@ -363,6 +363,14 @@ void fake_put(cu_stream stream, bool ready(void *), void run(void *), void *give
     pthread_mutex_unlock(&ordering);
 }
 
+/* From now on nobody may put anything on the stream, or again. */
+void fake_hold(cu_stream stream, bool held)
+{
+    pthread_mutex_lock(&ordering);
+    stream->held = held;
+    pthread_mutex_unlock(&ordering);
+}
+
 void fake_pass(int us) /* for the fakes of libraries that launch kernels of their own */ { now_us += us; }
 
 /* A module, and its only kernel. */

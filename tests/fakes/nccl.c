@@ -99,18 +99,34 @@ static nccl_result add(nccl_comm comm, void *memory, size_t bytes, int type, int
     return NCCL_SUCCESS;
 }
 
+static void find_in_driver(const char *name, void *slot)
+{
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL), *found = dlsym(driver, name);
+    memcpy(slot, &found, sizeof found);
+    dlclose(driver); /* the engine has it open */
+}
+
+/* While the group's call is under way, its streams are NCCL's. */
+static void hold_group(const struct nccl_comm_ *comm, bool held)
+{
+    void (*fake_hold)(cu_stream, bool);
+    find_in_driver("fake_hold", &fake_hold);
+    for (int i = 0; i < comm->in_group; i++) fake_hold(comm->group[i]->stream, held);
+}
+
 static void put_group(nccl_comm comm)
 {
     void (*fake_put)(cu_stream, bool (*)(void *), void (*)(void *), void *, const void *, size_t);
-    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL), *found = dlsym(driver, "fake_put");
-    memcpy(&fake_put, &found, sizeof found);
+    find_in_driver("fake_put", &fake_put);
+    hold_group(comm, false);
     for (int sends = 1; sends >= 0; sends--) /* nobody waits for a sender */
-        for (int i = 0; i < comm->in_group; i++)
-            if (comm->group[i]->sends == (sends == 1))
-                fake_put(comm->group[i]->stream, is_ready, run, comm->group[i], comm->group[i]->memory,
-                         comm->group[i]->bytes);
+        for (int i = 0; i < comm->in_group; i++) {
+            message *m = comm->group[i];
+            if (m == NULL || m->sends != (sends == 1)) continue;
+            comm->group[i] = NULL; /* it ends where it is put, maybe */
+            fake_put(m->stream, is_ready, run, m, m->memory, m->bytes);
+        }
     comm->in_group = 0;
-    dlclose(driver);
 }
 
 /* ---- the library ---- */
@@ -187,6 +203,7 @@ nccl_result ncclCommAbort(nccl_comm comm)
     char file[300];
     if (depth > 0) end("a group was not ended, so nothing is done for", comm->folder);
     comm->aborted = true;
+    hold_group(comm, false);
     snprintf(file, sizeof file, "%s/rank %d", comm->folder, comm->rank);
     unlink(file), rmdir(comm->folder); /* the last one's is empty, unless messages are left */
     return fault;
@@ -207,6 +224,7 @@ nccl_result ncclGroupEnd(void)
     depth--;
     if (fault != 0 || current == NULL) return fault != 0 ? fault : NCCL_SUCCESS;
     current->groups++, current->asked = 0;
+    hold_group(current, true);
     current = NULL;
     return NCCL_IN_PROGRESS;
 }

@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -41,6 +42,7 @@ struct cu_stream_ {
     struct cu_stream_ *next;
     cu_context context;
     int capturing;
+    bool held; /* another fake's: nobody else may put anything there */
     work *first, **last;
 };
 
@@ -118,6 +120,7 @@ static void do_some(int order)
 
 static void put(struct cu_stream_ *s, work *w, int order)
 {
+    if (s->held) fputs("the fake driver: something was put on a stream on which NCCL is at work\n", stderr), abort();
     w->stream = s;
     *s->last = w, s->last = &w->next;
     while (order == 0 && step(s)) continue;

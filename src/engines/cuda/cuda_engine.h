@@ -96,10 +96,10 @@ tw_status cuda_nccl_id(char id[TW_LAB_COMM_ID]);
 
 /* The context of the engine is current. cuda_exchanges_open - begin to join; NULL where it fails. */
 tw_status cuda_exchanges_open(engine *e, const char id[TW_LAB_COMM_ID], int rank, int ranks, exchanges **out);
-/* cuda_exchanges_add - behind what is on the stream now, and behind those before it. */
-tw_status cuda_exchanges_add(exchanges *x, cu_stream behind, const tw_lab_exchange *what);
-/* cuda_exchanges_after - those that are added from now on wait for the event. */
-tw_status cuda_exchanges_after(exchanges *x, cu_event event);
+/* cuda_exchanges_add - behind the copies that are on the stream now, and behind those before it. */
+tw_status cuda_exchanges_add(exchanges *x, cu_stream copies, const tw_lab_exchange *what);
+/* cuda_exchanges_after - those that are added from now on wait for the products that are on the stream now. */
+tw_status cuda_exchanges_after(exchanges *x, cu_stream products);
 /* cuda_exchanges_poll - moves them on; *done: how many are, -1 before all ranks have joined. */
 tw_status cuda_exchanges_poll(exchanges *x, int64_t *done);
 /* cuda_exchanges_close - ends those that are under way; NULL does nothing. */

@@ -1,5 +1,6 @@
 /* nccl.c - blocks between GPUs of several processes, by NCCL on a stream of its own. NCCL does not block: each
- * exchange is given to it when it has taken the one before, which whoever asks for the end moves on. */
+ * exchange is given to it when it has taken the one before, which whoever asks for the end moves on. Until it has, and
+ * says so, nothing else is put on the stream. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +11,8 @@
 typedef struct turn {
     struct turn *next;
     tw_lab_exchange what;
-    cu_event end; /* NULL: not yet on the stream */
+    cu_event before[2]; /* what it waits for, of copies and of products; NULL: nothing */
+    cu_event end;       /* NULL: not yet on the stream */
 } turn;
 
 struct exchanges {
@@ -18,7 +20,7 @@ struct exchanges {
     const nccl_api *nccl;
     nccl_comm comm;
     cu_stream stream;
-    cu_event copied; /* what is exchanged */
+    cu_event after; /* the products that the next one waits for; NULL: none */
     turn *first, **last;
     turn *next; /* to be given to NCCL; NULL: none */
     bool joined;
@@ -79,7 +81,6 @@ static tw_status join(exchanges *x, const char *name, int rank, int ranks)
     memcpy(id.bytes, name, sizeof id.bytes);
     /* its kernels do not wait behind all blocks of a product */
     CU_TRY(cuStreamCreateWithPriority, (&x->stream, STREAM_NON_BLOCKING, HIGHEST_PRIORITY));
-    CU_TRY(cuEventCreate, (&x->copied, EVENT_NO_TIMING));
     NCCL_TRY(ncclCommInitRankConfig, (&x->comm, ranks, id, rank, &config));
     return TW_OK;
 }
@@ -98,36 +99,46 @@ tw_status cuda_exchanges_open(engine *e, const char id[TW_LAB_COMM_ID], int rank
     return status;
 }
 
+static void free_turn(const exchanges *x, turn *t)
+{
+    const cu_event events[] = {t->before[0], t->before[1], t->end};
+    for (int i = 0; i < 3; i++)
+        if (events[i] != NULL) x->e->cu->cuEventDestroy_v2(events[i]);
+    free(t);
+}
+
 void cuda_exchanges_close(exchanges *x)
 {
     if (x == NULL) return;
     const cu_api *cu = x->e->cu;
     if (x->comm != NULL) x->nccl->ncclCommAbort(x->comm); /* its kernels end, and nobody is waited for */
     if (x->stream != NULL) cu->cuStreamSynchronize(x->stream), cu->cuStreamDestroy_v2(x->stream);
-    if (x->copied != NULL) cu->cuEventDestroy_v2(x->copied);
-    for (turn *t = x->first, *next; t != NULL; t = next) {
-        next = t->next;
-        if (t->end != NULL) cu->cuEventDestroy_v2(t->end);
-        free(t);
-    }
+    if (x->after != NULL) cu->cuEventDestroy_v2(x->after);
+    for (turn *t = x->first, *next; t != NULL; t = next) next = t->next, free_turn(x, t);
     free(x);
 }
 
 /* ---- exchanges ---- */
 
-tw_status cuda_exchanges_after(exchanges *x, cu_event event)
+/* Records what is on the stream now, in an event that nobody waits for; NULL: a new one. */
+static tw_status mark(engine *e, cu_stream stream, cu_event *event)
 {
-    engine *e = x->e;
-    CU_TRY(cuStreamWaitEvent, (x->stream, event, 0));
+    if (*event == NULL) CU_TRY(cuEventCreate, (event, EVENT_NO_TIMING));
+    CU_TRY(cuEventRecord, (*event, stream));
     return TW_OK;
 }
+
+tw_status cuda_exchanges_after(exchanges *x, cu_stream products) { return mark(x->e, products, &x->after); }
 
 /* Gives the next one to NCCL. */
 static tw_status issue(exchanges *x)
 {
+    engine *e = x->e;
     const nccl_api *nccl = x->nccl;
     const tw_lab_exchange *w = &x->next->what;
     nccl_result sent = NCCL_SUCCESS, received = NCCL_SUCCESS;
+    for (int i = 0; i < 2; i++)
+        if (x->next->before[i] != NULL) CU_TRY(cuStreamWaitEvent, (x->stream, x->next->before[i], 0));
     NCCL_TRY(ncclGroupStart, ());
     if (w->sent_bytes > 0) sent = nccl->ncclSend(w->sent, (size_t)w->sent_bytes, NCCL_INT8, w->to, x->comm, x->stream);
     if (w->received_bytes > 0)
@@ -162,16 +173,19 @@ static tw_status move_on(exchanges *x)
     }
 }
 
-tw_status cuda_exchanges_add(exchanges *x, cu_stream behind, const tw_lab_exchange *what)
+tw_status cuda_exchanges_add(exchanges *x, cu_stream copies, const tw_lab_exchange *what)
 {
-    engine *e = x->e;
     turn *made = calloc(1, sizeof *made);
     if (made == NULL) return fail(TW_NO_MEMORY, "no memory for a list of exchanges");
     made->what = *what;
+    const tw_status status = mark(x->e, copies, &made->before[0]);
+    if (status != TW_OK) {
+        free_turn(x, made);
+        return status;
+    }
+    made->before[1] = x->after, x->after = NULL;
     *x->last = made, x->last = &made->next;
     if (x->next == NULL) x->next = made;
-    CU_TRY(cuEventRecord, (x->copied, behind));
-    CU_TRY(cuStreamWaitEvent, (x->stream, x->copied, 0));
     return move_on(x);
 }
 
@@ -186,8 +200,7 @@ tw_status cuda_exchanges_poll(exchanges *x, int64_t *done)
         if (error != CU_SUCCESS) return cu_fail(e->cu, "cuEventQuery", error);
         x->first = t->next;
         if (x->first == NULL) x->last = &x->first;
-        e->cu->cuEventDestroy_v2(t->end);
-        free(t);
+        free_turn(x, t);
         x->done++;
     }
     *done = x->joined ? x->done : -1;

@@ -215,7 +215,7 @@ static tw_status cuda_pipeline_begin(pipeline *p, tw_launch *out)
 static tw_status turn(engine *e, pipeline *p)
 {
     CU_TRY(cuEventRecord, (p->made[p->half], p->products));
-    if (p->exchanges != NULL) TRY(cuda_exchanges_after(p->exchanges, p->made[p->half]));
+    if (p->exchanges != NULL) TRY(cuda_exchanges_after(p->exchanges, p->products));
     p->half = 1 - p->half;
     CU_TRY(cuStreamWaitEvent, (p->copies, p->made[p->half], 0)); /* at the first turn of nothing */
     return TW_OK;
