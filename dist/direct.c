@@ -233,8 +233,9 @@ static tw_status join(tw_mpi_plan *plan, char why[WORD])
     if (status == TW_OK) return TW_OK;
     if (!failure_is_agreed()) return status;
     name_failure(plan, why);
-    if (plan->computes) plan->engine.device.leave(plan->pipeline);
-    return notice_collect(plan->comm, computing(plan), sent, &failed, plan->timeout_s);
+    const tw_status left = plan->computes ? told(plan, plan->engine.device.leave(plan->pipeline)) : TW_OK;
+    status = notice_collect(plan->comm, computing(plan), sent, &failed, plan->timeout_s);
+    return status == TW_OK ? failure_agree(plan->comm, left, plan->timeout_s) : status;
 }
 
 /* ---- the way ---- */

@@ -22,7 +22,7 @@ typedef struct dist_device {
     tw_status (*join)(tw_lab_pipeline *pipeline, const char id[TW_LAB_COMM_ID], int rank, int ranks);
     tw_status (*exchange)(tw_lab_pipeline *pipeline, const tw_lab_exchange *what);
     tw_status (*exchanged)(tw_lab_pipeline *pipeline, int64_t *count);
-    void (*leave)(tw_lab_pipeline *pipeline);
+    tw_status (*leave)(tw_lab_pipeline *pipeline);
 } dist_device;
 
 /* gemm: tw_gemm() on blocks in this rank's memory. finish: tw_lab_finish_sums(). depth: tw_lab_sum_depth(). check: can

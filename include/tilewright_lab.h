@@ -320,8 +320,9 @@ TW_API tw_status tw_lab_pipeline_exchange(tw_lab_pipeline *pipeline, const tw_la
 /* tw_lab_pipeline_exchanged - moves exchanges on; *count: how many are done, of all that were begun, in their order; -1
  * before all ranks have joined. Does not wait. */
 TW_API tw_status tw_lab_pipeline_exchanged(tw_lab_pipeline *pipeline, int64_t *count);
-/* tw_lab_pipeline_leave - ends what is under way, also where other ranks do not answer. Not collective. */
-TW_API void tw_lab_pipeline_leave(tw_lab_pipeline *pipeline);
+/* tw_lab_pipeline_leave - ends what is under way, also where other ranks do not answer. Not collective.
+ * TW_DEVICE_FAILED: NCCL has not ended it, and the pipeline's memory is lost. */
+TW_API tw_status tw_lab_pipeline_leave(tw_lab_pipeline *pipeline);
 
 /* tw_lab_engine_state - 1 if the engine has a device, else 0; text (if not NULL) says in a sentence what is there, or
  * what is missing and how to get it. Engines: "cpu", "opencl", "cuda". -1: no such engine. */

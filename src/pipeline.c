@@ -140,8 +140,8 @@ tw_status tw_lab_pipeline_exchanged(tw_lab_pipeline *p, int64_t *count)
     return p->context->ops->pipeline->exchanged(p->own, count);
 }
 
-void tw_lab_pipeline_leave(tw_lab_pipeline *p)
+tw_status tw_lab_pipeline_leave(tw_lab_pipeline *p)
 {
     HOLD_CANCELLATION;
-    p->context->ops->pipeline->leave(p->own);
+    return p->context->ops->pipeline->leave(p->own);
 }

@@ -404,7 +404,12 @@ def panels_are_staged_where_a_rank_cannot_use_nccl():
     good("multiply", "A.npy", "B.npy", "-o", "one.npy")
     words = 'multiply A.npy B.npy -o C.npy --engine cuda --grid 1x3x1 -v --timeout 3'
     without = libraries("cuda", "no_nccl")
+    done = mpirun(mpi, 3, *each_rank(f'if [ $R = 2 ]; then export FAKES="ncclCommAbort=3"; fi; if [ $R = 1 ]; then export FAKE_NCCL="quiet=1"; fi; exec "$0" {words}'), env=with_nccl("sm=75 order=2 gpus=3"))
+    assert done.returncode == 8 and "rank 2: ncclCommAbort failed with another error (3)" in done.err, done.out + done.err
     for of_rank_1, driver, why in ((f'LD_LIBRARY_PATH={without}', "gpus=3", "rank 1: NCCL cannot be used: "), ('FAKE_NCCL="version=21304"', "gpus=3", "rank 1: NCCL cannot be used: its version code is 21304"),
+                                   ('FAKE_NCCL="version=30001"', "gpus=3", "rank 1: NCCL cannot be used: its version code is 30001"),
+                                   ('NCCL_COMM_BLOCKING=1', "gpus=3", "rank 1: NCCL cannot be used: NCCL_COMM_BLOCKING=1 lets its calls wait"),
+                                   ('FAKE_NCCL_WORDS="no route" FAKES="ncclCommInitRankConfig=2"', "gpus=3", "rank 1: ncclCommInitRankConfig failed with unhandled system error (2): no route"),
                                    ('FAKE_NCCL="version=22805"', "gpus=3", "rank 0 has NCCL 2.27.3, rank 1 has NCCL 2.28.5"), ('FAKES=""', "gpus=2", "ranks 0 and 2 share a GPU"),
                                    ('FAKES="ncclCommInitRankConfig=2"', "gpus=3", "rank 1: ncclCommInitRankConfig failed with unhandled system error (2)"),
                                    ('FAKE_NCCL="state=6"', "gpus=3", "rank 1: NCCL failed with remote process exited"), ('FAKE_NCCL="state=6 from=1"', "gpus=3", "rank 1: NCCL failed with remote process exited"),
@@ -448,6 +453,8 @@ def a_rank_that_fails_while_panels_go_by_nccl():
             refused(mpi, 4, 8, says=says, env=with_nccl("sm=75 gpus=4 order=4"), command=each_rank(
                 f'if [ $R = 1 ]; then export {of_rank_1}; fi; exec "$0" multiply A.npy B.npy -o C.npy --engine cuda --panels nccl --timeout 20 --grid {grid}'))
             assert time.monotonic() - start < 15, (grid, of_rank_1)
+    refused(mpi, 2, 5, says="rank 1: ncclGroupEnd failed with another error (1): Cuda failure 'out of memory'", env=with_nccl("sm=75 gpus=2 order=4"), command=each_rank(
+        'if [ $R = 1 ]; then export FAKES="ncclGroupEnd=1@2" FAKE_NCCL_WORDS="Cuda failure \'out of memory\'"; fi; exec "$0" multiply A.npy B.npy -o C.npy --engine cuda --panels nccl --timeout 20 --grid 1x2x1'))
     for number, grid in enumerate(("1x2x1", "2x1x1", "1x4x1", "2x1x2")):
         of = built()[number % len(built())]
         ranks = 2 if number < 2 else 4

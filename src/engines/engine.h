@@ -86,7 +86,7 @@ typedef struct pipeline_ops {
     tw_status (*join)(pipeline *p, const char id[TW_LAB_COMM_ID], int rank, int ranks);
     tw_status (*exchange)(pipeline *p, const tw_lab_exchange *what);
     tw_status (*exchanged)(pipeline *p, int64_t *count);
-    void (*leave)(pipeline *p);
+    tw_status (*leave)(pipeline *p);
     void (*close)(pipeline *p);
 } pipeline_ops;
 

@@ -3,7 +3,8 @@
  * group's messages are put on their stream no sooner.
  *
  *   FAKE_NCCL  "version=22703 state=6 from=4 absent=1 wrong=1 quiet=1": its version; the communicator's state is 6 once
- *              4 groups were ended; this rank never joins; it sends other bytes; it sends none */
+ *              4 groups were ended; this rank never joins; it sends other bytes; it sends none
+ *   FAKE_NCCL_WORDS  what ncclGetLastError() says */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -145,6 +146,13 @@ const char *ncclGetErrorString(nccl_result error)
                         : "another error";
 }
 
+const char *ncclGetLastError(nccl_comm comm)
+{
+    (void)comm;
+    const char *words = getenv("FAKE_NCCL_WORDS");
+    return words != NULL ? words : "";
+}
+
 nccl_result ncclGetUniqueId(nccl_id *id)
 {
     FAULT(ncclGetUniqueId, fault);
@@ -202,11 +210,12 @@ nccl_result ncclCommAbort(nccl_comm comm)
     FAULT(ncclCommAbort, fault);
     char file[300];
     if (depth > 0) end("a group was not ended, so nothing is done for", comm->folder);
+    if (fault != 0) return fault;
     comm->aborted = true;
     hold_group(comm, false);
     snprintf(file, sizeof file, "%s/rank %d", comm->folder, comm->rank);
     unlink(file), rmdir(comm->folder); /* the last one's is empty, unless messages are left */
-    return fault;
+    return NCCL_SUCCESS;
 }
 
 nccl_result ncclGroupStart(void)

@@ -102,8 +102,9 @@ tw_status cuda_exchanges_add(exchanges *x, cu_stream copies, const tw_lab_exchan
 tw_status cuda_exchanges_after(exchanges *x, cu_stream products);
 /* cuda_exchanges_poll - moves them on; *done: how many are, -1 before all ranks have joined. */
 tw_status cuda_exchanges_poll(exchanges *x, int64_t *done);
-/* cuda_exchanges_close - ends those that are under way; NULL does nothing. */
-void cuda_exchanges_close(exchanges *x);
+/* cuda_exchanges_close - ends those that are under way; NULL does nothing. Where it fails, NCCL's kernels may wait for
+ * ever: what belongs to the exchanges stays, and so must the memory that they use. */
+tw_status cuda_exchanges_close(exchanges *x);
 
 /* ---- spread.c ---- */
 

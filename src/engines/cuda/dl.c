@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "nccl_api.h"
 
@@ -14,7 +15,7 @@ static cu_api driver;
 static nvrtc_api compiler;
 static nccl_api nccl;
 static int driver_loaded, compiler_loaded, nccl_loaded;
-static char driver_why[256], compiler_why[256], nccl_why[256];
+static char driver_why[256], compiler_why[256], nccl_why[512];
 
 /* The first of these libraries that opens; why says what is wrong with the last. */
 static void *open_first(const char *const *names, char why[256])
@@ -38,10 +39,12 @@ static int look_up(void *library, const char *name, void *slot, char why[256])
 
 /* TILEWRIGHT_NVRTC as the first call saw it that opened the driver, or the compiler alone */
 static char own_nvrtc[1024];
+static bool nccl_blocks; /* by NCCL_COMM_BLOCKING, which NCCL takes for what a communicator asks for */
 
 static void read_environment(void)
 {
-    const char *own = secure_getenv("TILEWRIGHT_NVRTC");
+    const char *own = secure_getenv("TILEWRIGHT_NVRTC"), *blocks = getenv("NCCL_COMM_BLOCKING");
+    nccl_blocks = blocks != NULL && strtol(blocks, NULL, 0) == 1;
     snprintf(own_nvrtc, sizeof own_nvrtc, "%s", own ? own : "");
 }
 
@@ -120,19 +123,39 @@ const nvrtc_api *nvrtc_api_load(void)
 
 static void load_nccl(void)
 {
-    static const char *const names[] = {"libnccl.so.2", "libnccl.so", NULL};
-    void *library = open_first(names, nccl_why);
-    if (library == NULL) return;
+    static const char *const names[] = {"libnccl.so.2", NULL};
+    char why[256];
+    read_environment_once();
+    if (getauxval(AT_SECURE) != 0) {
+        snprintf(nccl_why, sizeof nccl_why,
+                 "it loads what its user's environment names, and this program is privileged");
+        return;
+    }
+    if (nccl_blocks) {
+        snprintf(nccl_why, sizeof nccl_why,
+                 "NCCL_COMM_BLOCKING=1 lets its calls wait for a rank that never answers: unset it");
+        return;
+    }
+    void *library = open_first(names, why);
+    if (library == NULL) {
+        snprintf(
+            nccl_why, sizeof nccl_why,
+            "%.250s. NVIDIA's package libnccl2 has it, and so have PyPI's nvidia-nccl-cu12 and -cu13, whose folder "
+            "LD_LIBRARY_PATH must name",
+            why);
+        return;
+    }
     if (!look_up(library, "ncclGetVersion", &nccl.ncclGetVersion, nccl_why)) return;
-    if (nccl.ncclGetVersion(&nccl.version) != NCCL_SUCCESS || nccl.version < NCCL_OLDEST) {
-        snprintf(nccl_why, sizeof nccl_why, "its version code is %d, expected 2.14 (%d) or newer", nccl.version,
-                 NCCL_OLDEST);
+    if (nccl.ncclGetVersion(&nccl.version) != NCCL_SUCCESS || nccl.version < NCCL_OLDEST || nccl.version >= NCCL_NEXT) {
+        snprintf(nccl_why, sizeof nccl_why, "its version code is %d, expected 2.14 (%d) or newer, and older than 3.0",
+                 nccl.version, NCCL_OLDEST);
         return;
     }
 #define F(name, parameters)                                                                                            \
     if (!look_up(library, #name, &nccl.name, nccl_why)) return;
     NCCL_FUNCTIONS(F)
 #undef F
+    look_up(library, "ncclGetLastError", &nccl.ncclGetLastError, why); /* NULL: too old */
     nccl_loaded = look_up(library, "ncclGetErrorString", &nccl.ncclGetErrorString, nccl_why);
 }
 
@@ -141,9 +164,7 @@ const nccl_api *nccl_api_load(void)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, load_nccl);
     if (nccl_loaded) return &nccl;
-    fail(TW_NO_DEVICE,
-         "NCCL cannot be used: %s. NVIDIA's package libnccl2 has it, and so have PyPI's nvidia-nccl-cu12 and -cu13",
-         nccl_why);
+    fail(TW_NO_DEVICE, "NCCL cannot be used: %s", nccl_why);
     return NULL;
 }
 

@@ -1,6 +1,7 @@
 /* nccl.c - blocks between GPUs of several processes, by NCCL on a stream of its own. NCCL does not block: each
  * exchange is given to it when it has taken the one before, which whoever asks for the end moves on. Until it has, and
  * says so, nothing else is put on the stream. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,9 +29,17 @@ struct exchanges {
     int64_t done;
 };
 
+/* NCCL has no error for memory that is short; its last words tell. */
 static tw_status failed(const nccl_api *nccl, const char *call, nccl_result error)
 {
-    return fail(TW_DEVICE_FAILED, "%s failed with %s (%d)", call, nccl->ncclGetErrorString(error), error);
+    char words[200] = "";
+    const char *last = nccl->ncclGetLastError != NULL ? nccl->ncclGetLastError(NULL) : NULL;
+    snprintf(words, sizeof words, "%s", last != NULL ? last : "");
+    for (char *c = words; *c != '\0'; c++)
+        if ((unsigned char)*c < ' ') *c = ' ';
+    const bool no_memory = strstr(words, "out of memory") != NULL || strstr(words, "Cannot allocate memory") != NULL;
+    return fail(no_memory ? TW_NO_MEMORY : TW_DEVICE_FAILED, "%s failed with %s (%d)%s%s", call,
+                nccl->ncclGetErrorString(error), error, words[0] != '\0' ? ": " : "", words);
 }
 
 static bool is_taken(nccl_result result) { return result == NCCL_SUCCESS || result == NCCL_IN_PROGRESS; }
@@ -107,15 +116,16 @@ static void free_turn(const exchanges *x, turn *t)
     free(t);
 }
 
-void cuda_exchanges_close(exchanges *x)
+tw_status cuda_exchanges_close(exchanges *x)
 {
-    if (x == NULL) return;
+    if (x == NULL) return TW_OK;
     const cu_api *cu = x->e->cu;
-    if (x->comm != NULL) x->nccl->ncclCommAbort(x->comm); /* its kernels end, and nobody is waited for */
+    if (x->comm != NULL) NCCL_TRY(ncclCommAbort, (x->comm)); /* its kernels end, and nobody is waited for */
     if (x->stream != NULL) cu->cuStreamSynchronize(x->stream), cu->cuStreamDestroy_v2(x->stream);
     if (x->after != NULL) cu->cuEventDestroy_v2(x->after);
     for (turn *t = x->first, *next; t != NULL; t = next) next = t->next, free_turn(x, t);
     free(x);
+    return TW_OK;
 }
 
 /* ---- exchanges ---- */

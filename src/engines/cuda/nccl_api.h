@@ -20,7 +20,7 @@ typedef struct nccl_config {
     int blocking, unused;
 } nccl_config;
 
-enum { NCCL_SUCCESS = 0, NCCL_IN_PROGRESS = 7, NCCL_INT8 = 0, NCCL_OLDEST = 21400 };
+enum { NCCL_SUCCESS = 0, NCCL_IN_PROGRESS = 7, NCCL_INT8 = 0, NCCL_OLDEST = 21400, NCCL_NEXT = 30000 };
 
 #define NCCL_MAGIC 0xcafebeefU
 
@@ -40,7 +40,8 @@ typedef struct nccl_api {
     NCCL_FUNCTIONS(F)
 #undef F
     const char *(*ncclGetErrorString)(nccl_result);
-    int version; /* 22703: 2.27.3 */
+    const char *(*ncclGetLastError)(nccl_comm); /* NULL: there is none */
+    int version;                                /* 22703: 2.27.3 */
 } nccl_api;
 
 /* nccl_api_load - open NCCL; NULL, and fail()'s sentence, where there is none that can be used. Loaded once per

@@ -20,6 +20,7 @@ struct pipeline {
     size_t workspace_bytes;
     held *memory;
     exchanges *exchanges; /* NULL: none are asked for */
+    bool stuck;           /* NCCL could not be left: nobody waits for its kernels, or frees what they use */
 };
 
 /* ---- beginning and end ---- */
@@ -37,7 +38,7 @@ static void destroy(engine *e, pipeline *p)
 {
     const cu_stream streams[] = {p->copies, p->products};
     const cu_event events[] = {p->copied, p->made[0], p->made[1]};
-    cuda_exchanges_close(p->exchanges);
+    if (p->stuck || cuda_exchanges_close(p->exchanges) != TW_OK) return;
     for (int i = 0; i < 2; i++)
         if (streams[i] != NULL) e->cu->cuStreamSynchronize(streams[i]), e->cu->cuStreamDestroy_v2(streams[i]);
     for (int i = 0; i < 3; i++)
@@ -272,12 +273,13 @@ static tw_status cuda_pipeline_exchanged(pipeline *p, int64_t *count)
     return cuda_leave(p->e, cuda_exchanges_poll(p->exchanges, count));
 }
 
-static void cuda_pipeline_leave(pipeline *p)
+static tw_status cuda_pipeline_leave(pipeline *p)
 {
-    if (p->exchanges == NULL || cuda_enter(p->e) != TW_OK) return;
-    cuda_exchanges_close(p->exchanges);
+    TRY(cuda_enter(p->e));
+    const tw_status status = p->stuck ? TW_OK : cuda_exchanges_close(p->exchanges);
+    p->stuck = p->stuck || status != TW_OK;
     p->exchanges = NULL;
-    cuda_leave(p->e, TW_OK);
+    return cuda_leave(p->e, status);
 }
 
 const pipeline_ops cuda_pipeline = {
