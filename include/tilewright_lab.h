@@ -303,7 +303,7 @@ enum { TW_LAB_COMM_ID = 128 };
 
 /* tw_lab_pipeline_comm_id - the name of a new communicator, which one rank makes and gives to all. */
 TW_API tw_status tw_lab_pipeline_comm_id(tw_lab_pipeline *pipeline, char id[TW_LAB_COMM_ID]);
-/* tw_lab_pipeline_join - begin to join it; does not wait. Once for a pipeline, unless it has left. */
+/* tw_lab_pipeline_join - begin to join it; does not wait. TW_BAD_ARGUMENT, if the pipeline has joined and not left. */
 TW_API tw_status tw_lab_pipeline_join(tw_lab_pipeline *pipeline, const char id[TW_LAB_COMM_ID], int rank, int ranks);
 
 /* Bytes to one rank and from one, which exchanges in turn with this one; 0: nothing that way. */
@@ -314,7 +314,9 @@ typedef struct tw_lab_exchange {
     void *received;
 } tw_lab_exchange;
 
-/* tw_lab_pipeline_exchange - behind the copies and exchanges before it, and the products before the last turn; does
+/* The next two return TW_BAD_ARGUMENT where the pipeline has not joined, or has left.
+ *
+ * tw_lab_pipeline_exchange - behind the copies and exchanges before it, and the products before the last turn; does
  * not wait. All ranks begin theirs in one order. */
 TW_API tw_status tw_lab_pipeline_exchange(tw_lab_pipeline *pipeline, const tw_lab_exchange *what);
 /* tw_lab_pipeline_exchanged - moves exchanges on; *count: how many are done, of all that were begun, in their order; -1

@@ -26,7 +26,8 @@
  *          host memory, or all on the GPU (problem.place_a to place_c). Where each rank has a GPU of its own and NCCL,
  *          panels of A and B go from GPU to GPU by it; else through pinned host memory, as sums do always
  *          (tw_mpi_options.panels). Each piece of A and B is copied to the GPU once; C, or sums, stay there until the
- *          end.
+ *          end. A plan by NCCL holds a communicator, and its memory on the GPU. Of such plans no two of a process may
+ *          compute at the same time: their ranks would have to begin all exchanges in one order.
  */
 #ifndef TILEWRIGHT_MPI_H
 #define TILEWRIGHT_MPI_H
@@ -61,7 +62,7 @@ typedef struct tw_mpi_options {
 /* How panels of A and B go between ranks with GPUs. The bits do not depend on it. */
 enum {
     TW_MPI_PANELS_AUTO = 0,  /* by NCCL where all ranks can and have the memory, else staged */
-    TW_MPI_PANELS_NCCL = 1,  /* from GPU to GPU by NCCL 2.14 or newer; TW_NO_DEVICE where a rank cannot */
+    TW_MPI_PANELS_NCCL = 1,  /* from GPU to GPU by NCCL 2; TW_NO_DEVICE where a rank cannot and panels are to go */
     TW_MPI_PANELS_STAGED = 2 /* through pinned host memory, by MPI */
 };
 
@@ -125,7 +126,8 @@ TW_API tw_status tw_mpi_gemm(tw_mpi_plan *plan, const void *a, int64_t lda, cons
                              int64_t ldc);
 
 /* tw_mpi_panels_text - how panels go between ranks with GPUs, and why: "NCCL 2.27.3", "staged through host memory:
- * ranks 0 and 1 share a GPU". "" on the CPU. Not collective; lives as long as the plan. */
+ * ranks 0 and 1 share a GPU", "none between ranks" where only k is divided. "" on the CPU. Not collective; lives as
+ * long as the plan. */
 TW_API const char *tw_mpi_panels_text(const tw_mpi_plan *plan);
 
 /* tw_mpi_received_words - the elements that this rank's last tw_mpi_gemm() has received, as counted. */

@@ -9,6 +9,7 @@ struct tw_lab_pipeline {
     pipeline *own;       /* the engine's */
     int64_t taken_bytes; /* of device memory, */
     int64_t workspace_bytes;
+    bool joined; /* ranks, and has not left them */
 };
 
 static tw_status check_room(const tw_lab_pipeline *p, int64_t more_bytes)
@@ -125,23 +126,35 @@ tw_status tw_lab_pipeline_comm_id(tw_lab_pipeline *p, char id[TW_LAB_COMM_ID])
 tw_status tw_lab_pipeline_join(tw_lab_pipeline *p, const char id[TW_LAB_COMM_ID], int rank, int ranks)
 {
     HOLD_CANCELLATION;
-    return p->context->ops->pipeline->join(p->own, id, rank, ranks);
+    if (p->joined) return fail(TW_BAD_ARGUMENT, "pipeline: it has joined ranks already");
+    TRY(p->context->ops->pipeline->join(p->own, id, rank, ranks));
+    p->joined = true;
+    return TW_OK;
+}
+
+static tw_status check_joined(const tw_lab_pipeline *p)
+{
+    return p->joined ? TW_OK : fail(TW_BAD_ARGUMENT, "pipeline: it has not joined other ranks, or has left them");
 }
 
 tw_status tw_lab_pipeline_exchange(tw_lab_pipeline *p, const tw_lab_exchange *what)
 {
     HOLD_CANCELLATION;
+    TRY(check_joined(p));
     return p->context->ops->pipeline->exchange(p->own, what);
 }
 
 tw_status tw_lab_pipeline_exchanged(tw_lab_pipeline *p, int64_t *count)
 {
     HOLD_CANCELLATION;
+    TRY(check_joined(p));
     return p->context->ops->pipeline->exchanged(p->own, count);
 }
 
 tw_status tw_lab_pipeline_leave(tw_lab_pipeline *p)
 {
     HOLD_CANCELLATION;
-    return p->context->ops->pipeline->leave(p->own);
+    const bool joined = p->joined;
+    p->joined = false;
+    return joined ? p->context->ops->pipeline->leave(p->own) : TW_OK;
 }

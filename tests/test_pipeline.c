@@ -165,9 +165,43 @@ static void fail_each_call(void)
         }
 }
 
+static void expect(const char *what, tw_status found, tw_status expected, const char *says)
+{
+    if (!tap_case("%s", what)) return;
+    tap_result(found == expected && (expected == TW_OK || strstr(tw_error_text(), says) != NULL), "%d: %s", (int)found,
+               tw_error_text());
+}
+
+/* Exchanges are for a pipeline that has joined ranks: here it alone. */
+static void join_and_leave(void)
+{
+    static const char *const none = "it has not joined other ranks";
+    const tw_options options = {.size = sizeof options, .engine = "cuda", .threads = 2};
+    const tw_lab_exchange nothing = {0};
+    char id[TW_LAB_COMM_ID];
+    int64_t count;
+    tw_context *context = NULL;
+    tw_lab_pipeline *p = NULL;
+    setenv("FAKE_CUDA", "sm=75", 1), setenv("FAKES", "", 1);
+    expect("a pipeline", tw_open(&options, &context) == TW_OK ? tw_lab_pipeline_open(context, &p) : TW_NO_DEVICE, TW_OK,
+           "");
+    if (p == NULL) return;
+    expect("an exchange before all", tw_lab_pipeline_exchange(p, &nothing), TW_BAD_ARGUMENT, none);
+    expect("its end before all", tw_lab_pipeline_exchanged(p, &count), TW_BAD_ARGUMENT, none);
+    expect("leaving before all", tw_lab_pipeline_leave(p), TW_OK, "");
+    expect("a name", tw_lab_pipeline_comm_id(p, id), TW_OK, "");
+    expect("joining", tw_lab_pipeline_join(p, id, 0, 1), TW_OK, "");
+    expect("joining twice", tw_lab_pipeline_join(p, id, 0, 1), TW_BAD_ARGUMENT, "it has joined ranks already");
+    expect("no exchanges", tw_lab_pipeline_exchanged(p, &count), TW_OK, "");
+    expect("leaving", tw_lab_pipeline_leave(p), TW_OK, "");
+    expect("an exchange after that", tw_lab_pipeline_exchange(p, &nothing), TW_BAD_ARGUMENT, none);
+    expect("leaving twice", tw_lab_pipeline_leave(p), TW_OK, "");
+    tw_lab_pipeline_close(p), tw_close(context);
+}
+
 int main(int argc, char **argv)
 {
-    const char *folders = FAKES_FOLDER "/cuda:" FAKES_FOLDER "/nvrtc";
+    const char *folders = FAKES_FOLDER "/cuda:" FAKES_FOLDER "/nvrtc:" FAKES_FOLDER "/nccl";
     if (getenv("LD_LIBRARY_PATH") == NULL || strcmp(getenv("LD_LIBRARY_PATH"), folders) != 0) {
         setenv("LD_LIBRARY_PATH", folders, 1);
         setenv("TILEWRIGHT_CACHE", "off", 1);
@@ -187,5 +221,6 @@ int main(int argc, char **argv)
              "cuLaunchKernel");
     run_case(&(pipeline_case){"sm=75 order=1", "cuStreamQuery=700", true, false, 0}, TW_DEVICE_FAILED, "cuStreamQuery");
     fail_each_call();
+    join_and_leave();
     return tap_finish();
 }
