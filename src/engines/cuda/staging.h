@@ -76,7 +76,8 @@ void staging_close(staging *s, bool current);
 cu_result staging_take_copier(staging *s, copier *c, const char **call);
 void staging_give_copier(staging *s, copier *c);
 
-/* staging_reserve - copiers for all threads, so that no copy to come allocates pinned memory. The context is current. */
+/* staging_reserve - copiers for all threads, so that no copy to come allocates pinned memory. The context is
+ * current. */
 tw_status staging_reserve(staging *s);
 
 /* staging_start_thread - a thread without the program's signals. False: there is none. */
