@@ -9,6 +9,8 @@
 
 enum { WORD = 512, FIRST_BYTES = 256 };
 
+static const char telling[] = "telling how panels go";
+
 /* What a rank has. */
 typedef struct facts {
     int64_t version; /* of NCCL; 0: it cannot be used */
@@ -48,15 +50,6 @@ static facts facts_of(const tw_mpi_plan *plan, char why[WORD])
     return (facts){version, hash_of(id)};
 }
 
-/* One rank's words to all. */
-static tw_status tell(const tw_mpi_plan *plan, int from, void *words, int bytes)
-{
-    MPI_Request request;
-    const tw_status status = failure_mpi(MPI_Ibcast(words, bytes, MPI_BYTE, from, plan->comm, &request),
-                                         "telling how panels go");
-    return status == TW_OK ? failure_await(&request, "telling how panels go", plan->timeout_s) : status;
-}
-
 static void version_text(int64_t version, char text[32])
 {
     snprintf(text, 32, "NCCL %" PRId64 ".%" PRId64 ".%" PRId64, version / 10000, version / 100 % 100, version % 100);
@@ -80,20 +73,21 @@ static tw_status compare(tw_mpi_plan *plan, char why[WORD])
 {
     char mine[WORD], one[32], other[32];
     int with;
-    const facts own = facts_of(plan, mine);
-    facts *all = calloc((size_t)plan->ranks, sizeof *all);
+    facts *all = calloc((size_t)plan->ranks + 1, sizeof *all); /* and, last, its own */
     MPI_Request request;
     tw_status status = all != NULL ? TW_OK : failure(TW_NO_MEMORY, "no memory for what %d ranks have", plan->ranks);
     status = failure_agree(plan->comm, status, plan->timeout_s);
     if (status != TW_OK) return free(all), status;
-    status = failure_mpi(MPI_Iallgather(&own, sizeof own, MPI_BYTE, all, sizeof own, MPI_BYTE, plan->comm, &request),
+    facts *own = all + plan->ranks;
+    *own = facts_of(plan, mine);
+    status = failure_mpi(MPI_Iallgather(own, sizeof *own, MPI_BYTE, all, sizeof *own, MPI_BYTE, plan->comm, &request),
                          "comparing the ranks' GPUs");
     if (status == TW_OK) status = failure_await(&request, "comparing the ranks' GPUs", plan->timeout_s);
-    if (status != TW_OK) return status; /* MPI may still write */
+    if (status != TW_OK) return status; /* MPI may still use all[] */
     const int who = first_without(all, computing(plan), &with);
     why[0] = '\0';
     if (who >= 0 && with < 0) {
-        status = tell(plan, who, mine, WORD);
+        status = failure_tell(plan->comm, who, mine, WORD, telling, plan->timeout_s);
         snprintf(why, WORD, "rank %d: %.480s", who, mine);
     } else if (who >= 0 && all[who].gpu == all[with].gpu) {
         snprintf(why, WORD, "ranks %d and %d share a GPU", with, who);
@@ -216,7 +210,7 @@ static tw_status join(tw_mpi_plan *plan, char why[WORD])
         from_first.status = plan->engine.device.comm_id(plan->pipeline, from_first.id);
         snprintf(from_first.why, WORD, "rank 0: %.480s", plan->engine.error());
     }
-    tw_status status = tell(plan, 0, &from_first, sizeof from_first);
+    tw_status status = failure_tell(plan->comm, 0, &from_first, sizeof from_first, telling, plan->timeout_s);
     if (status != TW_OK) return status;
     if (from_first.status != TW_OK) {
         snprintf(why, WORD, "%s", from_first.why);

@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 
 static _Thread_local char sentence[FAILURE_TEXT];
@@ -65,31 +66,57 @@ tw_status failure_await(MPI_Request *request, const char *what, double timeout_s
     }
 }
 
+/* What a request reads and writes. After a deadline it stays, for MPI may still use it. */
+static tw_status await_room(MPI_Request *request, void *room, void *to, const void *from, size_t bytes,
+                            const char *what, double timeout_s)
+{
+    const tw_status status = failure_await(request, what, timeout_s);
+    if (status != TW_OK) return status;
+    memcpy(to, from, bytes);
+    free(room);
+    return TW_OK;
+}
+
 tw_status failure_reduce(MPI_Comm comm, const int64_t *from, int64_t *to, int count, MPI_Op op, const char *what,
                          double timeout_s)
 {
     MPI_Request request;
-    const tw_status status = failure_mpi(MPI_Iallreduce(from, to, count, MPI_INT64_T, op, comm, &request), what);
-    return status == TW_OK ? failure_await(&request, what, timeout_s) : status;
+    const size_t bytes = (size_t)count * sizeof *from;
+    int64_t *room = malloc(2 * bytes);
+    if (room == NULL) return failure(TW_NO_MEMORY, "%s: no memory for %d values", what, count);
+    memcpy(room, from, bytes);
+    const tw_status status = failure_mpi(MPI_Iallreduce(room, room + count, count, MPI_INT64_T, op, comm, &request),
+                                         what);
+    if (status != TW_OK) return free(room), status;
+    return await_room(&request, room, to, room + count, bytes, what, timeout_s);
+}
+
+tw_status failure_tell(MPI_Comm comm, int from, void *words, int bytes, const char *what, double timeout_s)
+{
+    MPI_Request request;
+    char *room = malloc((size_t)bytes);
+    if (room == NULL) return failure(TW_NO_MEMORY, "%s: no memory for %d bytes", what, bytes);
+    memcpy(room, words, (size_t)bytes);
+    const tw_status status = failure_mpi(MPI_Ibcast(room, bytes, MPI_BYTE, from, comm, &request), what);
+    if (status != TW_OK) return free(room), status;
+    return await_room(&request, room, words, room, (size_t)bytes, what, timeout_s);
 }
 
 tw_status failure_agree(MPI_Comm comm, tw_status status, double timeout_s)
 {
     int rank;
-    MPI_Request request;
     char text[FAILURE_TEXT];
     MPI_Comm_rank(comm, &rank);
     /* the largest status first, of its ranks the lowest */
     const int64_t mine = ((int64_t)status << 32) + (INT32_MAX - rank);
-    int64_t all;
+    int64_t all = 0;
     tw_status told = failure_reduce(comm, &mine, &all, 1, MPI_MAX, "agreeing on the outcome", timeout_s);
     if (told != TW_OK) return told;
     const tw_status agreed_status = (tw_status)(all >> 32);
     const int from = (int)(INT32_MAX - (all & INT32_MAX));
     if (agreed_status == TW_OK) return TW_OK;
     memcpy(text, sentence, sizeof text);
-    told = failure_mpi(MPI_Ibcast(text, sizeof text, MPI_CHAR, from, comm, &request), "telling of a failure");
-    if (told == TW_OK) told = failure_await(&request, "telling of a failure", timeout_s);
+    told = failure_tell(comm, from, text, sizeof text, "telling of a failure", timeout_s);
     if (told != TW_OK) return told;
     if (from != rank) failure(agreed_status, "rank %d: %.900s", from, text);
     agreed = true;
@@ -99,7 +126,7 @@ tw_status failure_agree(MPI_Comm comm, tw_status status, double timeout_s)
 tw_status failure_alike(MPI_Comm comm, const dist_value *values, int count, double timeout_s)
 {
     enum { MOST = 64 };
-    int64_t mine[2 * MOST], least[2 * MOST];
+    int64_t mine[2 * MOST] = {0}, least[2 * MOST] = {0};
     if (count > MOST) return failure(TW_DEVICE_FAILED, "more than %d values to agree on", MOST);
     /* the least of ~x is ~ of the largest x */
     for (int i = 0; i < count; i++) mine[i] = values[i].value, mine[count + i] = ~values[i].value;

@@ -26,6 +26,9 @@ tw_status failure_await(MPI_Request *request, const char *what, double timeout_s
 tw_status failure_reduce(MPI_Comm comm, const int64_t *from, int64_t *to, int count, MPI_Op op, const char *what,
                          double timeout_s);
 
+/* failure_tell - collective: the words of rank `from`, in place of all others'. */
+tw_status failure_tell(MPI_Comm comm, int from, void *words, int bytes, const char *what, double timeout_s);
+
 /* failure_alike - collective: TW_OK, or TW_BAD_ARGUMENT with the first name whose values differ, and two of them. */
 tw_status failure_alike(MPI_Comm comm, const dist_value *values, int count, double timeout_s);
 

@@ -234,6 +234,7 @@ static void release(tw_mpi_plan *plan)
 void tw_mpi_plan_free(tw_mpi_plan *plan)
 {
     if (plan == NULL) return;
+    if (plan->pending.status != TW_OK && plan->pending.count > 0) return; /* MPI may still use its buffers */
     release(plan);
     pending_free(&plan->pending);
     if (plan->comm != MPI_COMM_NULL) MPI_Comm_free(&plan->comm);

@@ -136,10 +136,7 @@ static tw_status most(double *values, int count)
 
 static tw_status tell(char *text, int size)
 {
-    MPI_Request request;
-    const tw_status status = failure_mpi(MPI_Ibcast(text, size, MPI_CHAR, 0, world_comm, &request),
-                                         "telling all ranks");
-    return status == TW_OK ? failure_await(&request, "telling all ranks", deadline_s) : status;
+    return failure_tell(world_comm, 0, text, size, "telling all ranks", deadline_s);
 }
 
 /* ---- products ---- */

@@ -106,7 +106,8 @@ typedef struct tw_mpi_plan tw_mpi_plan;
 TW_API tw_status tw_mpi_plan_make(tw_context *context, const tw_problem *problem, MPI_Comm comm,
                                   const tw_mpi_options *options, tw_mpi_plan **plan);
 
-/* tw_mpi_plan_free - collective; NULL does nothing. */
+/* tw_mpi_plan_free - collective; NULL does nothing. A plan of whose messages some are on their way after
+ * TW_DEVICE_FAILED is not freed. */
 TW_API void tw_mpi_plan_free(tw_mpi_plan *plan);
 
 /* tw_mpi_plan_layout - which blocks this rank owns. Not collective. Returns TW_OK, TW_BAD_ARGUMENT. */
