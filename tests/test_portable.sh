@@ -35,7 +35,7 @@ program_runs() { bare "$moved/tilewright" version && bare "$moved/tilewright" ex
 gpu_cases_are_counted() {
     bare OCL_ICD_VENDORS=/nowhere CUDA_VISIBLE_DEVICES= "$moved/tests/run.sh" --only kernels "$moved" -- --gpu >"$work/kernels"
     bare OCL_ICD_VENDORS=/nowhere CUDA_VISIBLE_DEVICES= "$moved/tests/run.sh" --only strides "$moved" -- --gpu >"$work/strides"
-    bare OCL_ICD_VENDORS=/nowhere CUDA_VISIBLE_DEVICES= "$moved/tests/run.sh" --only devices "$moved" >"$work/devices"
+    bare OCL_ICD_VENDORS=/nowhere CUDA_VISIBLE_DEVICES= "$moved/tests/run.sh" --only devices "$moved" -- --full >"$work/devices"
     bare "$moved/tests/run.sh" --list --only kernels "$moved" -- --gpu >"$work/list"
     ! grep -v -e ' cuda_' -e ' opencl_' "$work/list" || { echo "these cases need no device" && return 1; }
     tail -n 1 "$work/kernels" | grep -qx "0 passed, 0 failed, $(wc -l <"$work/list") skipped" || { cat "$work/kernels" && return 1; }
