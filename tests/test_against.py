@@ -445,13 +445,13 @@ def the_table_of_types_is_measured_command_by_command():
             return types_table("--records", path, *words, TILEWRIGHT=program)
 
         write = "cat >>\"$to\" <<'END'\n" + records + "\nEND\n"
-        done = measured(write, "--only", "--dtype tf32")
+        done = measured(write, "--only", "--dtype tf32 ")
         assert done.returncode == 0 and len(open(path).readlines()) == 2 and "bench --dtype tf32" in done.stderr and " 1.000 " in done.stdout, done
         done = measured(write)
         assert done.returncode == 0 and done.stderr.count("  bench ") >= 8 and len(open(path).readlines()) == 2 * done.stderr.count("  bench "), done
-        done = measured(write + "echo 'no device' >&2; exit 3\n", "--only", "--dtype tf32")
+        done = measured(write + "echo 'no device' >&2; exit 3\n", "--only", "--dtype tf32 ")
         assert done.returncode == 1 and "exit status 3: no device" in done.stderr and " 1.000 " in done.stdout, done
-        done = measured(write + "exec sleep 20\n", "--only", "--dtype tf32", "--limit", "1")
+        done = measured(write + "exec sleep 20\n", "--only", "--dtype tf32 ", "--limit", "1")
         assert done.returncode == 1 and "no end" in done.stderr and " 1.000 " in done.stdout, done
         done = measured(write, "--only", "nothing is so called")
         assert done.returncode == 1 and "no line's command contains" in done.stderr, done
