@@ -420,13 +420,13 @@ def the_table_of_types_says_what_is_below_its_bar():
         # the faster of cuBLASLt's two counts; batches have a bar of their own
         code, rows = told(timed("tilewright", "i8", 1e-4), timed("cublas", "i8", 2e-4), timed("cublas", "i8", 0.98e-4))
         assert code == 0 and len(rows) == 1 and rows[0].split()[:6] == ["i8", "64", "x", "64", "x", "64"] and " 0.980 " in rows[0], rows
-        code, rows = told(timed("tilewright", "i8", 1e-4), timed("cublas", "i8", 0.96e-4), timed("tilewright", "f64", 1e-4), timed("cublas", "f64", 3e-4))
-        assert code == 1 and "BELOW" in rows[0] and "BELOW" not in rows[1], rows
-        code, rows = told(timed("tilewright", "i8", 1e-4, batch=1000), timed("cublas", "i8", 1.1e-4, batch=1000))
-        assert code == 1 and "batch of 1000" in rows[0] and "1.100  1.20" in rows[0] and "BELOW" in rows[0], rows
+        code, rows = told(timed("tilewright", "i8", 1e-4), timed("cublas", "i8", 0.96e-4), timed("tilewright", "f64", 1e-4), timed("cublas", "f64", 1.05e-4), timed("tilewright", "f64", 1e-4, m=2000), timed("cublas", "f64", 1e-4, m=2000))
+        assert code == 1 and ["BELOW" in row for row in rows] == [True, True, False], rows
+        code, rows = told(timed("tilewright", "i8", 1e-4, batch=1000), timed("cublas", "i8", 1.05e-4, batch=1000))
+        assert code == 1 and "batch of 1000" in rows[0] and "1.050  1.10" in rows[0] and "BELOW" in rows[0], rows
         # padding is another line; a peer that has none is no fault, ours is
-        code, rows = told(timed("tilewright", "i8", 1e-4, pad=1), timed("cublas", "i8", None, pad=1), timed("tilewright", "i8", 1e-4), timed("cublas", "i8", 1e-4))
-        assert code == 0 and "NT +1" in rows[0] and "none" in rows[0] and "1.000" in rows[1], rows
+        code, rows = told(timed("tilewright", "i8", 1e-4, pad=1), timed("cublas", "i8", None, pad=1), timed("tilewright", "i8", 1e-4), timed("cublas", "i8", 1e-4), timed("tilewright", "i8", 1e-4, m=63), timed("cublas", "i8", 0.98e-4, m=63))
+        assert code == 1 and "NT +1" in rows[0] and "none" in rows[0] and "1.000" in rows[1] and ["BELOW" in row for row in rows] == [False, False, True], rows
         code, rows = told(timed("tilewright", "tf32", None), timed("cublas", "tf32", 1e-4))
         assert code == 1 and "FAILED" in rows[0] and "it has none" in rows[0], rows
         assert told() == (1, [])
