@@ -240,6 +240,7 @@ static void tell_environment(doctor *d)
                                         "TILEWRIGHT_OPENCL_OPTIONS",
                                         "TILEWRIGHT_SELF_TEST",
                                         "TILEWRIGHT_MPI",
+                                        "NCCL_COMM_BLOCKING",
                                         "TILEWRIGHT_PEERS",
                                         "TILEWRIGHT_VERBOSE",
                                         "TILEWRIGHT_PROFILE",

@@ -112,7 +112,8 @@ def the_parts_are_computed_and_verified():
     assert sum("cuBLASXt" in line and "left out: " in line for line in lines) == 2, out
     timed = [record for record in records if "gflops" in record]
     assert [(r["part"], r["m"]) for r in timed] == [("a", 600)] * 6 + [("c", 600), ("d", 600), ("d", 300)], timed
-    assert all(0 < r["error_ratio"] <= 1 and 0 < r["min_s"] <= r["median_s"] and r["samples"] == 2 for r in timed), timed
+    assert all(0 <= r["error_ratio"] <= 1 and 0 < r["min_s"] <= r["median_s"] and r["samples"] == 2 for r in timed), timed
+    assert all(r["error_ratio"] > 0 for r in timed if r["dtype"] == "f32"), timed  # f64's sums may be those that judge it
     assert all(r["ours_by_it"] == 1 for r in timed if r["name"].startswith("tilewright, 2 GPUs")), timed
 
 

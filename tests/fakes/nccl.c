@@ -26,14 +26,15 @@ typedef struct message {
 } message;
 
 /* Never freed: streams may still hold messages. */
-struct nccl_comm_ {
+static struct nccl_comm_ {
+    struct nccl_comm_ *before; /* made; so that a check for leaks finds them all */
     char folder[128];
     int rank, ranks, asked, groups;
     bool joins, joined, aborted;
     int sent[MOST_RANKS], received[MOST_RANKS];
     message *group[MOST_IN_GROUP];
     int in_group;
-};
+} *newest;
 
 static _Thread_local int depth;
 static _Thread_local nccl_comm current; /* of the group */
@@ -173,6 +174,7 @@ nccl_result ncclCommInitRankConfig(nccl_comm *out, int ranks, nccl_id id, int ra
         ranks > MOST_RANKS)
         return INVALID_ARGUMENT;
     nccl_comm comm = *out = calloc(1, sizeof *comm);
+    comm->before = newest, newest = comm;
     snprintf(comm->folder, sizeof comm->folder, "%s", id.bytes);
     comm->rank = rank, comm->ranks = ranks;
     snprintf(file, sizeof file, "%s/rank %d", comm->folder, rank);
