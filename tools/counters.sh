@@ -22,7 +22,7 @@ while [ $# -gt 0 ]; do
         esac
         shift
         ;;
-    -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p;}' "$0" && exit 0 ;;
+    -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p;}' "$0" || : && exit 0 ;;
     *) say "unknown option $1; --help lists them" && exit 2 ;;
     esac
     shift

@@ -47,7 +47,7 @@ while [ $# -gt 0 ]; do
         case $1 in --only) only=$2 ;; --jobs) jobs=$2 ;; --tool) tool=$2 ;; --build) build=$2 ;; --keep) keep=$2 ;; esac
         shift
         ;;
-    -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p;}' "$0" && exit 0 ;;
+    -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p;}' "$0" || : && exit 0 ;;
     *) say "unknown option $1; --help lists them" && exit 2 ;;
     esac
     shift
