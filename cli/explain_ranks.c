@@ -55,7 +55,7 @@ static void set_problem(divided *x)
     x->machine = (nominal_machine){.ranks = (int)o->ranks,
                                    .threads = o->threads > 0 ? (int)o->threads : 1,
                                    .one_host = o->hosts == 1,
-                                   .network_gbps = (double)o->network};
+                                   .network_gbps = o->network};
     x->hosts = o->hosts > 0 ? (int)o->hosts : (int)o->ranks;
     x->problem = o->shapes.count > 0 ? tw_problem_make(session_dtype(x->s), TW_N, TW_N, given->m, given->n, given->k)
                                      : tw_problem_make(session_dtype(x->s), TW_N, TW_N, SIDE, SIDE, SIDE);

@@ -128,16 +128,16 @@ const option_row option_rows[] = {
      "with --engine cuda or opencl: use at most LIMIT bytes of the device's memory (default: what is free)", 1},
     {"grid", 0, OPT_SHAPES, AT(grids), CMD_MULTIPLY, "MxNxK", NULL,
      "under mpirun: divide m, n and k among so many ranks; 0: chosen (default: 0x0x0)", 0, 1 << 20, 1},
-    {"network", 0, OPT_WHOLE, AT(network), CMD_MULTIPLY, "GBPS", NULL,
-     "under mpirun: choose the ranks for links of GBPS Gbit/s (default: 32 within one host, else 10)", 1, 1000000},
+    {"network", 0, OPT_REAL, AT(network), CMD_MULTIPLY, "GBPS", NULL,
+     "under mpirun: choose the ranks for links of GBPS Gbit/s (default: 32 within one host, else 10)", 0, 1000000},
     {"ranks", 0, OPT_WHOLE, AT(ranks), CMD_EXPLAIN, "N", NULL,
      "without a rung: how `multiply` would divide a product among N ranks, and what it would take; runs nothing", 1,
      MOST_RANKS},
     {"hosts", 0, OPT_WHOLE, AT(hosts), CMD_EXPLAIN, "N", NULL,
      "with --ranks: on N hosts (default: one for each rank). Ranks of one host have other nominal speeds", 1,
      MOST_RANKS},
-    {"network", 0, OPT_WHOLE, AT(network), CMD_EXPLAIN, "GBPS", NULL,
-     "with --ranks: each rank's link has GBPS Gbit/s (default: 32 within one host, else 10)", 1, 1000000},
+    {"network", 0, OPT_REAL, AT(network), CMD_EXPLAIN, "GBPS", NULL,
+     "with --ranks: each rank's link has GBPS Gbit/s (default: 32 within one host, else 10)", 0, 1000000},
     {"rate", 0, OPT_WHOLE, AT(rate), CMD_EXPLAIN, "GFLOPS", NULL,
      "with --ranks: a rank computes GFLOPS GFLOP/s, as bench measures. Changes times, not the grid (default: 35 per "
      "thread in f64, 70 in narrower types, a quarter of it in complex ones)",
@@ -250,7 +250,12 @@ void option_wants(const option_row *row, char *text, size_t size)
                  "a number that is finite as a double, such as 1, -0.5 or 1e-3, or two with a comma between them, such "
                  "as 1.5,-2: a real and an imaginary part");
         break;
+    case OPT_REAL: snprintf(text, size, "a number above 0, to %" PRId64 ", such as 25 or 2.5", row->most); break;
     case OPT_SHAPES:
+        if (row->least == 0) {
+            snprintf(text, size, "three whole numbers%s, such as 2x2x1", range);
+            break;
+        }
         snprintf(text, size, "%s such as 1000x777x1023, each side a whole number%s",
                  row->list > 1 ? "shapes MxNxK with commas between them," : "one shape MxNxK,", range);
         break;
@@ -315,6 +320,7 @@ static bool read_value(const option_row *row, const char *text, options *out)
     case OPT_TEXT: *(const char **)at = text; return text[0] != '\0';
     case OPT_WHOLE: return parse_whole(text, row->least, row->most, at);
     case OPT_BYTES: return parse_bytes(text, row->least, at);
+    case OPT_REAL: return parse_real(text, at) && *(double *)at > 0 && *(double *)at <= (double)row->most;
     case OPT_SEED: return parse_seed(text, at);
     case OPT_SCALAR:
         x->given = parse_complex(text, &x->value, &x->imaginary) && isfinite(x->value) && isfinite(x->imaginary);

@@ -39,8 +39,9 @@ typedef struct options {
     const char *operands[OPT_LIST];
     int operand_count;
     const char *output, *add, *gpu, *json, *html, *kernel, *export, *import, *start;
-    int64_t device, threads, samples, deadline, pause, pad, batch, memory, device_memory, budget, timeout, network,
-        ranks, hosts, rate;
+    int64_t device, threads, samples, deadline, pause, pad, batch, memory, device_memory, budget, timeout, ranks, hosts,
+        rate;
+    double network;
     uint64_t seed;
     scalar_option alpha, beta;
     bool all, binary, tables, transpose_a, transpose_b, conjugate_a, conjugate_b, verify, host, skinny, slides,
@@ -81,6 +82,7 @@ typedef enum option_kind {
     OPT_WHOLE,   /* int64_t from least to most */
     OPT_BYTES,   /* int64_t, at least `least` */
     OPT_SEED,    /* uint64_t */
+    OPT_REAL,    /* double, above 0, to most */
     OPT_SCALAR,  /* scalar_option */
     OPT_SHAPES,  /* shape_list, each side from least to most; at most `list` of them, as in the kinds below */
     OPT_WHOLES,  /* number_list */

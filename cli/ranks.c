@@ -3,11 +3,14 @@
 #define _POSIX_C_SOURCE 200809L
 #include "ranks.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "../lab/devices.h"
 #include "../lab/measure.h"
 #include "../lab/roofline.h"
@@ -224,7 +227,7 @@ static exit_code make_plan(job *j, double timeout_s)
     const shape *grid = &opt->grids.items[0];
     dist_engine engine = dist_engine_of(j->s->context);
     engine.gemm = engine_gemm, engine.device.multiply = engine_multiply;
-    tw_mpi_options asked = {.size = sizeof asked, .network_gbps = (double)opt->network, .timeout_s = timeout_s};
+    tw_mpi_options asked = {.size = sizeof asked, .network_gbps = opt->network, .timeout_s = timeout_s};
     asked.panels = panels_of(opt);
     if (opt->grids.count > 0)
         asked.grid[0] = (int32_t)grid->m, asked.grid[1] = (int32_t)grid->n, asked.grid[2] = (int32_t)grid->k;
@@ -362,6 +365,20 @@ static exit_code allocate(job *j)
     return j->a != NULL && j->b != NULL && j->c != NULL ? EXIT_OK : diag_no_memory("this rank's blocks of A, B and C");
 }
 
+/* Is the temporary file, which rank 0 has made, also here? Else MPI would wait for this rank where C is written. */
+static exit_code see_output(const job *j)
+{
+    tame_name name;
+    const int fd = open(j->out.temp_path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return diag(EXIT_OUTPUT,
+                    "-o %s: rank 0 has begun it, and this rank does not see that file: %s. All ranks write "
+                    "into one folder, on a file system that their hosts share",
+                    diag_name(j->s->opt->output, name), strerror(errno));
+    close(fd);
+    return EXIT_OK;
+}
+
 /* Rank 0 makes the file, its header and its room; each rank removes it if it is stopped. */
 static exit_code open_output(job *j)
 {
@@ -387,11 +404,13 @@ static exit_code open_output(job *j)
     code = together(j, code);
     if (code != EXIT_OK) return code;
     if (j->mpi->tell(told, sizeof told) != TW_OK) lost(j);
-    if (j->world.rank == 0) return EXIT_OK;
-    char *path = strchr(told, ' ');
-    j->out = (io_output){.fd = -1, .temp_path = path + 1, .begin = strtoll(told, NULL, 10)};
-    guard_output(j->out.temp_path);
-    return EXIT_OK;
+    if (j->world.rank > 0) {
+        char *path = strchr(told, ' ');
+        j->out = (io_output){.fd = -1, .temp_path = path + 1, .begin = strtoll(told, NULL, 10)};
+        guard_output(j->out.temp_path);
+        code = see_output(j);
+    }
+    return together(j, code);
 }
 
 static exit_code write_result(job *j)
@@ -622,6 +641,12 @@ exit_code ranks_multiply(session *s, const launched *l)
     watch_begin(timeout_s + 2); /* what waits by itself says more */
     j.mpi->timeout(timeout_s);
     if (j.mpi->start(&j.world) != TW_OK) return diag(EXIT_DEVICE, "MPI does not start: %s", j.mpi->error());
+    if (j.world.ranks < l->ranks && j.world.ranks == 1)
+        return l->rank > 0 ? EXIT_DEVICE
+                           : diag(EXIT_DEVICE,
+                                  "%d processes were started, and the MPI of the library for %s knows of one alone: "
+                                  "TILEWRIGHT_MPI names the library for the launcher's MPI",
+                                  l->ranks, l->mpi);
     diag_hold();
     code = multiply(&j, timeout_s);
     diag_let_go(true, "");

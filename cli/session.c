@@ -113,6 +113,19 @@ static void tell_joined(const session *s)
     if (text[0] != '\0' && !s->opt->quiet) fprintf(s->text, "devices    %s\n", text);
 }
 
+/* Words of the command, where the library would name fields of tw_options. */
+static exit_code check_several(const options *opt, const char *engine)
+{
+    const number_list *given = &opt->devices;
+    if (strcmp(engine, "cuda") != 0)
+        return diag(EXIT_USAGE, "--device names several: they compute a product together with --engine cuda alone");
+    for (int i = 0; i < given->count; i++)
+        for (int j = 0; j < i; j++)
+            if (given->items[j] == given->items[i])
+                return diag(EXIT_USAGE, "--device names %d twice", (int)given->items[i]);
+    return EXIT_OK;
+}
+
 exit_code session_open_device(session *s, const char *engine)
 {
     const number_list *given = &s->opt->devices;
@@ -130,6 +143,8 @@ exit_code session_open_device(session *s, const char *engine)
                          .engine = engine,
                          .threads = (int32_t)s->opt->threads,
                          .memory_bytes = s->opt->device_memory};
+    const exit_code code = several ? check_several(s->opt, engine) : EXIT_OK;
+    if (code != EXIT_OK) return code;
     session_close_device(s);
     tw_status status = tw_open(&wanted, &s->context);
     if (status == TW_OK) status = tw_describe(s->context, &s->device);

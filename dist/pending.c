@@ -178,8 +178,8 @@ tw_status pending_wait(pending *p)
         const double waited_s = failure_now_s() - start_s;
         if (p->timeout_s > 0 && waited_s > p->timeout_s)
             p->status = failure(TW_DEVICE_FAILED,
-                                "rank %d and this one have not moved a block for %g s, of %d messages on "
-                                "their way",
+                                "rank %d and this one have not moved a block for %g s; messages on their way: "
+                                "%d",
                                 p->count > 0 ? p->notes[0].rank : p->turns[p->first].rank, p->timeout_s,
                                 p->count + p->end - p->first);
         failure_idle(waited_s);

@@ -145,7 +145,7 @@ static tw_status choose_grid(tw_mpi_plan *plan, const tw_mpi_options *o, const g
                        plan->sizes.depth == 0 ? ", and k of these types is not divided" : "");
     return failure(TW_NO_MEMORY,
                    "a rank may take %" PRId64 " bytes, and the smallest of %d ranks' blocks and buffers are %" PRId64
-                   " (grid %d x %d x %d)",
+                   " (grid %d x %d x %d): more ranks need less each",
                    o->memory_bytes, plan->ranks, plan->grid.bytes, plan->grid.pm, plan->grid.pn, plan->grid.pk);
 }
 

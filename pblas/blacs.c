@@ -4,9 +4,32 @@
 #include "blacs.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { SYSTEM_CONTEXT = 10 }; /* of blacs_get_(): the communicator of a context, as a handle of Fortran */
+
+/* This library's MPI, and the other, by a symbol that it alone has. */
+#ifdef OPEN_MPI
+#define OWN_MPI       "Open MPI"
+#define OTHER_MPI     "MPICH"
+#define OTHER_LIBRARY "mpich"
+#define OTHER_SYMBOL  "MPIR_C_MPI_UNWEIGHTED"
+#else
+#define OWN_MPI       "MPICH"
+#define OTHER_MPI     "Open MPI"
+#define OTHER_LIBRARY "openmpi"
+#define OTHER_SYMBOL  "ompi_mpi_comm_world"
+#endif
+
+/* Before a program of the other MPI both have the same names, and it ends with a signal before it calls pdgemm. */
+__attribute__((constructor)) static void warn_of_the_other_mpi(void)
+{
+    if (dlsym(RTLD_DEFAULT, OTHER_SYMBOL) != NULL)
+        fputs("tilewright: this libtilewright_pblas is for " OWN_MPI ", and the program runs " OTHER_MPI
+              ": take libtilewright_pblas_" OTHER_LIBRARY ".so\n",
+              stderr);
+}
 
 typedef void gridinfo_call(const int *context, int *rows, int *cols, int *row, int *col);
 typedef void get_call(const int *context, const int *what, int *value);

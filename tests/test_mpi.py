@@ -541,6 +541,29 @@ def a_launcher_without_the_library():
     good("multiply", "A.npy", "B.npy", "-o", "C.npy", env={"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "1"})
 
 
+@case
+def a_library_for_another_mpi_than_the_launchers():
+    if len(built()) < 2:
+        raise Skip("needs both MPIs")
+    pair()
+    for mpi, other in (("openmpi", "mpich"), ("mpich", "openmpi")):
+        refused(mpi, 2, 3, "A.npy", "B.npy", "-o", "C.npy", env={"TILEWRIGHT_MPI": other},
+                says=f"2 processes were started, and the MPI of the library for {other} knows of one alone")
+
+
+@case
+def ranks_that_write_into_different_folders():
+    """Told before anything is read, and not by a deadline."""
+    pair()
+    os.makedirs("other", exist_ok=True)
+    for mpi in built():
+        rank = {"openmpi": "OMPI_COMM_WORLD_RANK", "mpich": "PMI_RANK"}[mpi]
+        apart = f'[ "${rank}" = 0 ] || cd other; exec "$0" multiply "{os.getcwd()}/A.npy" "{os.getcwd()}/B.npy" -o C.npy --timeout 200'
+        refused(mpi, 2, 7, command=("sh", "-c", apart, PROGRAM), timeout=60, says="-o C.npy: rank 0 has begun it, and this rank does not see that file")
+        assert os.listdir("other") == []
+    os.rmdir("other")
+
+
 # ---- ranks and links that are lost --------------------------------------------------------------------------------------
 
 STAGES = ("start", "plan", "read", "product", "write", "sync")

@@ -138,11 +138,23 @@ def preloaded_before_a_program_of_scalapack():
                 os.remove(name)
             trace = ["env", f"LD_PRELOAD={library(mpi)}", "LD_DEBUG=bindings", f"LD_DEBUG_OUTPUT={os.getcwd()}/bindings"]
             done = start(mpi, ranks, program("scalapack", mpi), before=trace)
-            assert done.returncode == 0 and done.out == "product and solution are right\n", (mpi, ranks, done.out, done.err)
+            assert done.returncode == 0 and done.out == "product and solution are right\n" and "tilewright: " not in done.err, (mpi, ranks, done.out, done.err)
             text = "".join(open(name, errors="replace").read() for name in glob.glob("bindings.*"))
             to_ours = set(re.findall(r"binding file (\S+) \[0\] to \S*libtilewright_pblas_\w+\.so\S* \[0\]: normal symbol `pdgemm_'", text))
             assert {os.path.basename(path).split(".")[0] for path in to_ours} == {f"mpi_scalapack_{mpi}", f"libscalapack-{mpi}"}, to_ours
             assert not re.search(r"to \S*libscalapack\S* \[0\]: normal symbol `pdgemm_'", text)
+
+
+@case
+def preloaded_before_a_program_of_the_other_mpi():
+    """MPI ends it, and why is said before."""
+    both = with_scalapack()
+    if len(both) < 2:
+        raise Skip("needs both MPIs")
+    for mpi, other, says in (("openmpi", "mpich", "the program runs Open MPI: take libtilewright_pblas_openmpi.so"),
+                             ("mpich", "openmpi", "the program runs MPICH: take libtilewright_pblas_mpich.so")):
+        done = start(mpi, 1, program("scalapack", mpi), before=["env", f"LD_PRELOAD={library(other)}"])
+        assert done.returncode != 0 and says in done.err, (mpi, done.returncode, done.out, done.err)
 
 
 @case

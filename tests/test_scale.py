@@ -162,6 +162,7 @@ def memory_hosts_and_grids_that_are_asked_for():
     assert explained(*words, "--memory", least)["rank_bytes"] == int(least)
     assert explained(*words, "--hosts", 8, "--threads", 32)["host_bytes"] == 8 * free["rank_bytes"]
     assert explained("--ranks", 2, "--hosts", 1)["network_gbps"] == 32 and explained("--ranks", 2)["network_gbps"] == 10
+    assert explained("--ranks", 4, "--network", "2.5")["network_gbps"] == 2.5
     summa = explained(*words, "--grid", "8x8x1")
     assert [summa[x] for x in ("pm", "pn", "pk")] == [8, 8, 1] and summa["received_sums"] == 0, summa
     assert explained(*words, "--grid", "0x0x1")["pk"] == 1
@@ -178,7 +179,7 @@ def what_is_refused():
         bad(2, "explain", f"--{option}", value, says=f"--{option} belongs to --ranks")
     for option, value in (("ranks", 0), ("ranks", -1), ("ranks", 65537), ("ranks", "4x"), ("ranks", ""), ("ranks", "9" * 40)):
         bad(2, "explain", f"--{option}", value, says="--ranks: found ")
-    for option, value in (("network", 0), ("network", "1e3"), ("rate", 0), ("rate", "nan"), ("hosts", 0), ("threads", 5000), ("grid", "1x1"), ("memory", 0), ("dtype", "e4m3"),
+    for option, value in (("network", 0), ("network", "nan"), ("network", "1e7"), ("rate", 0), ("rate", "nan"), ("hosts", 0), ("threads", 5000), ("grid", "1x1"), ("memory", 0), ("dtype", "e4m3"),
                           ("dtype", "f32,f64"), ("shape", "0x1x1"), ("shape", "4x4x100000001")):
         bad(2, "explain", "--ranks", 4, f"--{option}", value, says=f"--{option}: found ")
     bad(2, "explain", "--ranks", 4, "--hosts", 5, says="--hosts 5: there are 4 ranks")
