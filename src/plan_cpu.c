@@ -23,6 +23,41 @@ static int64_t even_block(int64_t length, int64_t most, int64_t unit)
     return max_i64(round_up(ceil_div(length, blocks), unit), unit);
 }
 
+/* How threads divide rows of C: `length` of them in tiles of `tile`. A task has a multiple of `unit` rows, from `least`
+ * to `most`; there are `others` tasks for each of these, and all of them `repeats` times. */
+typedef struct division {
+    int64_t length, tile, unit, least, most, others, repeats;
+    int threads;
+} division;
+
+/* What a task takes, in rows: one more for each tile, which reads all of the task's columns of B again. */
+static int64_t task_time(const division *d, int64_t rows) { return rows + ceil_div(rows, d->tile); }
+
+/* When the last thread ends: tasks are taken one after the other, shorter ones where a thread would have none. */
+static int64_t last_end(const division *d, int64_t rows)
+{
+    const int64_t times = d->others * d->repeats, whole = d->length / rows * times,
+                  rounds = ceil_div(whole, d->threads), rest = d->length % rows,
+                  more = (rest > 0 ? times : 0) - (rounds * d->threads - whole);
+    return rounds * task_time(d, rows) + (more > 0 ? ceil_div(more, d->threads) * task_time(d, rest) : 0);
+}
+
+/* Rows of a task: as usual, or those of `each` to twice as many tasks a thread, where that ends earlier by a sixteenth
+ * or more. Eight tasks take five threads as long as four (docs/perf/cpu-threads.md#even-shares). */
+static int64_t even_rows(const division *d, int64_t usual, int64_t each)
+{
+    enum { EARLIER = 16 };
+    const int64_t tiles = ceil_div(d->length, d->tile) * d->others;
+    int64_t best = usual, best_end = last_end(d, usual);
+    best_end -= best_end / EARLIER;
+    for (int64_t tasks = min_i64(each, ceil_div(tiles, d->threads)); tasks <= 2 * each; tasks++) {
+        const int64_t rows = round_up(ceil_div(d->length * d->others, tasks * d->threads), d->unit);
+        if (rows < d->least) break;
+        if (rows <= d->most && last_end(d, rows) < best_end) best = rows, best_end = last_end(d, rows);
+    }
+    return best;
+}
+
 static int threads_for(const tw_problem *p, const device_facts *device, int wanted, double work_per_thread)
 {
     double most = (double)p->m * (double)p->n * (double)max_i64(p->k, 1) / work_per_thread;
@@ -229,6 +264,18 @@ static void plan_unpacked(plan *plan, const tw_problem *p, bool transposed, cons
                              ? 2
                              : (int64_t)tuned->thread_tasks;
     cpu->task_m = even_block(p->m, ceil_div(p->m, each * plan->threads), rows_together(plan, bytes));
+    /* in whole cache lines of a transposed C; where there are fewer tasks than threads, columns are divided as well */
+    const int64_t tasks_n = ceil_div(p->n, cpu->task_n);
+    const division rows = {.length = p->m,
+                           .tile = mr,
+                           .unit = 1,
+                           .least = mr / 2 + 1,
+                           .most = p->m,
+                           .others = tasks_n,
+                           .repeats = 1,
+                           .threads = plan->threads};
+    if (!transposed && ceil_div(p->m, cpu->task_m) * tasks_n >= plan->threads)
+        cpu->task_m = even_rows(&rows, cpu->task_m, each);
     while (cpu->task_n > nr && ceil_div(p->m, cpu->task_m) * ceil_div(p->n, cpu->task_n) < plan->threads)
         cpu->task_n = round_up(cpu->task_n / 2, nr);
 }
@@ -297,6 +344,24 @@ static bool plan_divided(plan *plan, const device_facts *device, const tuned_val
     plan->cpu.chunk_bytes = padded(p->m * p->n, (size_t)problem_sum_bytes(p));
     count_workspace(plan);
     return true;
+}
+
+/* Rows of a task of the five loops. */
+static void even_tasks(plan *plan, const tuned_values *tuned)
+{
+    cpu_plan *cpu = &plan->cpu;
+    const tw_problem *p = &plan->problem;
+    const int64_t mr = plan->row->lab.tile_m, panels = ceil_div(max_i64(p->k, 1), cpu->kc),
+                  blocks = ceil_div(p->m, cpu->macro_m) * ceil_div(p->n, cpu->macro_n);
+    const division rows = {.length = min_i64(p->m, cpu->macro_m),
+                           .tile = mr,
+                           .unit = mr,
+                           .least = mr,
+                           .most = (int64_t)tuned->shared_task_tiles * mr,
+                           .others = ceil_div(cpu->macro_n, cpu->task_n),
+                           .repeats = blocks * panels,
+                           .threads = plan->threads};
+    cpu->task_m = even_rows(&rows, cpu->task_m, (int64_t)tuned->thread_tasks);
 }
 
 /* Blocks of the five loops, after Goto and van de Geijn: the packed block of B that one task uses (kc x task_n) takes
@@ -374,6 +439,7 @@ void plan_loops(plan *plan, const device_facts *device, int wanted_threads)
            ceil_div(cpu->macro_m, cpu->task_m) * ceil_div(cpu->macro_n, cpu->task_n) <
                (cpu->small_m ? 1 : (int64_t)tuned.thread_tasks) * plan->threads)
         cpu->task_m = round_up(cpu->task_m / 2, mr);
+    if (plan->threads > 1 && p->flags == 0 && !cpu->small_m) even_tasks(plan, &tuned);
     cpu->packs_ahead = plan->threads > 1 && !(cpu->direct_a && cpu->direct_b);
     count_workspace(plan);
 }

@@ -197,6 +197,55 @@ static void unpacked_cases(void)
     expect("plans: small products of several threads are computed in place, part by part", right);
 }
 
+/* The work of the thread that ends last, in parts of an even share: each task goes to the thread that is free first. */
+static double last_share(const plan *x)
+{
+    const tw_problem *p = &x->problem;
+    const cpu_plan *cpu = &x->cpu;
+    double busy[64] = {0}, all = 0, last = 0;
+    for (int64_t p0 = 0; p0 < p->k; p0 += cpu->kc)
+        for (int64_t j = 0; j < p->n; j += cpu->task_n)
+            for (int64_t i = 0; i < p->m; i += cpu->task_m) {
+                int first = 0;
+                for (int t = 1; t < x->threads; t++)
+                    if (busy[t] < busy[first]) first = t;
+                const double work = (double)min_i64(cpu->task_m, p->m - i) * (double)min_i64(cpu->task_n, p->n - j);
+                busy[first] += work, all += work;
+                if (busy[first] > last) last = busy[first];
+            }
+    return last / (all / x->threads);
+}
+
+/* No thread has more than a tenth above its share, of products in place, of one panel, and of few rows. */
+static void even_cases(void)
+{
+    static const struct {
+        int64_t m, n, k;
+        int threads, wanted; /* of the device; of the plan */
+        tw_dtype dtype;
+    } cases[] = {
+        {128, 128, 128, 16, 5, TW_F32},   {128, 128, 128, 16, 10, TW_F64},  {160, 160, 160, 16, 16, TW_F64},
+        {192, 192, 192, 16, 16, TW_F32},  {192, 192, 192, 16, 16, TW_F64},  {96, 96, 96, 16, 4, TW_F64},
+        {96, 96, 96, 2, 2, TW_F32},       {256, 256, 256, 16, 16, TW_F32},  {320, 320, 320, 16, 16, TW_F64},
+        {4096, 4096, 64, 16, 16, TW_F32}, {64, 4096, 4096, 16, 16, TW_F32}, {64, 4096, 4096, 16, 16, TW_F64},
+        {4096, 64, 4096, 16, 16, TW_F32},
+    };
+    bool right = true;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const device_facts facts = {
+            .engine = "cpu", .level = CPU_avx512, .threads = cases[i].threads, .l1_bytes = 49152, .l2_bytes = 2097152};
+        tw_problem p, made = tw_problem_make(cases[i].dtype, TW_N, TW_N, cases[i].m, cases[i].n, cases[i].k);
+        plan one = {.threads = 0};
+        bool planned = problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &one) == TW_OK &&
+                       one.threads == cases[i].wanted && last_share(&one) <= 1.1;
+        if (planned) continue;
+        printf("# case %zu: threads %d, tasks of %" PRId64 " x %" PRId64 ", the last has %.2f of its share\n", i,
+               one.threads, one.cpu.task_m, one.cpu.task_n, one.threads > 0 ? last_share(&one) : 0);
+        right = false;
+    }
+    expect("plans: no thread has much more work than another", right);
+}
+
 /* A k of several chunks: of a C of few tiles, or of one row or column, threads share chunks, and of each as much of C
  * as gives two tasks a thread; of a C of many tiles they share its tiles. Without memory the sum of the chunks before
  * lies in C, where that holds nothing else. */
@@ -313,6 +362,7 @@ static void plan_cases(void)
     copied_operands();
     triangles();
     unpacked_cases();
+    even_cases();
     divided_cases();
     plan shared, alone;
     tw_problem p, square = tw_problem_make(TW_F32, TW_N, TW_N, 1000, 1000, 1000);
