@@ -1,0 +1,476 @@
+#!/usr/bin/python3 -B
+"""cpu_tables.py - the CPU engine beside other libraries: measures tables, and says of each line whether it is at its bar.
+
+    tools/cpu_tables.py [--only TEXT] [--runs N] [--budget SECONDS] [--records FILE] ...    TILEWRIGHT: the program
+    tools/cpu_tables.py --table FILE                                        the tables of these records; measures nothing
+
+  rest     our speed after 25 ms asleep, of that without                     company  the same after OpenBLAS, whose idle threads spin
+  peak     4096 on all threads, of what as many single threads reach         level3   cgemm, zgemm, dsyrk, dtrsm at 512, two threads
+  pause    all threads, 200 us of other work before each call                wait     the same with 200 ms
+  sweep    our speed at 1 to 16 threads; no bar. * is the plan's own         two      two threads, on a machine of two
+  types    all threads, f32 f64 bf16 int8                                    one      one thread, `bench --set all` and 20 random
+
+Peers are the libraries that `./dev peers` fetched, by `bench --against openblas,mkl`, and PyTorch and NumPy where they
+are installed (tools/cpu_workers.py). A ratio is our speed over the best peer's, of medians over all runs, then of the best
+samples. Runs follow each other until the budget is spent. Nothing else must run meanwhile. Exit status 1: something is
+below its bar, wrong, or was not measured.
+"""
+import argparse
+import json
+import math
+import os
+import random
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+from cpu_workers import Worker, here, wait_for_quiet
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+SQUARES = [64, 128, 256, 384, 512, 768, 1000, 1536, 2048, 3000, 4096]
+SHAPES = ["%dx%dx%d" % (s, s, s) for s in SQUARES] + ["8192x256x8192", "64x4096x4096", "4096x64x4096", "4096x4096x64", "128x128x65536",
+                                                     "1x8192x8192", "8192x1x8192"]
+PAUSED, WAITED, OURS_ALONE = [64, 96, 128, 192, 256, 384, 512, 640, 1000], [64, 256, 1000], [640, 1000, 2048]
+SWEPT, COUNTS, EVERY_THREAD = [32, 48, 64, 96, 128, 160, 192, 256, 320, 384, 512], [1, 2, 3, 4, 6, 8, 12, 16], "cpu * * * * * thread_work=4096"
+REST_S, SPINNING_S, SINGLE, TOGETHER_S = 0.025, 0.08, 2048, 0.5
+BENCH_SECONDS = {1: 3.0, 2: 1.2}  # of a case on one thread, where the largest take long, and on several
+
+# Of a table: the least geometric mean by type ("" for all others), and the least ratio of a shape.
+BARS = {"rest": ({}, 0.6), "company": ({}, 0.6), "peak": ({}, 0.8), "level3": ({}, 0.92), "pause": ({"": 1.0}, 0), "wait": ({"": 1.0}, 0),
+        "types": ({"": 1.05}, 0.8), "one": ({"f32": 0.98, "": 1.0}, 0), "two": ({"": 0.95}, 0.8), "sweep": ({}, 0)}
+
+
+def least_ratio(r):
+    """The bar of a shape; 0: it has none."""
+    square = r["m"] == r["n"] == r["k"]
+    if r["table"] == "one" and square and r["m"] >= 100:
+        return 0.88
+    return 0.7 if r["table"] == "rest" and r["m"] == 640 else BARS[r["table"]][1]
+
+
+def least_mean(table, dtype):
+    means = BARS[table][0]
+    return means.get(dtype, means.get("", 0))
+
+
+# ---- judging records ----
+
+def shape_of(r):
+    return "%s%d x %d x %d%s" % (r["kernel"] + " " if r["table"] == "level3" else "", r["m"], r["n"], r["k"], "" if r["op_a"] + r["op_b"] == "nn" else " " + (r["op_a"] + r["op_b"]).upper())
+
+
+class Line:
+    """One product of a table: what each library took, by method, since only what was measured alike is compared."""
+
+    def __init__(self):
+        self.found, self.faults, self.bar = {}, [], 0
+
+    def add(self, r):
+        ours, self.bar = r["library"].startswith("tilewright") and not r["library"].endswith(")"), least_ratio(r)
+        if r["median_s"] is not None:
+            self.found.setdefault(r["method"], {}).setdefault("" if ours else r["library"], []).append(r)
+        elif ours:
+            self.faults.append(r.get("refused") or r["verified"])
+
+    def ratios(self, number):
+        """The least over the methods of the best peer's time over ours, and that peer: (ratio, name), or None."""
+        best = None
+        for by_library in self.found.values():
+            peers = [(number(rs), name) for name, rs in by_library.items() if name]
+            if "" in by_library and peers:
+                time_s, name = min(peers)
+                ratio = time_s / number(by_library[""])
+                best = min(best or (ratio, name), (ratio, name))
+        return best
+
+    def speed(self, name):
+        rates = [statistics.median(r["gflops"] for r in by_library[name]) for by_library in self.found.values() if name in by_library]
+        return "%.4g" % max(rates) if rates else "-"
+
+    def runs(self):
+        """Lowest and highest of the ratios of single runs."""
+        numbers = sorted({r["run"] for by_library in self.found.values() for rs in by_library.values() for r in rs})
+        each = [self.ratios(lambda rs: statistics.median([r["median_s"] for r in rs if r["run"] == run] or [math.inf])) for run in numbers]
+        each = [x[0] for x in each if x and math.isfinite(x[0]) and x[0] > 0]
+        return "%.2f-%.2f" % (min(each), max(each)) if len(each) > 1 else ""
+
+
+def medians(rs):
+    return statistics.median(r["median_s"] for r in rs)
+
+
+def bests(rs):
+    return min(r["min_s"] for r in rs)
+
+
+def mean(values):
+    return math.exp(statistics.fmean(map(math.log, values)))
+
+
+def judged(table, dtype, lines):
+    """The lines of a table and type as text, and what is wrong with them."""
+    out, wrong, of_medians, of_bests = [], [], [], []
+    for shape, line in lines.items():
+        ratio, best = line.ratios(medians), line.ratios(bests)
+        low = ratio is not None and ratio[0] < line.bar
+        verdict = "FAILED: " + line.faults[0] if line.faults else "" if ratio is None else "BELOW" if low else "ok" if line.bar else ""
+        if line.faults or low:
+            wrong.append("%s %s %s" % (table, dtype, shape))
+        if ratio:
+            of_medians.append(ratio[0]), of_bests.append(best[0])
+        said = ("%7.3f %9s %7.3f" % (ratio[0], line.runs(), best[0])) if ratio else "%7s %9s %7s" % ("none", "", "")
+        out.append("%-7s %-5s %-26s %9s %9s %-10s %s  %4s %s" % (table, dtype, shape, line.speed(""), line.speed(ratio[1]) if ratio else "-", ratio[1].replace("tilewright ", "")[:10] if ratio else "", said,
+                                                               "%.2f" % line.bar if line.bar else "", verdict))
+    bar = least_mean(table, dtype)
+    if of_medians and bar:
+        low = mean(of_medians) < bar
+        wrong += ["%s %s, geometric mean" % (table, dtype)] if low else []
+        out.append("%-7s %-5s geometric mean of %d: %.3f of medians, %.3f of bests; bar %.2f  %s" % (table, dtype, len(of_medians), mean(of_medians), mean(of_bests), bar, "BELOW" if low else "ok"))
+    elif not of_medians and not wrong:
+        out.append("%-7s %-5s not judged: there is nothing to compare with" % (table, dtype))
+    return out, wrong
+
+
+def swept(records):
+    """Our speed by threads, for each type and shape: the highest stands in brackets, the plan's own count has a star."""
+    counts, out, rows = sorted({r["threads"] for r in records if not r["own"]}), [], {}
+    for r in records:
+        rows.setdefault((r["dtype"], shape_of(r)), {}).setdefault("own" if r["own"] else r["threads"], []).append(r)
+    out.append("sweep   %-5s %-26s" % ("type", "GFLOP/s on threads") + "".join("%9d " % c for c in counts))
+    for (dtype, shape), by_count in rows.items():
+        speed = {c: statistics.median(r["gflops"] for r in by_count[c]) for c in counts if c in by_count}
+        planned = int(re.search(r"threads (\d+)", by_count["own"][0]["plan"])[1]) if "own" in by_count else 0
+        nearest = max([c for c in speed if c <= planned], default=0)
+        cells = ("%s%s" % ("[%.4g]" % v if v == max(speed.values()) else "%.4g" % v, "*" if c == nearest else " ") for c, v in speed.items())
+        out.append("sweep   %-5s %-26s" % (dtype, shape) + "".join("%10s" % x for x in cells) + ("   the plan has %d" % planned if planned else ""))
+    return out
+
+
+def tables(records):
+    """All tables as text, and what is wrong: sentences."""
+    found, wrong, out = {}, [], []
+    for r in records:
+        if r["table"] != "sweep":
+            found.setdefault((r["table"], r["dtype"]), {}).setdefault(shape_of(r), Line()).add(r)
+    if found:
+        out.append("%-7s %-5s %-26s %9s %9s %-10s %7s %9s %7s  %4s" % ("table", "type", "m x n x k", "GFLOP/s", "best peer", "", "ratio", "runs", "bests", "bar"))
+    for (table, dtype), lines in found.items():
+        text, below = judged(table, dtype, lines)
+        out, wrong = out + text, wrong + below
+    grid = [r for r in records if r["table"] == "sweep" and r["median_s"] is not None]
+    wrong += ["sweep %s %s: %s" % (r["dtype"], shape_of(r), r["refused"] or r["verified"]) for r in records if r["table"] == "sweep" and r["median_s"] is None]
+    return out + (swept(grid) if grid else []), wrong
+
+
+# ---- measuring ----
+
+class Machine:
+    """What there is to measure with."""
+
+    def __init__(self, chosen):
+        self.chosen, self.program = chosen, os.environ.get("TILEWRIGHT") or os.path.join(ROOT, "build", "tilewright")
+        os.environ.setdefault("TILEWRIGHT_LIBRARY", os.path.join(os.path.dirname(os.path.abspath(self.program)), "libtilewright.so.0"))
+        self.folder = os.environ.get("TILEWRIGHT_PEERS") or os.path.join(os.path.dirname(os.path.abspath(self.program)), "peers")
+        self.peers = [x for x in ("openblas", "mkl") if os.path.exists(os.path.join(self.folder, x + ".so"))]
+        self.packages = [x for x in ("torch", "numpy") if here(x)]
+        self.threads = chosen.threads or len(os.sched_getaffinity(0))
+        said = subprocess.run([self.program, "devices", "--json", "-"], capture_output=True, text=True).stdout
+        names = [d["name"] for d in map(json.loads, said.splitlines()) if d["engine"] == "cpu"] if said.startswith("{") else []
+        self.device = names[0] if names else "a CPU"
+
+    def record(self, table, worker, threads, order, prepared, answers, method, library=None, gflops=None):
+        """A record as bench writes it, of one product by a worker: the turns of a run."""
+        taken = [x for x in answers if "median_s" in x]
+        refused = prepared.get("refused") or next((x["refused"] for x in answers if "refused" in x), None)
+        good = taken and not refused and prepared.get("verified") != "WRONG"
+        median_s = statistics.median(x["median_s"] for x in taken) if good else None
+        flops = (8 if order["dtype"].startswith("c") else 2) * order["m"] * order["n"] * order["k"]
+        name = library or ("openblas" if worker.name.startswith("cblas:") else worker.name)
+        return {"engine": "cpu", "device": self.device, "kernel": name, "library": name, "library_version": worker.version, "table": table,
+                "dtype": order["dtype"], "m": order["m"], "n": order["n"], "k": order["k"], "op_a": order["ops"][0], "op_b": order["ops"][1],
+                "method": method, "threads": threads, "sets": prepared.get("sets"), "samples": sum(x["samples"] for x in taken) or None,
+                "median_s": median_s, "min_s": min(x["min_s"] for x in taken) if good else None, "max_s": max(x["max_s"] for x in taken) if good else None,
+                "gflops": flops / median_s / 1e9 if good else None, "verified": prepared.get("verified", "no"), "error_ratio": prepared.get("error_ratio"),
+                "plan": prepared.get("plan"), "refused": refused, "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
+
+
+def order_of(shape, dtype, ops="nn"):
+    m, n, k = map(int, shape.split("x"))
+    return {"dtype": dtype, "ops": ops, "m": m, "n": n, "k": k}
+
+
+IN_TURNS = "calls with host pointers, a process for each library, in turns, operands rotated"
+
+
+def by_bench(machine, table, words):
+    """`bench --against` with these words; its records."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "r.jsonl")
+        command = [machine.program, "bench", "--engine", "cpu", "--against", ",".join(machine.peers), "--samples", str(machine.chosen.samples), "--json", path]
+        done = subprocess.run(command + words.split(), capture_output=True, text=True)
+        lines = open(path).read().splitlines() if os.path.exists(path) else []
+    if done.returncode not in (0, 1, 3) or not lines:  # 1: a product is wrong; 3: no peer is at 80 % of the peak. Records say which
+        raise RuntimeError("bench: exit status %d: %s" % (done.returncode, done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "nothing said"))
+    return [dict(json.loads(x), table=table) for x in lines]
+
+
+def by_workers(machine, table, threads, orders, pause=0):
+    """The packages beside us, each product in turns."""
+    workers, records = [Worker(x, threads) for x in ["tilewright"] + machine.packages], []
+    method = IN_TURNS + (", %g us of other work before each call" % (pause * 1e6) if pause else "")
+    try:
+        for order in orders:
+            prepared = [w.ask(do="prepare", **order) for w in workers]
+            answers = [[] for _ in workers]
+            for turn in range(machine.chosen.samples):
+                for i in range(len(workers)):
+                    at = (i + turn) % len(workers)
+                    if "refused" in prepared[at]:
+                        continue
+                    wait_for_quiet(workers)
+                    answers[at].append(workers[at].ask(do="turn", seconds=machine.chosen.turn, rest=0, pause=pause))
+            records += [machine.record(table, w, threads, order, p, a, method) for w, p, a in zip(workers, prepared, answers)]
+    finally:
+        for w in workers:
+            w.end()
+    return records
+
+
+def against_ourselves(machine, table, neighbour):
+    """Our speed after a rest, or beside a neighbour whose threads still spin, and without."""
+    ours, other = Worker("tilewright", machine.threads), Worker(neighbour, machine.threads) if neighbour else None
+    workers, records, turn = [x for x in (ours, other) if x], [], machine.chosen.turn
+    try:
+        for order in [order_of("%dx%dx%d" % (s, s, s), "f32") for s in OURS_ALONE]:
+            prepared, alone, met = ours.ask(do="prepare", **order), [], []
+            asked = other.ask(do="prepare", **order_of("1000x1000x1000", "f32")) if other else {}
+            if "refused" in asked:
+                raise RuntimeError("%s: %s" % (neighbour, asked["refused"]))
+            for _ in range(machine.chosen.samples):
+                wait_for_quiet(workers)
+                alone.append(ours.ask(do="turn", seconds=turn, rest=0, pause=0))
+                if other:
+                    other.ask(do="turn", seconds=turn, rest=0, pause=0)
+                    time.sleep(SPINNING_S)
+                met.append(ours.ask(do="turn", seconds=turn, rest=0 if other else REST_S, pause=0))
+            for answers, name in ((met, "tilewright"), (alone, "tilewright (alone)" if other else "tilewright (at once)")):
+                records.append(machine.record(table, ours, machine.threads, order, prepared, answers, IN_TURNS, library=name))
+    finally:
+        for w in workers:
+            w.end()
+    return records
+
+
+def peak(machine):
+    """4096 on all threads; and as many single threads at the same time, each with a product of its own."""
+    ours, singles = Worker("tilewright", machine.threads), [Worker("tilewright", 1) for _ in range(machine.threads)]
+    order, own, answers, together = order_of("4096x4096x4096", "f32"), order_of("%dx%dx%d" % (SINGLE, SINGLE, SINGLE), "f32"), [], []
+    try:
+        prepared, each = ours.ask(do="prepare", **order), [w.ask(do="prepare", **own) for w in singles]
+        refused = next((x["refused"] for x in each if "refused" in x), None)
+        for _ in range(0 if refused else machine.chosen.samples):
+            wait_for_quiet([ours] + singles)
+            answers.append(ours.ask(do="turn", seconds=TOGETHER_S, rest=0, pause=0))
+            wait_for_quiet([ours] + singles)
+            for w in singles:
+                w.tell(do="turn", seconds=TOGETHER_S, rest=0, pause=0)
+            heard = [w.hear() for w in singles]
+            rate = sum(2.0 * SINGLE**3 / x["median_s"] for x in heard)
+            together.append(dict(heard[0], **dict.fromkeys(("median_s", "min_s", "max_s"), 2.0 * 4096**3 / rate)))
+    finally:
+        for w in [ours] + singles:
+            w.end()
+    if refused:
+        raise RuntimeError("a single thread: " + refused)
+    return [machine.record("peak", ours, machine.threads, order, prepared, answers, IN_TURNS),
+            machine.record("peak", ours, machine.threads, order, prepared, together, IN_TURNS, library="tilewright (%d x 1)" % machine.threads)]
+
+
+def sweep(machine):
+    """Each shape on each count of threads, whatever the plan would choose, and on the plan's own."""
+    counts, records = [c for c in COUNTS if c <= machine.threads], []
+    with tempfile.TemporaryDirectory() as folder:
+        workers = []
+        try:
+            for count in counts:
+                signing, path = Worker("tilewright", count), os.path.join(folder, "rows-%d" % count)
+                line = signing.ask(do="sign", row=EVERY_THREAD)
+                signing.end()
+                if "line" not in line:
+                    raise RuntimeError(line["refused"])
+                with open(path, "w") as f:
+                    f.write(line["line"] + "\n")
+                workers.append(Worker("tilewright", count, TILEWRIGHT_TUNED=path))
+            workers.append(Worker("tilewright", machine.threads, TILEWRIGHT_TUNED="off"))
+            for order in [order_of("%dx%dx%d" % (s, s, s), t) for t in ("f32", "f64") for s in SWEPT]:
+                prepared, answers = [w.ask(do="prepare", **order) for w in workers], [[] for _ in workers]
+                for _ in range(machine.chosen.samples):
+                    for i, w in enumerate(workers):
+                        wait_for_quiet(workers)
+                        answers[i].append(w.ask(do="turn", seconds=machine.chosen.turn / 2, rest=0, pause=0))
+                records += [dict(machine.record("sweep", w, count, order, p, a, IN_TURNS), own=w is workers[-1])
+                            for w, count, p, a in zip(workers, counts + [machine.threads], prepared, answers)]
+        finally:
+            for w in workers:
+                w.end()
+    return records
+
+
+def level3(machine, peer):
+    """dsyrk and dtrsm by tools/level3_bench.py, both libraries in one process; what it prints, as records."""
+    blas, records = os.path.join(os.path.dirname(os.path.abspath(machine.program)), "libtilewright_blas.so"), []
+    command = [sys.executable, "-B", os.path.join(ROOT, "tools", "level3_bench.py"), os.path.join(machine.folder, peer + ".so"), "--ours", blas, "--sizes", "512",
+               "--types", "d", "--threads", "2", "--turns", str(3 * machine.chosen.samples)]
+    for routine in ("syrk", "trsm"):
+        done = subprocess.run(command + ["--only", routine], capture_output=True, text=True)
+        found = re.search(r"^d%s +512 +([0-9.]+) +([0-9.]+) +([0-9.]+)" % routine, done.stdout, re.M)
+        if not found:
+            raise RuntimeError("level3_bench.py: " + (done.stderr.strip().splitlines() or ["nothing said"])[-1])
+        for library, gflops in (("tilewright", float(found[1])), (peer, float(found[1]) / float(found[3]))):  # the median quotient of neighbours
+            seconds = 512.0**3 / gflops / 1e9
+            records.append({"engine": "cpu", "device": machine.device, "kernel": "d" + routine, "library": library, "table": "level3", "dtype": "f64", "m": 512, "n": 512,
+                            "k": 512, "op_a": "n", "op_b": "n", "method": "cblas calls in turns in one process with " + peer, "threads": 2, "median_s": seconds,
+                            "min_s": seconds, "max_s": seconds, "gflops": gflops, "verified": "no", "refused": None})
+    return records
+
+
+def random_shapes(seed):
+    """20 shapes of the kinds of `--set all`: squares, odd sizes, long and thin ones, a few transposed."""
+    draw, out = random.Random(seed), []
+    for i in range(20):
+        side = lambda least, most: int(math.exp(draw.uniform(math.log(least), math.log(most))))
+        m = n = k = side(8, 1500)
+        if i % 4 == 1:
+            m, n, k = side(8, 1500), side(8, 1500), side(8, 1500)
+        elif i % 4 == 2:
+            m, n, k = draw.choice([(side(1, 32), 2000, 2000), (2000, side(1, 32), 2000), (2000, 2000, side(1, 32)), (64, 64, side(1000, 9000))])
+        out.append(("%dx%dx%d" % (m, n, k), ["nn", "nt", "tn", "tt"][draw.randrange(4)] if i % 4 == 3 else "nn"))
+    return out
+
+
+OPS = {"nn": "", "nt": " --transpose-b", "tn": " --transpose-a", "tt": " --transpose-a --transpose-b"}
+SET_ALL = [("%dx%dx%d" % (s, s, s), "nn") for s in (512, 768, 1024, 1536, 2048, 3072, 4096, 32, 48, 64, 96, 128, 192, 256, 384, 8, 16, 17, 31, 33, 47, 65, 100, 127, 129, 255, 257, 1000, 3000)] + [(x, "nn") for x in (
+    "16x4096x4096", "4096x16x4096", "4096x4096x16", "64x64x8192", "20000x64x64", "1x4096x4096", "4096x1x4096")] + [("%dx%dx%d" % (s, s, s), o) for s in (64, 256, 1000, 2048) for o in ("nt", "tn", "tt")]
+
+
+class Job:
+    """One measurement of a table: seconds is what it may take, until it was measured."""
+
+    def __init__(self, table, words, seconds, measure):
+        self.table, self.words, self.seconds, self.measure = table, words, seconds, measure
+
+
+def compared(m, table, threads, dtypes, shapes, pause_us=0):
+    """The jobs that compare these (shape, ops): by bench where it has peers, by workers where there are packages."""
+    jobs, each = [], BENCH_SECONDS[min(threads, 2)] + 4e-6 * pause_us * 8 * m.chosen.samples
+    benched = [d for d in dtypes if d not in ("bf16", "i8")]
+    flags = " --threads %d" % threads + (" --pause %d" % pause_us if pause_us else "")
+    for ops in OPS if m.peers and benched else []:
+        some = ",".join(s for s, o in shapes if o == ops)
+        if some:
+            words = "--dtype %s --shape %s%s%s" % (",".join(benched), some, OPS[ops], flags)
+            jobs.append(Job(table, "bench " + words, len(benched) * (8 + each * len(some.split(","))), lambda words=words: by_bench(m, table, words)))
+    for dtype in dtypes if m.packages else []:
+        orders = [order_of(s, dtype, o) for s, o in shapes]
+        words = "workers %s of %d shapes%s" % (dtype, len(orders), flags)
+        spent = 0.3 + m.chosen.samples * (1 + len(m.packages)) * (m.chosen.turn + 0.1 + 2e-6 * pause_us)
+        if dtype in ("f32", "f64", "cf32", "cf64") or "torch" in m.packages:
+            jobs.append(Job(table, words, len(orders) * spent, lambda orders=orders: by_workers(m, table, threads, orders, pause_us * 1e-6)))
+    return jobs
+
+
+def jobs_of(m):
+    """All that can be measured here, the cheapest tables first; and sentences on what cannot."""
+    cubes = lambda sides: [("%dx%dx%d" % (s, s, s), "nn") for s in sides]
+    neighbour = "cblas:" + os.path.join(m.folder, "openblas.so") if "openblas" in m.peers else "numpy" if "numpy" in m.packages else None
+    own = 4 * m.chosen.samples * (m.chosen.turn + 0.1) + 3
+    jobs, missing = [], []
+    if m.packages:
+        jobs.append(Job("rest", "ours f32", own, lambda: against_ourselves(m, "rest", None)))
+        if neighbour:
+            jobs.append(Job("company", "ours f32 beside " + neighbour, own, lambda: against_ourselves(m, "company", neighbour)))
+        jobs.append(Job("peak", "ours f32 4096", 5 + 3 * m.chosen.samples, lambda: peak(m)))
+    jobs += compared(m, "level3", 2, ["cf32", "cf64"], cubes([512]))
+    jobs += [Job("level3", "dsyrk dtrsm beside " + p, 10, lambda p=p: level3(m, p)) for p in m.peers if "numpy" in m.packages]
+    jobs += compared(m, "wait", m.threads, ["f32"], cubes(WAITED), 200000) + compared(m, "pause", m.threads, ["f32", "f64"], cubes(PAUSED), 200)
+    if m.packages:
+        turns = 2 * len(SWEPT) * (1 + sum(c <= m.threads for c in COUNTS))
+        jobs.append(Job("sweep", "ours on 1 to 16 threads", turns * (0.1 + m.chosen.samples * (m.chosen.turn / 2 + 0.05)), lambda: sweep(m)))
+    shapes = random_shapes(m.chosen.seed)
+    if m.threads == 2:
+        jobs += compared(m, "two", 2, ["f32", "f64"], SET_ALL + shapes)
+    jobs += compared(m, "types", m.threads, ["f32", "f64", "bf16", "i8"], [(s, "nn") for s in SHAPES])
+    jobs += compared(m, "one", 1, ["f32", "f64"], SET_ALL + shapes)
+    if m.threads != 2:
+        missing.append("two: this machine has %d processors" % m.threads)
+    if not m.peers:
+        missing.append("OpenBLAS and MKL: %s has neither (./dev peers fetches them)" % m.folder)
+    for package in ("torch", "numpy"):
+        if package not in m.packages:
+            missing.append("%s is not installed%s" % (package, ": bf16 and int8 have no peer" if package == "torch" else ""))
+    return jobs, missing
+
+
+def measure(m, path):
+    """Runs the jobs, round after round, while the budget lasts. Appends records; returns what is not here and what went
+    wrong."""
+    jobs, missing = jobs_of(m)
+    jobs = [j for j in jobs if m.chosen.only in j.table + " " + j.words]
+    wrong, begun = [] if jobs else ["no line's words contain %r, of what can be measured here" % m.chosen.only], time.monotonic()
+    tell = lambda text: print(text, file=sys.stderr, flush=True)
+    tell("%s, %d threads; seed %d; peers: %s" % (m.device, m.threads, m.chosen.seed, ", ".join(m.peers + m.packages) or "none"))
+    tell("expected: some %.0f s a run, %d runs, within %.0f s" % (sum(j.seconds for j in jobs), m.chosen.runs, m.chosen.budget))
+    for run in range(1, m.chosen.runs + 1):
+        for job in jobs:
+            start = time.monotonic()
+            if start - begun + job.seconds > m.chosen.budget:
+                tell("run %d: no time left for %s %s" % (run, job.table, job.words[:100]))
+                wrong += ["%s %s: no time left" % (job.table, job.words[:100])] if run == 1 else []
+                continue
+            try:
+                records = job.measure()
+            except (RuntimeError, OSError, KeyError) as why:
+                wrong.append("%s %s: %s" % (job.table, job.words[:100], why))
+                continue
+            job.seconds = time.monotonic() - start
+            with open(path, "a") as f:
+                f.writelines(json.dumps(dict({"own": False}, **r, run=run, seed=m.chosen.seed)) + "\n" for r in records)
+            tell("run %d %6.1f s  %s %s" % (run, job.seconds, job.table, job.words[:100]))
+    return missing, wrong
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--only", default="", metavar="TEXT", help="what has it in its table's name or its words, as 'one' or 'f64'")
+    options.add_argument("--runs", type=int, default=3, metavar="N", help="rounds (default: 3)")
+    options.add_argument("--budget", type=float, default=480, metavar="SECONDS", help="begin nothing that would end later (default: 480)")
+    options.add_argument("--samples", type=int, default=3, metavar="N", help="samples, or turns, in a run (default: 3)")
+    options.add_argument("--turn", type=float, default=0.06, metavar="SECONDS", help="of a worker's turn (default: 0.06)")
+    options.add_argument("--threads", type=int, metavar="N", help="all threads (default: the processors)")
+    options.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6), metavar="N", help="of the random shapes (default: another each time)")
+    options.add_argument("--records", metavar="FILE", help="default: results/DEVICE/cpu-tables.jsonl")
+    options.add_argument("--table", metavar="FILE", help="the tables of these records; measures nothing")
+    chosen = options.parse_args()
+    missing, wrong, path = [], [], chosen.table
+    if not path:
+        machine = Machine(chosen)
+        path = chosen.records or os.path.join(ROOT, "results", re.sub("[^a-z0-9]+", "-", machine.device.lower()).strip("-"), "cpu-tables.jsonl")
+        os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+        open(path, "w").close()
+        missing, wrong = measure(machine, path)
+    with open(path) as f:
+        records = [json.loads(x) for x in f if x.strip()]
+    text, below = tables(records)
+    print("\n".join(text))
+    for sentence in missing:
+        print("not here: " + sentence)
+    for sentence in wrong + below or ([] if records else ["nothing was measured"]):
+        print("fault: " + sentence)
+    sys.exit(1 if wrong or below or not records else 0)
+
+
+if __name__ == "__main__":
+    main()
