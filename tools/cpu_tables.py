@@ -16,6 +16,8 @@ samples. Runs follow each other until the budget is spent. Nothing else must run
 below its bar, wrong, or was not measured.
 """
 import argparse
+import concurrent.futures
+import functools
 import json
 import math
 import os
@@ -35,8 +37,8 @@ SHAPES = ["%dx%dx%d" % (s, s, s) for s in SQUARES] + ["8192x256x8192", "64x4096x
                                                      "1x8192x8192", "8192x1x8192"]
 PAUSED, WAITED, OURS_ALONE = [64, 96, 128, 192, 256, 384, 512, 640, 1000], [64, 256, 1000], [640, 1000, 2048]
 SWEPT, COUNTS, EVERY_THREAD = [32, 48, 64, 96, 128, 160, 192, 256, 320, 384, 512], [1, 2, 3, 4, 6, 8, 12, 16], "cpu * * * * * thread_work=4096"
-REST_S, SPINNING_S, SINGLE, TOGETHER_S = 0.025, 0.08, 2048, 0.5
-BENCH_SECONDS = {1: 3.0, 2: 1.2}  # of a case on one thread, where the largest take long, and on several
+REST_S, SPINNING_S, SINGLE, TOGETHER_S, LEAST_SPEED = 0.025, 0.08, 2048, 0.5, 0.2
+BENCH_SECONDS = {1: 2.0, 2: 2.0}  # of a case on one thread, of which the largest take long, and on several, whose idle threads spin
 
 # Of a table: the least geometric mean by type ("" for all others), and the least ratio of a shape.
 BARS = {"rest": ({}, 0.6), "company": ({}, 0.6), "peak": ({}, 0.8), "level3": ({}, 0.92), "pause": ({"": 1.0}, 0), "wait": ({"": 1.0}, 0),
@@ -59,7 +61,7 @@ def least_mean(table, dtype):
 # ---- judging records ----
 
 def shape_of(r):
-    return "%s%d x %d x %d%s" % (r["kernel"] + " " if r["table"] == "level3" else "", r["m"], r["n"], r["k"], "" if r["op_a"] + r["op_b"] == "nn" else " " + (r["op_a"] + r["op_b"]).upper())
+    return "%s%d x %d x %d%s" % (r["routine"] + " " if r.get("routine") else "", r["m"], r["n"], r["k"], "" if r["op_a"] + r["op_b"] == "nn" else " " + (r["op_a"] + r["op_b"]).upper())
 
 
 class Line:
@@ -131,6 +133,7 @@ def judged(table, dtype, lines):
         out.append("%-7s %-5s geometric mean of %d: %.3f of medians, %.3f of bests; bar %.2f  %s" % (table, dtype, len(of_medians), mean(of_medians), mean(of_bests), bar, "BELOW" if low else "ok"))
     elif not of_medians and not wrong:
         out.append("%-7s %-5s not judged: there is nothing to compare with" % (table, dtype))
+        wrong.append("%s %s: nothing to compare with" % (table, dtype))
     return out, wrong
 
 
@@ -176,6 +179,7 @@ class Machine:
         self.folder = os.environ.get("TILEWRIGHT_PEERS") or os.path.join(os.path.dirname(os.path.abspath(self.program)), "peers")
         self.peers = [x for x in ("openblas", "mkl") if os.path.exists(os.path.join(self.folder, x + ".so"))]
         self.packages = [x for x in ("torch", "numpy") if here(x)]
+        self.workers, self.numpy = bool(self.packages), here("numpy")  # what workers keep their operands in; a peer or not
         self.threads = chosen.threads or len(os.sched_getaffinity(0))
         said = subprocess.run([self.program, "devices", "--json", "-"], capture_output=True, text=True).stdout
         names = [d["name"] for d in map(json.loads, said.splitlines()) if d["engine"] == "cpu"] if said.startswith("{") else []
@@ -195,6 +199,21 @@ class Machine:
                 "median_s": median_s, "min_s": min(x["min_s"] for x in taken) if good else None, "max_s": max(x["max_s"] for x in taken) if good else None,
                 "gflops": flops / median_s / 1e9 if good else None, "verified": prepared.get("verified", "no"), "error_ratio": prepared.get("error_ratio"),
                 "plan": prepared.get("plan"), "refused": refused, "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
+
+
+def left_out(machine):
+    """Leaves out packages whose BLAS is none: sentences. A plain loop would spend the budget."""
+    speeds, said = {}, []
+    for name in ["tilewright"] + machine.packages:
+        w = Worker(name, 1)
+        w.ask(do="prepare", **order_of("256x256x256", "f32"))
+        speeds[name] = 1 / w.ask(do="turn", seconds=0.02, rest=0, pause=0).get("min_s", math.inf)
+        w.end()
+    for name in list(machine.packages):
+        if speeds[name] < LEAST_SPEED * speeds["tilewright"]:
+            machine.packages.remove(name)
+            said.append("%s: its product of 256 has %.2f of our speed on one thread, so it calls no fast BLAS" % (name, speeds[name] / speeds["tilewright"]))
+    return said
 
 
 def order_of(shape, dtype, ops="nn"):
@@ -308,8 +327,7 @@ def sweep(machine):
             for order in [order_of("%dx%dx%d" % (s, s, s), t) for t in ("f32", "f64") for s in SWEPT]:
                 prepared, answers = [w.ask(do="prepare", **order) for w in workers], [[] for _ in workers]
                 for _ in range(machine.chosen.samples):
-                    for i, w in enumerate(workers):
-                        wait_for_quiet(workers)
+                    for i, w in enumerate(workers):  # idle threads of ours sleep after some 20 us
                         answers[i].append(w.ask(do="turn", seconds=machine.chosen.turn / 2, rest=0, pause=0))
                 records += [dict(machine.record("sweep", w, count, order, p, a, IN_TURNS), own=w is workers[-1])
                             for w, count, p, a in zip(workers, counts + [machine.threads], prepared, answers)]
@@ -331,15 +349,16 @@ def level3(machine, peer):
             raise RuntimeError("level3_bench.py: " + (done.stderr.strip().splitlines() or ["nothing said"])[-1])
         for library, gflops in (("tilewright", float(found[1])), (peer, float(found[1]) / float(found[3]))):  # the median quotient of neighbours
             seconds = 512.0**3 / gflops / 1e9
-            records.append({"engine": "cpu", "device": machine.device, "kernel": "d" + routine, "library": library, "table": "level3", "dtype": "f64", "m": 512, "n": 512,
+            records.append({"engine": "cpu", "device": machine.device, "kernel": "d" + routine, "routine": "d" + routine, "library": library, "table": "level3", "dtype": "f64", "m": 512, "n": 512,
                             "k": 512, "op_a": "n", "op_b": "n", "method": "cblas calls in turns in one process with " + peer, "threads": 2, "median_s": seconds,
                             "min_s": seconds, "max_s": seconds, "gflops": gflops, "verified": "no", "refused": None})
     return records
 
 
 def random_shapes(seed):
-    """20 shapes of the kinds of `--set all`: squares, odd sizes, long and thin ones, a few transposed."""
+    """20 shapes of the kinds of `--set all`: squares, odd sizes, long and thin ones, and some transposed."""
     draw, out = random.Random(seed), []
+    ops = draw.choice(["nt", "tn", "tt"])
     for i in range(20):
         side = lambda least, most: int(math.exp(draw.uniform(math.log(least), math.log(most))))
         m = n = k = side(8, 1500)
@@ -347,7 +366,7 @@ def random_shapes(seed):
             m, n, k = side(8, 1500), side(8, 1500), side(8, 1500)
         elif i % 4 == 2:
             m, n, k = draw.choice([(side(1, 32), 2000, 2000), (2000, side(1, 32), 2000), (2000, 2000, side(1, 32)), (64, 64, side(1000, 9000))])
-        out.append(("%dx%dx%d" % (m, n, k), ["nn", "nt", "tn", "tt"][draw.randrange(4)] if i % 4 == 3 else "nn"))
+        out.append(("%dx%dx%d" % (m, n, k), ops if i % 4 == 3 else "nn"))
     return out
 
 
@@ -363,22 +382,33 @@ class Job:
         self.table, self.words, self.seconds, self.measure = table, words, seconds, measure
 
 
+def at_once(measures):
+    """The records of these, measured side by side."""
+    with concurrent.futures.ThreadPoolExecutor(len(measures)) as pool:
+        return [r for some in list(pool.map(lambda measure: measure(), measures)) for r in some]
+
+
 def compared(m, table, threads, dtypes, shapes, pause_us=0):
-    """The jobs that compare these (shape, ops): by bench where it has peers, by workers where there are packages."""
-    jobs, each = [], BENCH_SECONDS[min(threads, 2)] + 4e-6 * pause_us * 8 * m.chosen.samples
-    benched = [d for d in dtypes if d not in ("bf16", "i8")]
+    """The jobs that compare these (shape, ops): by bench where it has peers, by workers where there are packages. On one
+    thread f32 and f64 are measured side by side where there are processors for both."""
+    side_by_side, jobs = threads == 1 and m.threads >= 4, []
     flags = " --threads %d" % threads + (" --pause %d" % pause_us if pause_us else "")
-    for ops in OPS if m.peers and benched else []:
-        some = ",".join(s for s, o in shapes if o == ops)
-        if some:
-            words = "--dtype %s --shape %s%s%s" % (",".join(benched), some, OPS[ops], flags)
-            jobs.append(Job(table, "bench " + words, len(benched) * (8 + each * len(some.split(","))), lambda words=words: by_bench(m, table, words)))
-    for dtype in dtypes if m.packages else []:
-        orders = [order_of(s, dtype, o) for s, o in shapes]
-        words = "workers %s of %d shapes%s" % (dtype, len(orders), flags)
-        spent = 0.3 + m.chosen.samples * (1 + len(m.packages)) * (m.chosen.turn + 0.1 + 2e-6 * pause_us)
-        if dtype in ("f32", "f64", "cf32", "cf64") or "torch" in m.packages:
-            jobs.append(Job(table, words, len(orders) * spent, lambda orders=orders: by_workers(m, table, threads, orders, pause_us * 1e-6)))
+
+    def add(what, dtypes, seconds, measure):
+        for some in [dtypes] if side_by_side and len(dtypes) > 1 else [[d] for d in dtypes]:
+            measures = [functools.partial(measure, d) for d in some]
+            jobs.append(Job(table, "%s %s%s" % (what, ",".join(some), flags), seconds, functools.partial(at_once, measures)))
+
+    benched, packaged = [d for d in dtypes if d not in ("bf16", "i8")], [d for d in dtypes if d not in ("bf16", "i8") or "torch" in m.packages]
+    groups = [("--set all", len(SET_ALL))] if shapes[:len(SET_ALL)] == SET_ALL else []
+    left = shapes[len(SET_ALL):] if groups else shapes
+    groups += [("--shape " + ",".join(s for s, o in left if o == ops) + flag, sum(o == ops for _, o in left)) for ops, flag in OPS.items() if any(o == ops for _, o in left)]
+    for words, count in groups if m.peers else []:
+        spent = 5 + count * (BENCH_SECONDS[min(threads, 2)] + 8e-6 * pause_us * m.chosen.samples)
+        add("bench " + words, benched, spent, lambda d, words=words: by_bench(m, table, "--dtype %s %s%s" % (d, words, flags)))
+    spent = len(shapes) * (0.3 + m.chosen.samples * (1 + len(m.packages)) * (m.chosen.turn + 0.05 + 2e-6 * pause_us))
+    if m.packages:
+        add("workers %d shapes" % len(shapes), packaged, spent, lambda d: by_workers(m, table, threads, [order_of(s, d, o) for s, o in shapes], pause_us * 1e-6))
     return jobs
 
 
@@ -388,17 +418,17 @@ def jobs_of(m):
     neighbour = "cblas:" + os.path.join(m.folder, "openblas.so") if "openblas" in m.peers else "numpy" if "numpy" in m.packages else None
     own = 4 * m.chosen.samples * (m.chosen.turn + 0.1) + 3
     jobs, missing = [], []
-    if m.packages:
+    if m.workers:
         jobs.append(Job("rest", "ours f32", own, lambda: against_ourselves(m, "rest", None)))
         if neighbour:
             jobs.append(Job("company", "ours f32 beside " + neighbour, own, lambda: against_ourselves(m, "company", neighbour)))
         jobs.append(Job("peak", "ours f32 4096", 5 + 3 * m.chosen.samples, lambda: peak(m)))
     jobs += compared(m, "level3", 2, ["cf32", "cf64"], cubes([512]))
-    jobs += [Job("level3", "dsyrk dtrsm beside " + p, 10, lambda p=p: level3(m, p)) for p in m.peers if "numpy" in m.packages]
+    jobs += [Job("level3", "dsyrk dtrsm beside " + p, 10, lambda p=p: level3(m, p)) for p in m.peers if m.numpy]
     jobs += compared(m, "wait", m.threads, ["f32"], cubes(WAITED), 200000) + compared(m, "pause", m.threads, ["f32", "f64"], cubes(PAUSED), 200)
-    if m.packages:
+    if m.workers:
         turns = 2 * len(SWEPT) * (1 + sum(c <= m.threads for c in COUNTS))
-        jobs.append(Job("sweep", "ours on 1 to 16 threads", turns * (0.1 + m.chosen.samples * (m.chosen.turn / 2 + 0.05)), lambda: sweep(m)))
+        jobs.append(Job("sweep", "ours on 1 to 16 threads", turns * (0.1 + m.chosen.samples * (m.chosen.turn / 2 + 0.005)), lambda: sweep(m)))
     shapes = random_shapes(m.chosen.seed)
     if m.threads == 2:
         jobs += compared(m, "two", 2, ["f32", "f64"], SET_ALL + shapes)
@@ -408,15 +438,18 @@ def jobs_of(m):
         missing.append("two: this machine has %d processors" % m.threads)
     if not m.peers:
         missing.append("OpenBLAS and MKL: %s has neither (./dev peers fetches them)" % m.folder)
-    for package in ("torch", "numpy"):
-        if package not in m.packages:
-            missing.append("%s is not installed%s" % (package, ": bf16 and int8 have no peer" if package == "torch" else ""))
+    if not m.workers:
+        missing.append("rest, company, peak and sweep: neither PyTorch nor NumPy is installed")
+    missing += ["%s is not installed" % x for x in ("torch", "numpy") if not here(x)]
+    if "torch" not in m.packages:
+        missing.append("bf16 and int8: PyTorch alone has them")
     return jobs, missing
 
 
 def measure(m, path):
     """Runs the jobs, round after round, while the budget lasts. Appends records; returns what is not here and what went
     wrong."""
+    slow = left_out(m)
     jobs, missing = jobs_of(m)
     jobs = [j for j in jobs if m.chosen.only in j.table + " " + j.words]
     wrong, begun = [] if jobs else ["no line's words contain %r, of what can be measured here" % m.chosen.only], time.monotonic()
@@ -439,7 +472,7 @@ def measure(m, path):
             with open(path, "a") as f:
                 f.writelines(json.dumps(dict({"own": False}, **r, run=run, seed=m.chosen.seed)) + "\n" for r in records)
             tell("run %d %6.1f s  %s %s" % (run, job.seconds, job.table, job.words[:100]))
-    return missing, wrong
+    return slow + missing, wrong
 
 
 def main():

@@ -236,7 +236,8 @@ class Worked:
         once = self.calls(1)
         for _ in range(0 if apart or once > seconds / WARM_CALLS else WARM_CALLS):
             once = self.calls(1)
-        repeats, times, stop = 1 if apart else max(1, int(SAMPLE_S / once)), [], time.perf_counter() + seconds
+        times = [] if apart or once < seconds else [once]  # a call that is as long as a turn needs none before it
+        repeats, stop = 1 if apart else max(1, int(SAMPLE_S / once)), time.perf_counter() + (0 if times else seconds)
         while time.perf_counter() < stop or not times:
             time.sleep(rest)
             resume = time.perf_counter() + pause
