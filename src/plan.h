@@ -28,7 +28,7 @@ typedef struct k_split {
 /* How a CPU computes a product by a production kernel; a rung's is empty. */
 typedef struct cpu_plan {
     /* The five loops: C is computed in macro-blocks of macro_m x macro_n, whose operands are packed kc deep; a task is
-     * task_m x task_n of one. All but kc, and task_m of an unpacked plan, are multiples of the micro-tile. */
+     * task_m x task_n of one. All but kc, and tasks of an unpacked plan, are multiples of the micro-tile. */
     int64_t macro_m, macro_n, kc, task_m, task_n;
     /* small_m: a task computes this many steps of k at a time over all of its part of C; else kc */
     int64_t k_step;

@@ -243,8 +243,37 @@ static int64_t b_bytes(const device_facts *device, const tuned_values *tuned)
     return (int64_t)((double)device->l2_bytes * tuned->b_share);
 }
 
-/* Nothing is packed: one macro-block, and on one thread one task; on several threads rows are divided, or where there
- * are few, columns. p: the problem of the plan, or that transposed. */
+/* Divides an unpacked product among threads: rows, and columns where there are few rows or B takes more than thread_b
+ * for each thread. A C that is computed transposed is divided in whole cache lines of its rows. */
+static void divide_unpacked(plan *plan, const tw_problem *p, const tuned_values *tuned, int64_t bytes)
+{
+    cpu_plan *cpu = &plan->cpu;
+    const int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n, line = CPU_LINE_BYTES / bytes,
+                  columns = (int64_t)tuned->thread_b / (cpu->kc * bytes);
+    const bool transposed = cpu->unpacked_shape.transposed, shares_b = !transposed && columns < cpu->task_n;
+    const int64_t each = (double)p->m * (double)p->n * (double)p->k * (double)bytes <
+                                 4 * LITTLE_PER_THREAD * plan->threads
+                             ? 2
+                             : (int64_t)tuned->thread_tasks;
+    if (shares_b) cpu->task_n = even_block(p->n, columns, line);
+    const int64_t tasks_n = ceil_div(p->n, cpu->task_n);
+    cpu->task_m = even_block(p->m, ceil_div(shares_b ? p->m * tasks_n : p->m, each * plan->threads),
+                             rows_together(plan, bytes));
+    const division rows = {.length = p->m,
+                           .tile = mr,
+                           .unit = 1,
+                           .least = mr / 2 + 1,
+                           .most = p->m,
+                           .others = tasks_n,
+                           .repeats = 1,
+                           .threads = plan->threads};
+    if (!transposed && ceil_div(p->m, cpu->task_m) * tasks_n >= plan->threads)
+        cpu->task_m = even_rows(&rows, cpu->task_m, each);
+    while (cpu->task_n > nr && ceil_div(p->m, cpu->task_m) * ceil_div(p->n, cpu->task_n) < plan->threads)
+        cpu->task_n = round_up(cpu->task_n / 2, nr);
+}
+
+/* Nothing is packed: one macro-block, and on one thread one task. p: the problem of the plan, or that transposed. */
 static void plan_unpacked(plan *plan, const tw_problem *p, bool transposed, const device_facts *device,
                           const tuned_values *tuned, int64_t bytes)
 {
@@ -258,26 +287,7 @@ static void plan_unpacked(plan *plan, const tw_problem *p, bool transposed, cons
         p->m, p->n, p->k, a_transposed ? 1 : p->lda, a_transposed ? p->lda : 1, p->ldb, p->ldc, transposed};
     cpu->macro_m = cpu->task_m = round_up(p->m, mr), cpu->macro_n = round_up(p->n, nr);
     cpu->task_n = even_block(p->n, b_bytes(device, tuned) / (cpu->kc * bytes), nr);
-    if (plan->threads == 1) return;
-    const int64_t each = (double)p->m * (double)p->n * (double)p->k * (double)bytes <
-                                 4 * LITTLE_PER_THREAD * plan->threads
-                             ? 2
-                             : (int64_t)tuned->thread_tasks;
-    cpu->task_m = even_block(p->m, ceil_div(p->m, each * plan->threads), rows_together(plan, bytes));
-    /* in whole cache lines of a transposed C; where there are fewer tasks than threads, columns are divided as well */
-    const int64_t tasks_n = ceil_div(p->n, cpu->task_n);
-    const division rows = {.length = p->m,
-                           .tile = mr,
-                           .unit = 1,
-                           .least = mr / 2 + 1,
-                           .most = p->m,
-                           .others = tasks_n,
-                           .repeats = 1,
-                           .threads = plan->threads};
-    if (!transposed && ceil_div(p->m, cpu->task_m) * tasks_n >= plan->threads)
-        cpu->task_m = even_rows(&rows, cpu->task_m, each);
-    while (cpu->task_n > nr && ceil_div(p->m, cpu->task_m) * ceil_div(p->n, cpu->task_n) < plan->threads)
-        cpu->task_n = round_up(cpu->task_n / 2, nr);
+    if (plan->threads > 1) divide_unpacked(plan, p, tuned, bytes);
 }
 
 /* Steps of k in a panel. The sums of complex types depend on where k is divided, so no tuned row moves that. */

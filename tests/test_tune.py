@@ -164,6 +164,10 @@ def rows_of_the_cpu_change_no_bit():
         good(*words, "on.raw", env=home.env)
         assert "kc=20" in plan(home, 301)
         assert open("on.raw", "rb").read() == open("off.raw", "rb").read()
+        home.write(line_of("cpu * f32 medium nn * unpacked=64 unpacked_tall=64 thread_work=4096 thread_b=20000"))  # 16 columns: 19264 bytes of B
+        good(*words, "shared.raw", env=home.env)
+        assert re.search(r"task \d+x16 threads|threads 1 ", plan(home, 301)), plan(home, 301)
+        assert open("shared.raw", "rb").read() == open("off.raw", "rb").read()
 
 
 @case

@@ -122,6 +122,26 @@ static void plan_cases(void)
         free(one);
         tap_result(right, "kc is %d, %d and %d", (int)made[0].cpu.kc, (int)made[1].cpu.kc, (int)made[2].cpu.kc);
     }
+    if (tap_case("threads share columns of an unpacked product where a row limits what each reads of B")) {
+        tuned_row row;
+        plan made[2];
+        device_facts facts = {
+            .engine = "cpu", .level = CPU_avx512, .threads = 16, .l1_bytes = 49152, .l2_bytes = 2097152};
+        const tw_problem given = tw_problem_make(TW_F64, TW_N, TW_N, 128, 128, 128);
+        tw_problem p;
+        bool right = problem_load(&given, (void *)64, (void *)64, (void *)64, &p) == TW_OK &&
+                     parse("cpu * * * * * thread_b=32768 | x", &row) == TW_OK;
+        tuned_table *table = tuned_table_make(&facts, &row, 1);
+        right = right && plan_find(&p, &facts, NULL, &made[0]) == TW_OK;
+        facts.tuned = table;
+        right = right && plan_find(&p, &facts, NULL, &made[1]) == TW_OK && made[0].threads == made[1].threads;
+        free(table);
+        const int64_t columns = made[1].cpu.task_n, rows = made[1].cpu.task_m;
+        tap_result(right && made[0].cpu.task_n >= 128 && columns * 128 * 8 == 32768 && rows > 4 && rows <= 64 &&
+                       ceil_div(128, rows) * ceil_div(128, columns) >= made[1].threads,
+                   "tasks are %d x %d, then %d x %d", (int)made[0].cpu.task_m, (int)made[0].cpu.task_n, (int)rows,
+                   (int)columns);
+    }
     if (tap_case("complex types keep their panels: their bits depend on them")) {
         static const char *const rows[] = {"cpu * * * * * kc=100 | x", NULL};
         device_facts facts = avx2;
