@@ -180,10 +180,24 @@ class Machine:
         self.peers = [x for x in ("openblas", "mkl") if os.path.exists(os.path.join(self.folder, x + ".so"))]
         self.packages = [x for x in ("torch", "numpy") if here(x)]
         self.workers, self.numpy = bool(self.packages), here("numpy")  # what workers keep their operands in; a peer or not
-        self.threads = chosen.threads or len(os.sched_getaffinity(0))
+        self.threads, self.until = chosen.threads or len(os.sched_getaffinity(0)), time.monotonic() + chosen.budget
         said = subprocess.run([self.program, "devices", "--json", "-"], capture_output=True, text=True).stdout
         names = [d["name"] for d in map(json.loads, said.splitlines()) if d["engine"] == "cpu"] if said.startswith("{") else []
         self.device = names[0] if names else "a CPU"
+
+    def left_s(self):
+        """Seconds of the budget that are left; RuntimeError: none are."""
+        left = self.until - time.monotonic()
+        if left <= 0:
+            raise RuntimeError("the budget is spent")
+        return left
+
+    def run(self, command):
+        """The finished process, which ends with the budget at the latest."""
+        try:
+            return subprocess.run(command, capture_output=True, text=True, timeout=self.left_s())
+        except subprocess.TimeoutExpired:
+            raise RuntimeError("the budget is spent")
 
     def record(self, table, worker, threads, order, prepared, answers, method, library=None, gflops=None):
         """A record as bench writes it, of one product by a worker: the turns of a run."""
@@ -229,7 +243,7 @@ def by_bench(machine, table, words):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "r.jsonl")
         command = [machine.program, "bench", "--engine", "cpu", "--against", ",".join(machine.peers), "--samples", str(machine.chosen.samples), "--json", path]
-        done = subprocess.run(command + words.split(), capture_output=True, text=True)
+        done = machine.run(command + words.split())
         lines = open(path).read().splitlines() if os.path.exists(path) else []
     if done.returncode not in (0, 1, 3) or not lines:  # 1: a product is wrong; 3: no peer is at 80 % of the peak. Records say which
         raise RuntimeError("bench: exit status %d: %s" % (done.returncode, done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "nothing said"))
@@ -245,6 +259,7 @@ def by_workers(machine, table, threads, orders, pause=0):
             prepared = [w.ask(do="prepare", **order) for w in workers]
             answers = [[] for _ in workers]
             for turn in range(machine.chosen.samples):
+                machine.left_s()
                 for i in range(len(workers)):
                     at = (i + turn) % len(workers)
                     if "refused" in prepared[at]:
@@ -269,6 +284,7 @@ def against_ourselves(machine, table, neighbour):
             if "refused" in asked:
                 raise RuntimeError("%s: %s" % (neighbour, asked["refused"]))
             for _ in range(machine.chosen.samples):
+                machine.left_s()
                 wait_for_quiet(workers)
                 alone.append(ours.ask(do="turn", seconds=turn, rest=0, pause=0))
                 if other:
@@ -291,6 +307,7 @@ def peak(machine):
         prepared, each = ours.ask(do="prepare", **order), [w.ask(do="prepare", **own) for w in singles]
         refused = next((x["refused"] for x in each if "refused" in x), None)
         for _ in range(0 if refused else machine.chosen.samples):
+            machine.left_s()
             wait_for_quiet([ours] + singles)
             answers.append(ours.ask(do="turn", seconds=TOGETHER_S, rest=0, pause=0))
             wait_for_quiet([ours] + singles)
@@ -327,6 +344,7 @@ def sweep(machine):
             for order in [order_of("%dx%dx%d" % (s, s, s), t) for t in ("f32", "f64") for s in SWEPT]:
                 prepared, answers = [w.ask(do="prepare", **order) for w in workers], [[] for _ in workers]
                 for _ in range(machine.chosen.samples):
+                    machine.left_s()
                     for i, w in enumerate(workers):  # idle threads of ours sleep after some 20 us
                         answers[i].append(w.ask(do="turn", seconds=machine.chosen.turn / 2, rest=0, pause=0))
                 records += [dict(machine.record("sweep", w, count, order, p, a, IN_TURNS), own=w is workers[-1])
@@ -343,7 +361,7 @@ def level3(machine, peer):
     command = [sys.executable, "-B", os.path.join(ROOT, "tools", "level3_bench.py"), os.path.join(machine.folder, peer + ".so"), "--ours", blas, "--sizes", "512",
                "--types", "d", "--threads", "2", "--turns", str(3 * machine.chosen.samples)]
     for routine in ("syrk", "trsm"):
-        done = subprocess.run(command + ["--only", routine], capture_output=True, text=True)
+        done = machine.run(command + ["--only", routine])
         found = re.search(r"^d%s +512 +([0-9.]+) +([0-9.]+) +([0-9.]+)" % routine, done.stdout, re.M)
         if not found:
             raise RuntimeError("level3_bench.py: " + (done.stderr.strip().splitlines() or ["nothing said"])[-1])
@@ -394,10 +412,10 @@ def compared(m, table, threads, dtypes, shapes, pause_us=0):
     side_by_side, jobs = threads == 1 and m.threads >= 4, []
     flags = " --threads %d" % threads + (" --pause %d" % pause_us if pause_us else "")
 
-    def add(what, dtypes, seconds, measure):
+    def add(who, what, dtypes, seconds, measure):
         for some in [dtypes] if side_by_side and len(dtypes) > 1 else [[d] for d in dtypes]:
             measures = [functools.partial(measure, d) for d in some]
-            jobs.append(Job(table, "%s %s%s" % (what, ",".join(some), flags), seconds, functools.partial(at_once, measures)))
+            jobs.append(Job(table, "%s %s%s %s" % (who, ",".join(some), flags, what), seconds, functools.partial(at_once, measures)))
 
     benched, packaged = [d for d in dtypes if d not in ("bf16", "i8")], [d for d in dtypes if d not in ("bf16", "i8") or "torch" in m.packages]
     groups = [("--set all", len(SET_ALL))] if shapes[:len(SET_ALL)] == SET_ALL else []
@@ -405,10 +423,10 @@ def compared(m, table, threads, dtypes, shapes, pause_us=0):
     groups += [("--shape " + ",".join(s for s, o in left if o == ops) + flag, sum(o == ops for _, o in left)) for ops, flag in OPS.items() if any(o == ops for _, o in left)]
     for words, count in groups if m.peers else []:
         spent = 5 + count * (BENCH_SECONDS[min(threads, 2)] + 8e-6 * pause_us * m.chosen.samples)
-        add("bench " + words, benched, spent, lambda d, words=words: by_bench(m, table, "--dtype %s %s%s" % (d, words, flags)))
+        add("bench", words, benched, spent, lambda d, words=words: by_bench(m, table, "--dtype %s %s%s" % (d, words, flags)))
     spent = len(shapes) * (0.3 + m.chosen.samples * (1 + len(m.packages)) * (m.chosen.turn + 0.05 + 2e-6 * pause_us))
     if m.packages:
-        add("workers %d shapes" % len(shapes), packaged, spent, lambda d: by_workers(m, table, threads, [order_of(s, d, o) for s, o in shapes], pause_us * 1e-6))
+        add("workers", "%d shapes" % len(shapes), packaged, spent, lambda d: by_workers(m, table, threads, [order_of(s, d, o) for s, o in shapes], pause_us * 1e-6))
     return jobs
 
 
@@ -452,14 +470,14 @@ def measure(m, path):
     slow = left_out(m)
     jobs, missing = jobs_of(m)
     jobs = [j for j in jobs if m.chosen.only in j.table + " " + j.words]
-    wrong, begun = [] if jobs else ["no line's words contain %r, of what can be measured here" % m.chosen.only], time.monotonic()
+    wrong = [] if jobs else ["no line's words contain %r, of what can be measured here" % m.chosen.only]
     tell = lambda text: print(text, file=sys.stderr, flush=True)
     tell("%s, %d threads; seed %d; peers: %s" % (m.device, m.threads, m.chosen.seed, ", ".join(m.peers + m.packages) or "none"))
     tell("expected: some %.0f s a run, %d runs, within %.0f s" % (sum(j.seconds for j in jobs), m.chosen.runs, m.chosen.budget))
     for run in range(1, m.chosen.runs + 1):
         for job in jobs:
             start = time.monotonic()
-            if start - begun + job.seconds > m.chosen.budget:
+            if start + job.seconds > m.until:
                 tell("run %d: no time left for %s %s" % (run, job.table, job.words[:100]))
                 wrong += ["%s %s: no time left" % (job.table, job.words[:100])] if run == 1 else []
                 continue
