@@ -99,9 +99,9 @@ TW_API tw_status tw_lab_plan_of(tw_context *context, const tw_lab_choice *choice
                                 tw_lab_plan *plan);
 
 /* tw_lab_unused_at - the kernel number `index`, the latest first, of those that failed their self-test on this device
- * and so are not used, as far as this context has come across them; with a problem, of those that would fit it. text
- * (if not NULL) names kernel and device, what was wrong, and the kernel that computes in its place. NULL: there are no
- * more. */
+ * and so are not used, as far as this context has come across them; with a problem, of those that would fit one product
+ * of it. text (if not NULL) names kernel and device, what was wrong, and the kernel that computes in its place. NULL:
+ * there are no more. */
 TW_API const tw_lab_kernel *tw_lab_unused_at(tw_context *context, const tw_problem *problem, int index, char *text,
                                              int text_bytes);
 

@@ -29,9 +29,10 @@ static tw_status add(tw_context *context, const plan *p, const char *failure)
     if (made == NULL) return fail(TW_NO_MEMORY, "no memory for the verdict on a kernel");
     *made = (kernel_verdict){.next = atomic_load_explicit(&context->verdicts, memory_order_relaxed),
                              .row = p->row,
-                             .form = kernel_form(p->row, &p->problem),
+                             .form = kernel_form(p->row, &p->problem, p->gpu.items),
                              .passed = failure[0] == '\0',
-                             .problem = p->problem};
+                             .problem = p->problem,
+                             .items = p->gpu.items};
     snprintf(made->text, sizeof made->text, "%s", failure);
     atomic_store_explicit(&context->verdicts, made, memory_order_release);
     return TW_OK;
@@ -57,7 +58,7 @@ static tw_status judge(tw_context *context, const plan *p)
     pthread_mutex_lock(&context->testing);
     const device_facts facts = first_use_facts(context);
     tw_status status = TW_OK;
-    if (kernel_verdict_of(facts.verdicts, p->row, &p->problem) != NULL) /* another thread's */
+    if (kernel_verdict_of(facts.verdicts, p->row, &p->problem, p->gpu.items) != NULL) /* another thread's */
         status = TW_OK;
     else if (strcmp(kept, passed) == 0)
         status = add(context, p, "");
@@ -74,10 +75,10 @@ static bool is_tested(const plan *p, const first_use_wish *w)
     return p->row->lab.production && (w->choice == NULL || w->choice->source == NULL);
 }
 
-/* Did the kernel fail in the form that this problem has, which it would fit? facts: without verdicts. */
+/* Did the kernel fail in the form that one product of this problem has, which it would fit? facts: without verdicts. */
 static bool failed_for(const kernel_verdict *v, const tw_problem *p, const device_facts *facts)
 {
-    return !v->passed && v->form == kernel_form(v->row, p) && kernel_fits(v->row, p, facts, 0, NULL, 0);
+    return !v->passed && v->form == kernel_form(v->row, p, 0) && kernel_fits(v->row, p, facts, 0, NULL, 0);
 }
 
 /* No kernel was found. Was one refused only because it had failed? The first of them is the planner's choice. */
@@ -102,7 +103,8 @@ tw_status first_use_plan(tw_context *context, const tw_problem *p, const first_u
         const tw_status status = find(p, &facts, w, out);
         if (status == TW_NO_KERNEL) return fail_failed(context, p, w);
         if (status != TW_OK || !context->tests || !is_tested(out, w)) return status;
-        if (kernel_verdict_of(facts.verdicts, out->row, p) != NULL) return TW_OK; /* it passed, since it fits */
+        /* it passed, since it fits */
+        if (kernel_verdict_of(facts.verdicts, out->row, p, out->gpu.items) != NULL) return TW_OK;
         TRY(judge(context, out));
     }
 }

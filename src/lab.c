@@ -70,9 +70,12 @@ const tw_lab_kernel *tw_lab_unused_at(tw_context *context, const tw_problem *pro
     const kernel_verdict *v = first_use_failed(context, problem != NULL ? &p : NULL, index);
     if (v == NULL || text == NULL || text_bytes < 1) return v != NULL ? &v->row->lab : NULL;
     const device_facts facts = first_use_facts(context);
-    const bool is_left = plan_find(&v->problem, &facts, NULL, &instead) == TW_OK;
-    snprintf(text, (size_t)text_bytes, "%s; %s computes in its place", v->text,
-             is_left ? instead.row->lab.name : "no kernel");
+    const tw_batch batch = {.size = sizeof batch, .count = v->items};
+    const bool is_left = (v->items > 0 ? plan_find_batch(&v->problem, &batch, &facts, &instead)
+                                       : plan_find(&v->problem, &facts, NULL, &instead)) == TW_OK,
+               one_by_one = is_left && v->items > 0 && instead.gpu.items == 0;
+    snprintf(text, (size_t)text_bytes, "%s; %s computes in its place%s", v->text,
+             is_left ? instead.row->lab.name : "no kernel", one_by_one ? ", one item after the other" : "");
     return &v->row->lab;
 }
 

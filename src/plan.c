@@ -135,14 +135,18 @@ static tw_status find_batch_cuda(const tw_problem *p, const tw_batch *batch, con
     return TW_OK;
 }
 
-/* On OpenCL operands in device memory are one launch, but where items that divide k are faster one by one. */
+/* On OpenCL operands in device memory are one launch, but where items that divide k are faster one by one, or no kernel
+ * is left that passed its self-test in a batch. */
 static tw_status find_batch_opencl(const tw_problem *p, const tw_batch *batch, const device_facts *device, plan *out)
 {
     device_facts together = *device;
     together.items = batch->count;
     TRY(plan_find(p, device, NULL, out));
     if (p->place_c != TW_DEVICE || batch->count < 2 || plan_opencl_alone(out, &together)) return TW_OK;
-    return plan_find(p, &together, NULL, out);
+    const plan each = *out;
+    const tw_status status = plan_find(p, &together, NULL, out);
+    if (status == TW_NO_KERNEL) *out = each;
+    return status == TW_NO_KERNEL ? TW_OK : status;
 }
 
 tw_status plan_find_batch(const tw_problem *problem, const tw_batch *batch, const device_facts *device, plan *out)

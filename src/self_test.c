@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALPHA = 2, DEPTH = 1027, MANY_UNITS = 1024, SEED = 1 << 20 };
+enum { ALPHA = 2, DEPTH = 1027, MANY_UNITS = 1024, ITEMS = 3, SEED = 1 << 20 };
 
 static int bytes_of(tw_dtype dtype) { return dtype_find(dtype)->lab.bytes; }
 
@@ -20,8 +20,16 @@ static int64_t ld_of(int64_t cols, tw_dtype dtype, bool wide)
     return round_up(cols, lanes) + (wide ? lanes : 1);
 }
 
-tw_status self_test_plans(const plan *of, const device_facts *device, bool divides, plan out[SELF_TEST_BETAS])
+bool self_test_uses(const plan *of, self_test_way way)
 {
+    const bool batch = of->gpu.items > 0;
+    if (batch || way == SELF_TEST_BATCH) return batch && way == SELF_TEST_BATCH;
+    return way == SELF_TEST_WHOLE || (of->row->gpu.traits & GPU_SPLIT_K) != 0;
+}
+
+tw_status self_test_plans(const plan *of, const device_facts *device, self_test_way way, plan out[SELF_TEST_BETAS])
+{
+    const bool divides = way == SELF_TEST_SPLITS;
     const tw_lab_kernel *row = &of->row->lab;
     const bool wide = kernel_is_wide(of->row, &of->problem);
     tw_problem p = of->problem;
@@ -35,6 +43,7 @@ tw_status self_test_plans(const plan *of, const device_facts *device, bool divid
     /* a device of one unit gains nothing by dividing k, one of many does */
     device_facts facts = *device;
     facts.verdicts = NULL, facts.no_workspace = false, facts.multiprocessors = divides ? MANY_UNITS : 1;
+    facts.items = way == SELF_TEST_BATCH ? ITEMS : 0;
     for (int i = 0; i < SELF_TEST_BETAS; i++) {
         p.beta = i == 0 ? 0 : -1;
         TRY(plan_find(&p, &facts, &(tw_lab_choice){.kernel = row->name}, &out[i]));
@@ -109,23 +118,35 @@ static double get(tw_dtype dtype, const unsigned char *from)
 
 /* ---- operands ---- */
 
-/* One operand as it lies in memory: `lead` elements, then rows, all that is none of its elements poisoned. */
+/* One operand as it lies in memory: `lead` elements, then the rows of each item, `stride` apart; all that is none of
+ * its elements is poisoned. */
 typedef struct matrix {
     tw_dtype dtype;
-    int64_t rows, cols, ld, lead;
+    int64_t items, rows, cols, ld, stride, lead;
     unsigned char *bytes;
-    int *values; /* rows x cols */
+    int *values; /* items x rows x cols */
     buffer buffer;
 } matrix;
 
-static size_t place(const matrix *x, int64_t i, int64_t j)
+static size_t place(const matrix *x, int64_t item, int64_t i, int64_t j)
 {
-    return (size_t)(x->lead + i * x->ld + j) * (size_t)bytes_of(x->dtype);
+    return (size_t)(x->lead + item * x->stride + i * x->ld + j) * (size_t)bytes_of(x->dtype);
 }
+
+/* The place of the element that is number `at` of its values. */
+static size_t place_of(const matrix *x, int64_t at)
+{
+    const int64_t each = x->rows * x->cols;
+    return place(x, at / each, at % each / x->cols, at % x->cols);
+}
+
+static int64_t value_count(const matrix *x) { return x->items * x->rows * x->cols; }
+
+static size_t all_bytes(const matrix *x) { return place(x, x->items, 0, 0); }
 
 static operand whole(const matrix *x)
 {
-    const int64_t count = x->lead + x->rows * x->ld;
+    const int64_t count = x->lead + x->items * x->stride;
     return (operand){.host = x->bytes,
                      .rows = 1,
                      .cols = count,
@@ -139,11 +160,17 @@ static operand whole(const matrix *x)
 static bool make(const plan *made, tw_dtype dtype, int64_t rows, int64_t cols, int64_t ld, matrix *out)
 {
     const tw_problem *p = &made->problem;
-    const int64_t lead = p->place_c != TW_DEVICE ? 0 : kernel_is_wide(made->row, p) ? 16 / bytes_of(dtype) : 1;
-    *out = (matrix){.dtype = dtype, .rows = rows, .cols = cols, .ld = ld, .lead = lead};
-    const size_t bytes = place(out, rows, 0);
+    const int64_t gap = kernel_is_wide(made->row, p) ? 16 / bytes_of(dtype) : 1, items = max_i64(made->gpu.items, 1);
+    *out = (matrix){.dtype = dtype,
+                    .items = items,
+                    .rows = rows,
+                    .cols = cols,
+                    .ld = ld,
+                    .stride = rows * ld + (items > 1 ? gap : 0),
+                    .lead = p->place_c != TW_DEVICE ? 0 : gap};
+    const size_t bytes = all_bytes(out);
     out->bytes = malloc(bytes);
-    out->values = malloc((size_t)(rows * cols) * sizeof *out->values);
+    out->values = malloc((size_t)value_count(out) * sizeof *out->values);
     if (out->bytes == NULL || out->values == NULL) return false;
     memset(out->bytes, 0xff, bytes); /* NaN in all types that have one */
     return true;
@@ -158,20 +185,20 @@ static void drop(const engine_ops *ops, engine *e, matrix *x)
 
 static void fill(matrix *x, tw_dtype dtype_c, size_t seed)
 {
-    for (int64_t i = 0; i < x->rows * x->cols; i++) {
+    for (int64_t i = 0; i < value_count(x); i++) {
         x->values[i] = value_at(seed + (size_t)i, x->dtype, dtype_c);
-        put(x->dtype, x->bytes + place(x, i / x->cols, i % x->cols), x->values[i]);
+        put(x->dtype, x->bytes + place_of(x, i), x->values[i]);
     }
 }
 
-/* ---- a product ---- */
+/* ---- a launch ---- */
 
 typedef struct test {
     const engine_ops *ops;
     engine *engine;
     const plan *of;
     matrix a, b, c;
-    int *sums;            /* of A and B */
+    int *sums;            /* of A and B, of each item */
     unsigned char *found; /* what became of C */
     self_test_result *result;
 } test;
@@ -184,15 +211,19 @@ static tw_status upload(test *t, matrix *x)
     return TW_OK;
 }
 
-static void add_products(test *t, const tw_problem *p)
+/* An item's products, from its own values. */
+static void add_products(const test *t, const tw_problem *p, int64_t item)
 {
-    memset(t->sums, 0, (size_t)(p->m * p->n) * sizeof *t->sums);
+    const int *a_values = t->a.values + item * t->a.rows * t->a.cols,
+              *b_values = t->b.values + item * t->b.rows * t->b.cols;
+    const bool across = op_transposes(p->op_a), along = op_transposes(p->op_b);
+    int *sums = t->sums + item * p->m * p->n;
+    memset(sums, 0, (size_t)(p->m * p->n) * sizeof *sums);
     for (int64_t i = 0; i < p->m; i++)
         for (int64_t q = 0; q < p->k; q++) {
-            const int a = t->a.values[op_transposes(p->op_a) ? q * t->a.cols + i : i * t->a.cols + q];
-            const bool along = op_transposes(p->op_b);
-            const int *b = along ? t->b.values + q : t->b.values + q * t->b.cols;
-            for (int64_t j = 0; j < p->n; j++) t->sums[i * p->n + j] += a * b[along ? j * t->b.cols : j];
+            const int a = a_values[across ? q * t->a.cols + i : i * t->a.cols + q];
+            const int *b = along ? b_values + q : b_values + q * t->b.cols;
+            for (int64_t j = 0; j < p->n; j++) sums[i * p->n + j] += a * b[along ? j * t->b.cols : j];
         }
 }
 
@@ -212,19 +243,23 @@ static void blame(const test *t, bool lasts, const char *what, const char *why)
 static void compare(const test *t, const plan *made)
 {
     const tw_problem *p = &made->problem;
-    const size_t size = (size_t)bytes_of(t->c.dtype), all = place(&t->c, t->c.rows, 0);
-    for (int64_t i = 0; i < p->m * p->n; i++)
-        put(t->c.dtype, t->c.bytes + place(&t->c, i / p->n, i % p->n),
-            ALPHA * t->sums[i] + (int)p->beta * t->c.values[i]);
-    if (memcmp(t->found, t->c.bytes, all) == 0) return;
+    const size_t size = (size_t)bytes_of(t->c.dtype);
+    for (int64_t i = 0; i < value_count(&t->c); i++)
+        put(t->c.dtype, t->c.bytes + place_of(&t->c, i), ALPHA * t->sums[i] + (int)p->beta * t->c.values[i]);
+    if (memcmp(t->found, t->c.bytes, all_bytes(&t->c)) == 0) return;
     size_t at = 0;
     while (memcmp(t->found + at, t->c.bytes + at, size) == 0) at += size;
-    const int64_t first = (int64_t)(at / size) - t->c.lead, i = first / p->ldc, j = first % p->ldc;
-    const bool inside = first >= 0 && j < p->n;
-    char why[300], parts[40] = "", element[120];
+    const int64_t first = (int64_t)(at / size) - t->c.lead, item = first / t->c.stride, in_item = first % t->c.stride,
+                  i = in_item / p->ldc, j = in_item % p->ldc;
+    const bool inside = first >= 0 && i < p->m && j < p->n;
+    char why[300], parts[40] = "", of_item[40] = "", element[160];
     if (made->gpu.k_split.count > 0)
         snprintf(parts, sizeof parts, ", k in %" PRId64 " parts", made->gpu.k_split.splits);
-    snprintf(element, sizeof element, "element (%" PRId64 ", %" PRId64 ") is %.9g, expected %.9g", i, j,
+    if (made->gpu.items > 0) {
+        snprintf(parts, sizeof parts, ", a batch of %" PRId64, made->gpu.items);
+        snprintf(of_item, sizeof of_item, " of item %" PRId64, item);
+    }
+    snprintf(element, sizeof element, "element (%" PRId64 ", %" PRId64 ")%s is %.9g, expected %.9g", i, j, of_item,
              get(t->c.dtype, t->found + at), get(t->c.dtype, t->c.bytes + at));
     snprintf(why, sizeof why, "%" PRId64 " x %" PRId64 " x %" PRId64 "%s, beta %g, %s", p->m, p->n, p->k, parts,
              p->beta, inside ? element : "an element outside of C was written");
@@ -234,8 +269,14 @@ static void compare(const test *t, const plan *made)
 /* C as it is for this beta, before and after. */
 static tw_status multiply_from(test *t, const plan *made, runnable *r)
 {
+    const tw_batch batch = {.size = sizeof batch,
+                            .count = t->c.items,
+                            .stride_a = t->a.stride,
+                            .stride_b = t->b.stride,
+                            .stride_c = t->c.stride};
     operand to = whole(&t->c);
     to.host = t->found;
+    if (made->gpu.items > 0) r->batch = &batch;
     TRY(upload(t, &t->c));
     tw_status status = t->ops->launch(t->engine, r, &t->a.buffer, &t->b.buffer, &t->c.buffer);
     if (status == TW_OK) status = t->ops->wait(t->engine, r);
@@ -262,7 +303,7 @@ static tw_status multiply(test *t, const plan *made)
     }
     TRY(status);
     status = TW_NO_MEMORY;
-    if (make(made, p->dtype_c, p->m, p->n, p->ldc, &t->c)) t->found = malloc(place(&t->c, t->c.rows, 0));
+    if (make(made, p->dtype_c, p->m, p->n, p->ldc, &t->c)) t->found = malloc(all_bytes(&t->c));
     if (t->found != NULL) {
         if (p->beta != 0) fill(&t->c, p->dtype_c, 2 * SEED);
         status = multiply_from(t, made, &r);
@@ -280,13 +321,14 @@ static tw_status begin(test *t, const plan *made)
 {
     const tw_problem *p = &made->problem;
     const tw_dtype dtype_b = p->dtype_b != 0 ? p->dtype_b : p->dtype;
-    t->sums = malloc((size_t)(p->m * p->n) * sizeof *t->sums);
+    const int64_t items = max_i64(made->gpu.items, 1);
+    t->sums = malloc((size_t)(items * p->m * p->n) * sizeof *t->sums);
     if (!make(made, p->dtype, problem_a_rows(p), problem_a_cols(p), p->lda, &t->a) ||
         !make(made, dtype_b, problem_b_rows(p), problem_b_cols(p), p->ldb, &t->b) || t->sums == NULL)
         return fail_memory(t);
     fill(&t->a, p->dtype_c, 0);
     fill(&t->b, p->dtype_c, SEED);
-    add_products(t, p);
+    for (int64_t i = 0; i < items; i++) add_products(t, p, i);
     TRY(upload(t, &t->a));
     return upload(t, &t->b);
 }
@@ -307,11 +349,11 @@ tw_status self_test_run(const engine_ops *ops, engine *e, const device_facts *de
                         self_test_result *out)
 {
     test t = {.ops = ops, .engine = e, .of = of, .result = out};
-    const int ways = of->row->gpu.traits & GPU_SPLIT_K ? 2 : 1;
     *out = (self_test_result){.lasts = true};
-    for (int divides = 0; divides < ways && out->text[0] == '\0'; divides++) {
+    for (int way = 0; way < SELF_TEST_WAYS && out->text[0] == '\0'; way++) {
         plan made[SELF_TEST_BETAS];
-        TRY(self_test_plans(of, device, divides, made));
+        if (!self_test_uses(of, (self_test_way)way)) continue;
+        TRY(self_test_plans(of, device, (self_test_way)way, made));
         TRY(test_shape(&t, made));
     }
     return TW_OK;

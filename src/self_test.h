@@ -1,4 +1,5 @@
-/* self_test.h - a few small products by one compiled kernel alone, compared bit for bit with plain loops. */
+/* self_test.h - a few small products, or a small batch, by one compiled kernel alone, compared bit for bit with plain
+ * loops. */
 #ifndef TILEWRIGHT_SELF_TEST_H
 #define TILEWRIGHT_SELF_TEST_H
 
@@ -18,8 +19,14 @@ tw_status self_test_run(const engine_ops *ops, engine *e, const device_facts *de
 /* The betas of each shape. */
 enum { SELF_TEST_BETAS = 2 };
 
+/* What a launch computes: a product, one whose k is divided, or items of a batch. */
+typedef enum self_test_way { SELF_TEST_WHOLE, SELF_TEST_SPLITS, SELF_TEST_BATCH, SELF_TEST_WAYS } self_test_way;
+
+/* self_test_uses - is the kernel of plan `of` launched in this way? */
+bool self_test_uses(const plan *of, self_test_way way);
+
 /* self_test_plans - how the kernel of plan `of` is tested: the same program, used in the same way, with tails in m, n
- * and k, and with k divided or not. Returns what plan_find() does. */
-tw_status self_test_plans(const plan *of, const device_facts *device, bool divides, plan out[SELF_TEST_BETAS]);
+ * and k. Returns what plan_find() does. */
+tw_status self_test_plans(const plan *of, const device_facts *device, self_test_way way, plan out[SELF_TEST_BETAS]);
 
 #endif

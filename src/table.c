@@ -359,18 +359,19 @@ int kernel_tile(const kernel_row *row, const tw_problem *problem, int forced_til
     return forced_tile > 0 ? forced_tile : row->lab.default_tile;
 }
 
-uint32_t kernel_form(const kernel_row *row, const tw_problem *p)
+uint32_t kernel_form(const kernel_row *row, const tw_problem *p, int64_t items)
 {
-    enum { DTYPE_BITS = 8 };
+    enum { DTYPE_BITS = 8, BATCH = 1 << 20 };
     const uint32_t types = (uint32_t)(p->dtype_b != 0 ? p->dtype_b : p->dtype) << DTYPE_BITS | (uint32_t)p->dtype_c;
     return types << 4 | (uint32_t)op_transposes(p->op_a) << 3 | (uint32_t)op_transposes(p->op_b) << 2 |
-           (uint32_t)kernel_is_wide(row, p) << 1 | (p->place_c == TW_DEVICE);
+           (uint32_t)kernel_is_wide(row, p) << 1 | (p->place_c == TW_DEVICE) | (items > 1 ? BATCH : 0);
 }
 
-const kernel_verdict *kernel_verdict_of(const kernel_verdict *list, const kernel_row *row, const tw_problem *problem)
+const kernel_verdict *kernel_verdict_of(const kernel_verdict *list, const kernel_row *row, const tw_problem *problem,
+                                        int64_t items)
 {
     if (list == NULL) return NULL;
-    const uint32_t form = kernel_form(row, problem);
+    const uint32_t form = kernel_form(row, problem, items);
     while (list != NULL && (list->row != row || list->form != form)) list = list->next;
     return list;
 }
@@ -395,7 +396,7 @@ static bool gpu_fits(const kernel_row *row, const tw_problem *p, const device_fa
     int64_t packed = kernel_packing_a(row, p).bytes + kernel_packing_b(row, p).bytes;
     if (b_span > largest) largest = b_span;
     if (c_span > largest) largest = c_span;
-    const kernel_verdict *verdict = kernel_verdict_of(device->verdicts, row, p);
+    const kernel_verdict *verdict = kernel_verdict_of(device->verdicts, row, p, device->items);
     if (g->sm > device->sm || ((g->traits & GPU_THIS_SM) && g->sm != device->sm))
         snprintf(reason, size,
                  device->sm > 0 ? "it needs sm_%d%s, this device is sm_%d"

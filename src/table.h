@@ -32,6 +32,7 @@ typedef struct kernel_verdict {
     uint32_t form; /* kernel_form() */
     bool passed;
     tw_problem problem;       /* for which it was to be used */
+    int64_t items;            /* of a batch in one launch; 0: one product */
     char text[VERDICT_BYTES]; /* where it failed: kernel, device and what is wrong, in a sentence */
 } kernel_verdict;
 
@@ -185,12 +186,15 @@ const kernel_row *kernel_batch_at(int index);
  * it has none. */
 int kernel_tile(const kernel_row *row, const tw_problem *problem, int forced_tile);
 
-/* kernel_form - in which form this problem uses a GPU row's kernel: types, transposes, 128-bit access, and whether
- * operands begin at offsets. One test stands for all problems of a form. */
-uint32_t kernel_form(const kernel_row *row, const tw_problem *problem);
+/* kernel_form - in which form this problem uses a GPU row's kernel: types, transposes, 128-bit access, whether operands
+ * begin at offsets, and whether a launch computes `items` (2 or more) of a batch. One test stands for all problems of a
+ * form. */
+uint32_t kernel_form(const kernel_row *row, const tw_problem *problem, int64_t items);
 
-/* kernel_verdict_of - the verdict on this row for this problem; NULL: it was not tested. */
-const kernel_verdict *kernel_verdict_of(const kernel_verdict *list, const kernel_row *row, const tw_problem *problem);
+/* kernel_verdict_of - the verdict on this row for so many items of this problem in a launch (0, 1: one product); NULL:
+ * it was not tested. */
+const kernel_verdict *kernel_verdict_of(const kernel_verdict *list, const kernel_row *row, const tw_problem *problem,
+                                        int64_t items);
 
 /* kernel_fits - whether this row can compute this problem on this device with this tile (0: its own). If not, reason
  * (when not NULL) says why, with the numbers. Planner, tests, ladder and explain all ask here. */

@@ -15,16 +15,19 @@ static const char *wrong_plans(const plan *of, const device_facts *device)
 {
     const tw_lab_kernel *row = &of->row->lab;
     plan made[SELF_TEST_BETAS];
-    for (int divides = 0; divides < (of->row->gpu.traits & GPU_SPLIT_K ? 2 : 1); divides++) {
-        if (self_test_plans(of, device, divides, made) != TW_OK) return tw_error_text();
+    for (int way = 0; way < SELF_TEST_WAYS; way++) {
+        if (!self_test_uses(of, (self_test_way)way)) continue;
+        if (self_test_plans(of, device, (self_test_way)way, made) != TW_OK) return tw_error_text();
         for (int i = 0; i < SELF_TEST_BETAS; i++) {
             const tw_problem *p = &made[i].problem;
             if (strcmp(made[i].gpu.options, of->gpu.options) != 0) return "another program";
-            if (kernel_form(made[i].row, p) != kernel_form(of->row, &of->problem)) return "another form";
+            if (kernel_form(made[i].row, p, made[i].gpu.items) != kernel_form(of->row, &of->problem, of->gpu.items))
+                return "another form";
             if ((row->tile_m > 1 && p->m % row->tile_m == 0) || (row->tile_n > 1 && p->n % row->tile_n == 0) ||
                 p->k % row->tile_k == 0)
                 return "no tails";
-            if ((made[i].gpu.k_split.count > 0) != divides) return "k is not divided as it should be";
+            if ((made[i].gpu.k_split.count > 0) != (way == SELF_TEST_SPLITS)) return "k is not divided as it should be";
+            if ((made[i].gpu.items > 1) != (way == SELF_TEST_BATCH)) return "no batch, or one";
             if ((p->beta != 0) != (i == 1)) return "beta";
         }
     }
@@ -34,30 +37,33 @@ static const char *wrong_plans(const plan *of, const device_facts *device)
 static void plan_case(const kernel_row *row)
 {
     static const tw_dtype seconds[] = {0, TW_I8, TW_U8}, thirds[] = {0, TW_F16, TW_BF16};
-    const device_facts device = {.engine = "opencl",
-                                 .sm = 90,
-                                 .addresses = true,
-                                 .copies = true,
-                                 .most_threads = 1024,
-                                 .multiprocessors = 7,
-                                 .vector_bytes = row->gpu.lanes > 0 ? 64 : 0,
-                                 .local_bytes = 48 << 10,
-                                 .largest_bytes = INT64_MAX};
+    device_facts device = {.engine = "opencl",
+                           .sm = 90,
+                           .addresses = true,
+                           .copies = true,
+                           .most_threads = 1024,
+                           .multiprocessors = 7,
+                           .vector_bytes = row->gpu.lanes > 0 ? 64 : 0,
+                           .local_bytes = 48 << 10,
+                           .largest_bytes = INT64_MAX};
     const char *wrong = NULL;
     int count = 0;
-    if (!tap_case("%s is tested by its own program, with tails, and with k divided where it divides k", row->lab.name))
+    if (!tap_case("%s is tested by its own program, with tails, with k divided where it divides k, and in a batch",
+                  row->lab.name))
         return;
-    for (int i = 0; i < 2 * 2 * 2 * 2 * 3 * 3 && wrong == NULL; i++) {
-        const bool wide = i & 1;
+    for (int i = 0; i < 2 * 2 * 2 * 2 * 3 * 3 * 2 && wrong == NULL; i++) {
+        const bool wide = i & 1, batch = i / 144;
         tw_problem p = tw_problem_make(row->lab.dtype, i & 2 ? TW_T : TW_N, i & 4 ? TW_T : TW_N,
                                        row->lab.tile_m == 1 ? 1 : 640, row->lab.tile_n == 1 ? 1 : 640, 640);
         plan of;
         p.place_a = p.place_b = p.place_c = i & 8 ? TW_DEVICE : TW_HOST;
-        p.dtype_b = seconds[i / 16 % 3], p.dtype_c = thirds[i / 48];
+        p.dtype_b = seconds[i / 16 % 3], p.dtype_c = thirds[i / 48 % 3];
         if (p.dtype_c == 0) p.dtype_c = dtype_find(p.dtype)->result;
         if (p.dtype_b != 0 && !dtypes_mix(p.dtype, p.dtype_b)) continue;
         p.align_a = p.align_b = p.align_c = wide ? 256 : 8;
         if (!wide) p.lda++, p.ldb++, p.ldc++;
+        if (batch && p.place_c == TW_HOST) continue;
+        device.items = batch ? 50 : 0;
         if (plan_find(&p, &device, &(tw_lab_choice){.kernel = row->lab.name}, &of) != TW_OK) continue;
         wrong = wrong_plans(&of, &device);
         count++;
@@ -366,6 +372,111 @@ static void queue_case(void)
     tw_close(context);
 }
 
+/* ---- batches ---- */
+
+enum { ITEMS = 5 };
+
+typedef struct items_result {
+    tw_status status;
+    bool right, together; /* together: one launch is to compute all items */
+    char kernel[64];      /* which computes them */
+} items_result;
+
+/* A batch of small integers in buffers, on a caller's queue. */
+static items_result multiply_items(tw_context *context)
+{
+    static float a[ITEMS * EDGE * EDGE], b[ITEMS * EDGE * EDGE], c[ITEMS * EDGE * EDGE];
+    int queue;
+    items_result found = {.right = true};
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, EDGE, EDGE, EDGE);
+    p.place_a = p.place_b = p.place_c = TW_DEVICE;
+    const tw_batch batch = tw_batch_make(&p, ITEMS);
+    for (int i = 0; i < ITEMS * EDGE * EDGE; i++) {
+        a[i] = (float)(i * 7 % 11 - 5), c[i] = 99;
+        b[i] = i % EDGE == i / EDGE % EDGE ? (float)(1 + i / (EDGE * EDGE)) : 0; /* a number of its own for each item */
+    }
+    tw_launch to = {.size = sizeof to, .queue = &queue};
+    tw_lab_plan plan;
+    found.status = tw_workspace_bytes_batched(context, &p, &batch, &to.workspace_bytes);
+    void *workspace = calloc(1, (size_t)to.workspace_bytes + 1);
+    to.workspace = to.workspace_bytes > 0 ? workspace : NULL;
+    if (found.status == TW_OK) found.status = tw_enqueue_batched(context, &p, &batch, a, b, c, &to);
+    free(workspace);
+    for (int i = 0; i < ITEMS * EDGE * EDGE; i++) found.right &= c[i] == a[i] * (float)(1 + i / (EDGE * EDGE));
+    if (tw_lab_plan_of(context, &(tw_lab_choice){.batch = &batch}, &p, &plan) == TW_OK) {
+        snprintf(found.kernel, sizeof found.kernel, "%s", plan.kernel->name);
+        found.together = strstr(plan.text, "for each of 5 items, in one launch") != NULL;
+    }
+    return found;
+}
+
+/* The same in a context of its own, and the launches that it takes. */
+static items_result first_items(const char *device, const char *cache, int *count)
+{
+    unlink(log_path);
+    tw_context *context = open_fake(device, cache);
+    const items_result found = multiply_items(context);
+    *count = launches();
+    tw_close(context);
+    return found;
+}
+
+static void batch_cases(void)
+{
+    char wrong[100], text[MOST_TEXT] = "", kernel[64];
+    int count;
+    const items_result honest = first_items("", NULL, &count);
+    const tw_lab_kernel *row = tw_lab_kernel_named(honest.kernel);
+    snprintf(wrong, sizeof wrong, "wrong=6 tile=%d", row != NULL ? row->tile_m * 1000 + row->tile_n : 0);
+    if (tap_case("a batch on an honest device is one launch, and right"))
+        tap_result(honest.status == TW_OK && honest.right && honest.together, "%d: %s, by %s", (int)honest.status,
+                   tw_error_text(), honest.kernel);
+    if (tap_case(
+            "a kernel that is wrong in batches alone: another computes them, and it goes on with single products")) {
+        tw_context *context = open_fake(wrong, NULL);
+        const items_result found = multiply_items(context);
+        const tw_lab_kernel *unused = tw_lab_unused_at(context, NULL, 0, text, sizeof text);
+        tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, EDGE, EDGE, EDGE);
+        const bool single = multiply(context, TW_F32) == TW_OK && strcmp(kernel_of(context, TW_F32), usual) == 0 &&
+                            tw_lab_unused_at(context, &p, 0, NULL, 0) == NULL;
+        tap_result(found.status == TW_OK && found.right && strcmp(found.kernel, honest.kernel) != 0 && unused == row &&
+                       strstr(text, "computes wrong numbers on OpenCL fake: ") != NULL &&
+                       strstr(text, ", a batch of 3, beta 0, element (0, 0) of item 1 is ") != NULL &&
+                       strstr(text, found.kernel) != NULL && single,
+                   "%s, status %d: %s; not used: %s; single %d", found.kernel, (int)found.status, tw_error_text(), text,
+                   (int)single);
+        tw_close(context);
+    }
+    if (tap_case("all kernels are wrong in batches: items are computed one after the other")) {
+        tw_context *context = open_fake("wrong=6", NULL);
+        const items_result found = multiply_items(context);
+        tw_lab_unused_at(context, NULL, 0, text, sizeof text);
+        tap_result(found.status == TW_OK && found.right && !found.together && found.kernel[0] != '\0' &&
+                       strstr(text, " computes in its place, one item after the other") != NULL,
+                   "%s, status %d: %s; %s", found.kernel, (int)found.status, tw_error_text(), text);
+        tw_close(context);
+    }
+    if (tap_case("a verdict on single products, kept before, is none on batches")) {
+        const int cold = first_launches("", cache_folder, kernel);
+        const items_result found = first_items("wrong=6", cache_folder, &count);
+        tap_result(cold > 0 && found.status == TW_OK && found.right && !found.together, "%s, %d launches: %s",
+                   found.kernel, count, tw_error_text());
+        forget_cache();
+    }
+    if (tap_case("a batch's kernel is tested once, right or wrong")) {
+        int cold, warm, cold_wrong, warm_wrong;
+        first_items("", cache_folder, &cold);
+        const items_result again = first_items("", cache_folder, &warm);
+        forget_cache();
+        first_items(wrong, cache_folder, &cold_wrong);
+        const items_result kept = first_items("", cache_folder, &warm_wrong);
+        tap_result(warm == 1 && cold == warm + 2 && again.together && again.right && warm_wrong == 1 &&
+                       cold_wrong > warm_wrong + 2 && kept.right && strcmp(kept.kernel, honest.kernel) != 0,
+                   "%d launches, then %d; %d, then %d by %s", cold, warm, cold_wrong, warm_wrong, kept.kernel);
+        forget_cache();
+    }
+}
+
 /* ---- many threads ---- */
 
 static void *multiply_once(void *context)
@@ -452,6 +563,7 @@ int main(int argc, char **argv)
     blameless_cases();
     kept_cases();
     queue_case();
+    batch_cases();
     thread_case();
     program_case("bench --explain-plan", (char *[]){bench, engine, opencl, size, edge, samples, three, explain, NULL},
                  usual_tile, "  unused: ", usual);

@@ -149,10 +149,11 @@ CALL(clSetKernelArg, (cl_kernel k, cl_uint i, size_t bytes, const void *value), 
      if (i >= FAKE_ARGUMENTS || bytes > sizeof *kernel->arguments) return -49;
      memcpy(&kernel->arguments[i], value, bytes); if (i >= kernel->count) kernel->count = i + 1)
 CALL(clEnqueueNDRangeKernel,
-     (UNUSED cl_queue q, cl_kernel k, UNUSED cl_uint d, UNUSED const size_t *offset, UNUSED const size_t *global,
+     (UNUSED cl_queue q, cl_kernel k, UNUSED cl_uint d, UNUSED const size_t *offset, const size_t *global,
       UNUSED const size_t *local, UNUSED cl_uint count, UNUSED const cl_event *list, cl_event *out),
      const int error = launch_error((fake_kernel *)k);
-     if (error != 0) return error; if (fake_choice("gemm", 0)) compute((fake_kernel *)k); event(out))
+     if (error != 0) return error;
+     if (fake_choice("gemm", 0)) compute_items((fake_kernel *)k, d > 2 ? (int)global[2] : 1); event(out))
 CALL(clEnqueueFillBuffer,
      (UNUSED cl_queue q, cl_memory m, const void *pattern, size_t pattern_bytes, size_t offset, size_t bytes,
       UNUSED cl_uint count, UNUSED const cl_event *list, cl_event *out),

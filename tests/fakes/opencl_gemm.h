@@ -3,6 +3,7 @@
  *
  *   wrong=1    every element      2: the last one of incomplete tiles     3: the first one where k is divided
  *   wrong=4    C is read where beta is 0     5: the element behind a row of C is written
+ *   wrong=6    every element of a batch's items but the first's
  *   local=N    launches that need more bytes of local memory fail
  *   tile=N     all this only of rows whose tile is ROW_M * 1000 + ROW_N
  *   nobuild=N  that tile does not compile; 1: nothing in double precision does */
@@ -146,16 +147,16 @@ static double scalar_of(const fake_kernel *k, const fake_argument *x)
 }
 
 /* How far element (i, j) is made wrong. */
-static double lie(const fake_kernel *k, bool divided, int i, int j)
+static double lie(const fake_kernel *k, int item, bool divided, int i, int j)
 {
     const int wrong = is_liar(k) ? fake_choice("wrong", 0) : 0, m = k->arguments[0].of_int, n = k->arguments[1].of_int;
     if (wrong == 2)
         return i == m - 1 && j == n - 1 && m % macro_of(k->options, "ROW_M") != 0 &&
                n % macro_of(k->options, "ROW_N") != 0;
-    return wrong == 1 || (wrong == 3 && divided && i == 0 && j == 0);
+    return wrong == 1 || (wrong == 6 && item > 0) || (wrong == 3 && divided && i == 0 && j == 0);
 }
 
-static void compute(const fake_kernel *k)
+static void compute(const fake_kernel *k, int item)
 {
     const bool adds = strcmp(k->name, "gemm_add") == 0,
                typed = adds || strcmp(k->name, "gemm_simt") == 0 || strcmp(k->name, "gemv_simt") == 0,
@@ -165,11 +166,13 @@ static void compute(const fake_kernel *k)
                     c_type = type_of(k->options, "TYPE_C");
     const fake_argument *x = k->arguments, *offsets = x + COMMON + (typed ? 2 : 0);
     const bool has_offsets = k->count > COMMON + (typed ? 2 : 0);
+    int64_t first[3] = {0};
+    for (int i = 0; i < 3 && has_offsets; i++) first[i] = offsets[i].of_long + item * offsets[3 + i].of_long;
     const int m = x[0].of_int, n = x[1].of_int, depth = x[2].of_int, wrong = is_liar(k) ? fake_choice("wrong", 0) : 0;
     const double alpha = scalar_of(k, &x[3]), beta = scalar_of(k, &x[8]);
-    const unsigned char *a = x[4].memory + (has_offsets ? (size_t)offsets[0].of_long * bytes_of(a_type) : 0),
-                        *b = x[6].memory + (has_offsets ? (size_t)offsets[1].of_long * bytes_of(b_type) : 0);
-    unsigned char *c = x[9].memory + (has_offsets ? (size_t)offsets[2].of_long * bytes_of(c_type) : 0);
+    const unsigned char *a = x[4].memory + (size_t)first[0] * bytes_of(a_type),
+                        *b = x[6].memory + (size_t)first[1] * bytes_of(b_type);
+    unsigned char *c = x[9].memory + (size_t)first[2] * bytes_of(c_type);
     const size_t lda = (size_t)x[5].of_long, ldb = (size_t)x[7].of_long, ldc = (size_t)x[10].of_long,
                  a_row = macro_of(k->options, "OP_A") ? 1 : lda, a_next = macro_of(k->options, "OP_A") ? lda : 1,
                  b_row = macro_of(k->options, "OP_B") ? 1 : ldb, b_next = macro_of(k->options, "OP_B") ? ldb : 1;
@@ -181,11 +184,16 @@ static void compute(const fake_kernel *k)
                 sum += load(a_type, a + ((size_t)i * a_row + (size_t)p * a_next) * bytes_of(a_type)) *
                        load(b_type, b + ((size_t)p * b_row + (size_t)j * b_next) * bytes_of(b_type));
             if (beta != 0 || wrong == 4)
-                store(c_type, to, alpha * sum + beta * load(c_type, to) + lie(k, divided, i, j));
+                store(c_type, to, alpha * sum + beta * load(c_type, to) + lie(k, item, divided, i, j));
             else
-                store(c_type, to, alpha * sum + lie(k, divided, i, j));
+                store(c_type, to, alpha * sum + lie(k, item, divided, i, j));
             if (wrong == 5 && j == n - 1 && ldc > (size_t)n) store(c_type, to + bytes_of(c_type), 0);
         }
+}
+
+static void compute_items(const fake_kernel *k, int items)
+{
+    for (int i = 0; i < items; i++) compute(k, i);
 }
 
 #endif

@@ -216,7 +216,7 @@ static jit_key verdict_key(const engine *e, const plan *p)
 {
     char options[WHOLE_OPTIONS_BYTES], form[16];
     whole_options(e, p->gpu.options, options);
-    snprintf(form, sizeof form, "%u", kernel_form(p->row, &p->problem));
+    snprintf(form, sizeof form, "%u", kernel_form(p->row, &p->problem, p->gpu.items));
     return jit_key_of(5,
                       (const char *const[]){"opencl self-test", e->identity, options, form, gpu_text(&p->gpu.source)});
 }
