@@ -11,12 +11,11 @@ of one command. Exit status 1: a ratio is below its bar, a product of ours is wr
 table shows which.
 """
 import argparse
-import json
 import os
-import subprocess
 import sys
 import tempfile
-import time
+
+from bench_table import WRONG, measure, read, shape_of
 
 FEW = "1x8192x28672,16x8192x28672,64x8192x28672"
 ODD = "4097x4095x4093"
@@ -37,13 +36,6 @@ COMMANDS = [
     "--dtype tf32 --transpose-b --shape 16x8192x28672",
     "--dtype i8 --transpose-b --size 16384",
 ]
-
-
-def shape_of(r):
-    text = "%d x %d x %d" % (r["m"], r["n"], r["k"])
-    text += " %s%s" % (r["op_a"].upper(), r["op_b"].upper())
-    pad = r["ldc"] - r["n"]
-    return text + (" +%d" % pad if pad else "") + (", batch of %d" % r["batch"] if r.get("batch") else "")
 
 
 def bar_of(r):
@@ -90,31 +82,14 @@ def table(records):
     return "\n".join(out), good and bool(found)
 
 
-def read(path):
-    with open(path) as f:
-        return [json.loads(x) for x in f if x.strip()]
-
-
-def measure(path, only, limit):
+def measure_chosen(path, only, limit):
     """Runs the commands, each with at most `limit` seconds; False if one failed otherwise than by a wrong product."""
-    program = os.environ.get("TILEWRIGHT") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "build", "tilewright")
-    fine, chosen = True, [x for x in COMMANDS if only in x]
+    chosen = [words for words in COMMANDS if only in words]
     open(path, "w").close()
-    for words in chosen:
-        begin = time.monotonic()
-        command = [program, "bench", "--engine", "cuda", "--against", "cublas", "--json", path, "--append", *words.split()]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=limit)
-            status, said = done.returncode, done.stderr
-        except subprocess.TimeoutExpired as late:
-            status, said = "no end", (late.stderr or b"").decode(errors="replace")
-        print("%5.1f s  bench %s" % (time.monotonic() - begin, words), file=sys.stderr)
-        if status not in (0, 1):  # 1: a product of ours is wrong, which its record says
-            fine = False
-            print("         exit status %s: %s" % (status, said.strip().splitlines()[-1] if said.strip() else "nothing said"), file=sys.stderr)
     if not chosen:
         print("no line's command contains %r" % only, file=sys.stderr)
-    return fine and bool(chosen)
+    outcomes = measure(path, "--engine cuda --against cublas", chosen, limit)
+    return bool(chosen) and all(x.status in (0, WRONG) for x in outcomes)
 
 
 def main():
@@ -126,7 +101,7 @@ def main():
     chosen = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = chosen.table or chosen.records or os.path.join(folder, "records.jsonl")
-        fine = bool(chosen.table) or measure(path, chosen.only, chosen.limit)
+        fine = bool(chosen.table) or measure_chosen(path, chosen.only, chosen.limit)
         text, good = table(read(path))
     print(text)
     sys.exit(0 if fine and good else 1)
