@@ -112,6 +112,7 @@ static void print_class(const tuning *t, const tune_tally *tally, const tune_res
                 final->high_speed);
         print_rows(out, rows);
         if (rows[0] == '\0') fprintf(out, "the library's own");
+        if (final->why[0] != '\0') fprintf(out, ": %s", final->why);
     } else {
         fprintf(out, "%9s %9s %5s %10s  nothing %s", term_seconds(t->before_s > 0 ? t->before_s : NAN, before), "-",
                 "-", "-", tally->tried + tally->known > 0 ? "faster" : "tried");

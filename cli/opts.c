@@ -34,7 +34,7 @@ const option_row option_rows[] = {
      "compute on this engine (default: auto, which is cpu)", .list = 1},
     {"engine", 0, OPT_CHOICES, AT(engines), RUNS | CMD_SELFTEST, "E,...", ENGINES,
      "run on these engines, one after the other (default: auto, which is cpu)", .list = 8},
-    {"engine", 0, OPT_CHOICES, AT(engines), CMD_TUNE, "E", "auto cpu opencl",
+    {"engine", 0, OPT_CHOICES, AT(engines), CMD_TUNE, "E", ENGINES,
      "tune this engine (default: auto, which is cpu). With --show, --export and --forget: its rows alone", .list = 1},
     {"engine", 0, OPT_CHOICES, AT(engines), CMD_EXPLAIN, "E", ENGINES,
      "explain this engine's kernel; needs no device (default: auto, the first of cuda, opencl and cpu that has the "

@@ -27,16 +27,23 @@ static bool is_outdated(void *job, const char *line)
                                                strcmp(x.device, t->here.device) == 0 && !same_signature(&x, &t->here));
 }
 
-static bool remember(tuning *t, const char *row)
+static bool remember(tuned_lines *list, const char *text)
 {
-    char **more = realloc(t->known.lines, (size_t)(t->known.count + 1) * sizeof *more), *copy = strdup(row);
-    if (more != NULL) t->known.lines = more;
+    char **more = realloc(list->lines, (size_t)(list->count + 1) * sizeof *more), *copy = strdup(text);
+    if (more != NULL) list->lines = more;
     if (more == NULL || copy == NULL) {
         free(copy);
         return false;
     }
-    t->known.lines[t->known.count++] = copy;
+    list->lines[list->count++] = copy;
     return true;
+}
+
+static bool remembers(const tuned_lines *list, const char *text)
+{
+    for (int i = 0; i < list->count; i++)
+        if (strcmp(list->lines[i], text) == 0) return true;
+    return false;
 }
 
 static exit_code read_tried(tuning *t)
@@ -48,7 +55,7 @@ static exit_code read_tried(tuning *t)
     for (int i = 0; code == EXIT_OK && i < lines.count; i++) {
         tw_lab_tuned x;
         tw_lab_tuned_judge(NULL, lines.lines[i], &x);
-        if (x.state != TW_LAB_TUNED_DAMAGED && same_signature(&x, &t->here) && !remember(t, x.row))
+        if (x.state != TW_LAB_TUNED_DAMAGED && same_signature(&x, &t->here) && !remember(&t->known, x.row))
             code = diag_no_memory("the rows that were tried");
     }
     store_free(&lines);
@@ -141,6 +148,7 @@ exit_code tuning_problem(tuning *t, const tw_problem *p, char why[TUNE_WHY])
         snprintf(why, TUNE_WHY, "%s", left_s <= 0 ? "the budget has ended" : begun.result.why);
         return begun.status == TW_NO_DEVICE ? EXIT_DEVICE : begun.status == TW_NO_MEMORY ? EXIT_MEMORY : EXIT_RUN;
     }
+    store_free(&t->plans);
     tune_space_of(&begun, p, &t->space);
     if (t->space.count == 0) {
         snprintf(why, TUNE_WHY, "the planner of the %s engine reads no tuned rows", begun.engine);
@@ -242,16 +250,22 @@ static double now_s(void *job)
 
 static bool known(void *job, const char *row)
 {
-    const tuning *t = job;
-    for (int i = 0; i < t->known.count; i++)
-        if (strcmp(t->known.lines[i], row) == 0) return true;
-    return false;
+    return remembers(&((const tuning *)job)->known, row);
 }
 
 static void try_rows(void *job, const char *present, const char *candidate, double limit_s, tune_result *out)
 {
     tuning *t = job;
+    char plan[TUNE_PLAN_TEXT];
+    bool same = false;
+    const bool planned = tune_worker_plan(&t->worker, present, candidate, limit_s, plan, &same);
+    if (planned && (same || remembers(&t->plans, plan))) {
+        *out = (tune_result){.verdict = same ? TUNE_SAME : TUNE_KNOWN};
+        return;
+    }
     tune_worker_try(&t->worker, present, candidate, limit_s, out);
+    /* without memory for it the plan may be run again */
+    if (planned && out->verdict != TUNE_NO_TIME) (void)remember(&t->plans, plan);
     if (t->before_s == 0) t->before_s = out->before_s;
 }
 
@@ -266,7 +280,7 @@ static tw_status tried(void *job, const char *row, const tune_result *r)
 {
     tuning *t = job;
     char line[TW_LAB_TUNED_LINE];
-    if (!remember(t, row)) return TW_NO_MEMORY;
+    if (!remember(&t->known, row)) return TW_NO_MEMORY;
     tell(t, row, r);
     tuning_write(t, "candidate", row, r, NULL);
     const tw_lab_tuned x = row_of(t, row, r);
@@ -298,6 +312,7 @@ void tuning_end(tuning *t)
 {
     tune_worker_end(&t->worker);
     store_free(&t->known);
+    store_free(&t->plans);
     store_free(&t->begun);
     term_progress_end();
 }

@@ -15,6 +15,7 @@ typedef struct tuning {
     char path[TUNED_PATH], tried_path[TUNED_PATH + 8];
     tw_lab_tuned here; /* signed with this device */
     tuned_lines known; /* rows that were tried, here or in an earlier run */
+    tuned_lines plans; /* of the candidates of the class in hand that were run */
     /* the class in hand */
     tune_space space;
     char shape[48], title[80];

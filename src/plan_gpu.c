@@ -1,6 +1,7 @@
 /* plan_gpu.c - a GPU launch: the grid, stream-K and split-K, and the cost models that choose between kernels. Pure, as
  * plan.c. */
 #include "planners.h"
+#include "tuned.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -123,25 +124,23 @@ static bool cluster_fits(const kernel_row *row, const device_facts *device, int6
            tiles * splits <= room * device->multiprocessors * (splits == 2 ? 11 : 10) / 11;
 }
 
-/* Split-K through memory on an H200: bytes that the L2 delivers to a multiprocessor in a cycle; cycles of a level of
- * the fix-up, blocks of its groups, bytes of partial sums that it adds in a cycle; how many of them there are at most
- * for each multiprocessor. */
-enum { L2_EACH = 30, FIX_UP = 3140, FIX_UP_GROUP = 8, FIX_UP_BYTES = 28, MOST_SUMS = 500000 };
+/* Split-K through memory: blocks of a group of the fix-up; most bytes of partial sums for each multiprocessor. */
+enum { FIX_UP_GROUP = 8, MOST_SUMS = 500000 };
 
 /* Split-K of a GPU_SLICED_K row: pick the number of blocks per tile with the lowest estimated time. *cycles: how long
  * the busiest multiprocessor copies and multiplies, as long as its longest warp, or the L2 delivers; then the fix-up:
  * in a cluster at once, else partial sums are stored, waited for and read, by groups of 8 and then once more, and
  * longer where a block comes in a later wave. */
-static k_split choose_split_k(const kernel_row *row, const tw_problem *p, const device_facts *device, double *cycles)
+static k_split choose_split_k(const kernel_row *row, const tw_problem *p, const device_facts *device,
+                              const tuned_values *tuned, double *cycles)
 {
-    enum { FMAS = 128, CLUSTER_REDUCE = 620, LATER = 1020, MOST_ROUNDS = 4, MOST_TRIED = 8 };
+    enum { FMAS = 128, MOST_ROUNDS = 4, MOST_TRIED = 8 };
     int64_t multiprocessors = max_i64(device->multiprocessors, 1), warps = warps_along_k(row),
             room = max_i64(device->local_bytes / row->gpu.dynamic_bytes, 1);
     int64_t tiles = max_i64(ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n), 1),
             steps = max_i64(ceil_div(p->k, row->lab.tile_k), 1);
     double area = (double)row->lab.tile_m * (double)row->lab.tile_n,
            edges = (double)row->lab.tile_m + (double)row->lab.tile_n, bytes = dtype_find(p->dtype)->lab.bytes;
-    const slicedk_cost *cost = &row->gpu.cost;
     k_split made = {.whole = tiles};
     *cycles = 0;
     for (int64_t tried = 1; tried <= MOST_TRIED + MOST_ROUNDS * room; tried++) {
@@ -157,14 +156,16 @@ static k_split choose_split_k(const kernel_row *row, const tw_problem *p, const 
         double copies = row->gpu.traits & GPU_TMA ? lines_first(row, p, min_i64(length, warps))
                                                   : (double)copied_k * copies_each(row, p);
         double fmas = (double)(round_up(length, warps) * row->lab.tile_k) * area / FMAS;
-        double multiply = fmas * ((double)(each - alone) / cost->share + (double)alone / cost->alone) +
-                          (double)each * (copies * cost->copy + cost->block);
-        double ask = (double)(tiles * steps * row->lab.tile_k) * edges * bytes / (double)(L2_EACH * multiprocessors);
+        double multiply = fmas * ((double)(each - alone) / tuned->full + (double)alone / tuned->alone) +
+                          (double)each * (copies * tuned->copy + tuned->block);
+        double ask = (double)(tiles * steps * row->lab.tile_k) * edges * bytes /
+                     (tuned->l2_bytes * (double)multiprocessors);
         double add = splits == 1  ? 0
-                     : by_cluster ? CLUSTER_REDUCE
-                                  : (splits > FIX_UP_GROUP ? 2 : 1) * FIX_UP + (double)((each - 1) * LATER) +
+                     : by_cluster ? tuned->cluster_reduce
+                                  : (splits > FIX_UP_GROUP ? 2 : 1) * tuned->fix_up +
+                                        (double)(each - 1) * tuned->late_block +
                                         (double)(each * (min_i64(splits, FIX_UP_GROUP) + splits / FIX_UP_GROUP)) *
-                                            area * 4 / FIX_UP_BYTES;
+                                            area * 4 / tuned->fix_up_bytes;
         double time = longer(multiply, ask) + add;
         if (*cycles > 0 && time >= *cycles) continue;
         *cycles = time;
@@ -181,11 +182,12 @@ static k_split choose_split_k(const kernel_row *row, const tw_problem *p, const 
 /* Split-K of a GPU_SPLITS row: the number of blocks per tile with the lowest estimated time. *cycles: how long the
  * busiest multiprocessor multiplies, or the L2 or memory delivers; then the fix-up, in groups of 8 and then once more;
  * before all of it the packing pass.
- * `alone` is the share of the peak that a multiprocessor reaches with one block, `share` with all that have room; with
- * some of them it lies evenly between. */
-static k_split choose_splits(const kernel_row *row, const tw_problem *p, const device_facts *device, double *cycles)
+ * A multiprocessor reaches the share `alone` of the peak with one block, `full` with all that have room; with some of
+ * them it lies evenly between. */
+static k_split choose_splits(const kernel_row *row, const tw_problem *p, const device_facts *device,
+                             const tuned_values *tuned, double *cycles)
 {
-    enum { MOST_SPLITS = 128, MEMORY_BYTES = 19, PASS = 4000 };
+    enum { MOST_SPLITS = 128 };
     static const double COPIES_OF_8 = 1.2; /* how much longer by them */
     const int64_t multiprocessors = max_i64(device->multiprocessors, 1), bytes = dtype_find(p->dtype)->lab.bytes,
                   room = max_i64(device->local_bytes / row->gpu.dynamic_bytes, 1);
@@ -194,11 +196,10 @@ static k_split choose_splits(const kernel_row *row, const tw_problem *p, const d
     const double area = (double)row->lab.tile_m * (double)row->lab.tile_n, fmas = device->sm >= 90 ? 128 : 64,
                  edges = (double)row->lab.tile_m + (double)row->lab.tile_n, k = (double)p->k;
     const double ask = (double)(tiles * steps * row->lab.tile_k) * edges * (double)bytes /
-                       (double)(L2_EACH * multiprocessors),
+                       (tuned->l2_bytes * (double)multiprocessors),
                  memory = ((double)p->m * k + k * (double)p->n + (double)p->m * (double)p->n) * (double)bytes /
-                          (double)(MEMORY_BYTES * multiprocessors);
+                          (tuned->dram_bytes * (double)multiprocessors);
     const double packed = (double)(kernel_packing_a(row, p).bytes + kernel_packing_b(row, p).bytes);
-    const slicedk_cost *cost = &row->gpu.cost;
     k_split made = {.whole = tiles};
     *cycles = 0;
     for (int64_t splits = 1; splits <= min_i64(steps, MOST_SPLITS); splits++) {
@@ -207,15 +208,15 @@ static k_split choose_splits(const kernel_row *row, const tw_problem *p, const d
         const int64_t each = ceil_div(tiles * splits, multiprocessors), length = ceil_div(steps, splits),
                       rest = each % room;
         const double block = (double)(length * row->lab.tile_k) * area / fmas,
-                     share_of_rest = rest < 2 ? cost->alone
-                                              : cost->alone + (cost->share - cost->alone) * (double)(rest - 1) /
-                                                                  (double)(room - 1);
-        const double multiply = (double)(each - rest) * block / cost->share + (double)rest * block / share_of_rest +
-                                (double)ceil_div(each, room) * cost->block;
+                     share_of_rest = rest < 2 ? tuned->alone
+                                              : tuned->alone + (tuned->full - tuned->alone) * (double)(rest - 1) /
+                                                                   (double)(room - 1);
+        const double multiply = (double)(each - rest) * block / tuned->full + (double)rest * block / share_of_rest +
+                                (double)ceil_div(each, room) * tuned->block;
         const double add = splits == 1 ? 0
-                                       : (splits > FIX_UP_GROUP ? 2 : 1) * FIX_UP +
+                                       : (splits > FIX_UP_GROUP ? 2 : 1) * tuned->fix_up +
                                              (double)(each * (min_i64(splits, FIX_UP_GROUP) + splits / FIX_UP_GROUP)) *
-                                                 area * kernel_sum_bytes(row) / FIX_UP_BYTES;
+                                                 area * kernel_sum_bytes(row) / tuned->fix_up_bytes;
         const double time = longer(multiply, longer(ask, memory)) + add;
         if (*cycles > 0 && time >= *cycles) continue;
         *cycles = time;
@@ -223,32 +224,18 @@ static k_split choose_splits(const kernel_row *row, const tw_problem *p, const d
         if (splits > 1) made = (k_split){.count = tiles * splits, .length = length, .bytes = round_up(sums, 256)};
     }
     if (!(row->gpu.traits & GPU_PACKS) && !kernel_is_wide(row, p)) *cycles *= COPIES_OF_8;
-    if (packed > 0) *cycles += PASS + 2.0 * packed / (double)(MEMORY_BYTES * multiprocessors);
+    if (packed > 0) *cycles += tuned->pass + 2.0 * packed / (tuned->dram_bytes * (double)multiprocessors);
     return made;
 }
 
 /* Swap-AB: split-K with the number of blocks per tile that ends soonest; or, where there are more tiles than
  * multiprocessors, stream-K over all of them. *cycles: memory delivers the long operand once, or where it is read
  * across k once for each row of tiles, the L2 both, and a multiprocessor takes a limited number of bytes a cycle, fewer
- * where its threads transpose them (a guess); each further block begins anew, and partial sums are added. Numbers of an
- * H200 (docs/perf/gemm-swapab.md#streaming). */
-static k_split choose_swap_ab(const kernel_row *row, const tw_problem *p, const device_facts *device, double *cycles)
+ * where its threads transpose them; each further block begins anew, and partial sums are added. */
+static k_split choose_swap_ab(const kernel_row *row, const tw_problem *p, const device_facts *device,
+                              const tuned_values *tuned, double *cycles)
 {
-    enum {
-        MULTIPLIED_BYTES = 4096,
-        L2_BYTES = 9000,
-        MEMORY_BYTES = 19,
-        EACH_BYTES = 36,
-        ACROSS_BYTES = 24,
-        PER_STEP = 50,
-        PER_TILE = 1500,
-        PER_ROUND = 6000,
-        LINE = 256,
-        CLUSTER_REDUCE = 3000,
-        ADDING = 20,
-        STORED_BYTES = 10,
-        MOST_SPLITS = 64
-    };
+    enum { MULTIPLIED_BYTES = 4096, LINE = 256, STORED_BYTES = 10, MOST_SPLITS = 64 };
     int64_t multiprocessors = max_i64(device->multiprocessors, 1), few = min_i64(p->m, p->n),
             many = max_i64(p->m, p->n), bytes = dtype_find(p->dtype)->lab.bytes;
     int64_t tiles = max_i64(ceil_div(few, row->lab.tile_m) * ceil_div(many, row->lab.tile_n), 1),
@@ -257,9 +244,9 @@ static k_split choose_swap_ab(const kernel_row *row, const tw_problem *p, const 
     double x_bytes = (double)(row->lab.tile_n * row->lab.tile_k * bytes),
            y_bytes = (double)(high * row->lab.tile_k * bytes);
     double own = longer((double)row->lab.tile_m * x_bytes / MULTIPLIED_BYTES,
-                        x_bytes / (across ? ACROSS_BYTES : EACH_BYTES));
+                        x_bytes / (across ? tuned->swap_across_bytes : tuned->swap_bytes));
     double memory = (double)(many * (across ? ceil_div(few, row->lab.tile_m) : 1)) * (double)p->k * (double)bytes /
-                    (double)(MEMORY_BYTES * multiprocessors);
+                    (tuned->dram_bytes * (double)multiprocessors);
     double store = (double)(high * row->lab.tile_n * dtype_find(p->dtype_c)->lab.bytes) / STORED_BYTES;
     k_split made = {0};
     for (int64_t splits = 0; splits <= MOST_SPLITS; splits++) {
@@ -271,12 +258,14 @@ static k_split choose_swap_ab(const kernel_row *row, const tw_problem *p, const 
         int64_t each = splits > 0 ? ceil_div(steps, length) : 0,
                 blocks = splits > 0 ? tiles * each : ceil_div(tiles * steps, length),
                 rounds = ceil_div(blocks, multiprocessors);
-        double step = longer(own, (x_bytes + y_bytes) * (double)ceil_div(blocks, rounds) / L2_BYTES) + PER_STEP;
+        double step = longer(own, (x_bytes + y_bytes) * (double)ceil_div(blocks, rounds) / tuned->swap_l2_bytes) +
+                      tuned->swap_step;
         /* blocks at different steps ask for short lines */
         double scattered = splits == 0 && row->lab.tile_n * bytes < LINE ? 1.1 : 1;
-        double time = longer((double)(rounds * length) * step + PER_TILE, memory * scattered) +
-                      (double)(rounds - 1) * PER_ROUND + store;
-        if (each != 1) time += CLUSTER_REDUCE + (double)(max_i64(each - 1, 1) * row->lab.tile_m) * ADDING;
+        double time = longer((double)(rounds * length) * step + tuned->block, memory * scattered) +
+                      (double)(rounds - 1) * tuned->swap_round + store;
+        if (each != 1)
+            time += tuned->swap_reduce + (double)(max_i64(each - 1, 1) * row->lab.tile_m) * tuned->swap_row;
         if (made.length > 0 && time >= *cycles) continue;
         *cycles = time;
         made = (k_split){
@@ -352,10 +341,12 @@ void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choic
     gpu->pack_a = kernel_packing_a(row, p);
     gpu->pack_b = kernel_packing_b(row, p);
     double longest;
+    tuned_values tuned;
+    tuned_find(device, p, row, &tuned);
     if (row->gpu.traits & GPU_STREAM_K) gpu->k_split = choose_stream_k(row, p, device, &longest);
-    if (row->gpu.traits & GPU_SLICED_K) gpu->k_split = choose_split_k(row, p, device, &longest);
-    if (row->gpu.traits & GPU_SPLITS) gpu->k_split = choose_splits(row, p, device, &longest);
-    if (row->gpu.traits & GPU_SWAP_AB) gpu->k_split = choose_swap_ab(row, p, device, &longest);
+    if (row->gpu.traits & GPU_SLICED_K) gpu->k_split = choose_split_k(row, p, device, &tuned, &longest);
+    if (row->gpu.traits & GPU_SPLITS) gpu->k_split = choose_splits(row, p, device, &tuned, &longest);
+    if (row->gpu.traits & GPU_SWAP_AB) gpu->k_split = choose_swap_ab(row, p, device, &tuned, &longest);
     if (row->gpu.traits & GPU_SPLIT_K)
         gpu->k_split = typed ? plan_split_opencl(row, p, device) : split_k_by_shape(plan, device);
     if (gpu->k_split.count > 0) gpu->grid_x = gpu->k_split.whole + gpu->k_split.count;
@@ -404,9 +395,10 @@ static double longest_run(const kernel_row *row, const tw_problem *p, const devi
  * arrive; these overlap to half. Copies share the bandwidth of the L2, and lines that do not begin at multiples of 128
  * bytes cost four times as much. Two warpgroups ping-pong: one stores while the other multiplies, until the last. Tiles
  * with more sums multiply a little slower. Numbers fitted to an H200 (docs/perf/gemm-wgmma.md#c-by-tma). */
-static double wgmma_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device)
+static double wgmma_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device,
+                           const tuned_values *tuned)
 {
-    enum { MULTIPLIED_BYTES = 4096, L2_BYTES = 9500, STORED_BYTES = 11, PER_TILE = 1300, LINE = 128, ACROSS_LINES = 4 };
+    enum { MULTIPLIED_BYTES = 4096, STORED_BYTES = 11, LINE = 128, ACROSS_LINES = 4 };
     double m = row->lab.tile_m, n = row->lab.tile_n, k = row->lab.tile_k, bytes = dtype_find(p->dtype)->lab.bytes,
            c_bytes = dtype_find(p->dtype_c)->lab.bytes;
     int64_t tiles = ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n),
@@ -415,9 +407,9 @@ static double wgmma_cycles(const kernel_row *row, const tw_problem *p, const dev
     double lines = m * (kernel_packing_a(row, p).ld % line != 0 ? ACROSS_LINES : 1) +
                    n * (kernel_packing_b(row, p).ld % line != 0 ? ACROSS_LINES : 1);
     double units = m * n * k * bytes / MULTIPLIED_BYTES * (m * n > 128 * 128 ? 1.03 : 1),
-           copies = lines * k * bytes * (double)ceil_div(tiles, max_i64(rounds, 1)) / L2_BYTES;
+           copies = lines * k * bytes * (double)ceil_div(tiles, max_i64(rounds, 1)) / tuned->wgmma_l2_bytes;
     double block = units > copies ? units + copies / 2 : copies + units / 2;
-    double multiply = (double)blocks * block + PER_TILE, store = m * n * c_bytes / STORED_BYTES,
+    double multiply = (double)blocks * block + tuned->block, store = m * n * c_bytes / STORED_BYTES,
            last = (double)(rounds > 1 ? rounds : 0) / 2;
     /* the two that share a tile of fp8 store it before they go on */
     if (bytes == 1 && dtype_find(p->dtype)->result != TW_I32) return (double)rounds * (multiply + store);
@@ -425,33 +417,42 @@ static double wgmma_cycles(const kernel_row *row, const tw_problem *p, const dev
     return longer((double)rounds * multiply + store, last * (multiply + store));
 }
 
-/* The packing pass: it reads and writes each element. Single bytes reach half of the memory's bandwidth: the 258 us
- * of docs/perf/gpu-types.md#few-rows-nn. */
-static double packing_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device)
+/* The packing pass: it reads and writes each element; single bytes at a lower rate. */
+static double packing_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device,
+                             const tuned_values *tuned)
 {
-    enum { PASS = 4000, MEMORY_BYTES = 19, BYTEWISE = 10 };
     const double packed = (double)(kernel_packing_a(row, p).bytes + kernel_packing_b(row, p).bytes),
-                 each = dtype_find(p->dtype)->lab.bytes == 1 ? BYTEWISE : MEMORY_BYTES;
-    return packed > 0 ? PASS + 2 * packed / (each * (double)max_i64(device->multiprocessors, 1)) : 0;
+                 each = dtype_find(p->dtype)->lab.bytes == 1 ? tuned->pass_bytes : tuned->dram_bytes;
+    return packed > 0 ? tuned->pass + 2 * packed / (each * (double)max_i64(device->multiprocessors, 1)) : 0;
 }
 
 /* wgmma_cycles() or choose_swap_ab(), with the packing pass. Each box line outside the matrix costs wgmma's rows some
- * TMA time, and they keep the memory a little less busy. */
+ * TMA time, and they keep the memory a little less busy: for 16 cycles of 19. */
 static double two_byte_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device)
 {
-    enum { MEMORY_BYTES = 16, PER_LINE_OUTSIDE = 4 };
+    enum { BUSY = 16, OF_CYCLES = 19, PER_LINE_OUTSIDE = 4 };
+    tuned_values tuned;
+    tuned_find(device, p, row, &tuned);
     double cycles, memory = (double)max_i64(p->m, p->n) * (double)p->k * dtype_find(p->dtype)->lab.bytes /
-                            (double)(MEMORY_BYTES * max_i64(device->multiprocessors, 1));
+                            (tuned.dram_bytes * BUSY / OF_CYCLES * (double)max_i64(device->multiprocessors, 1));
     if (row->gpu.traits & GPU_SWAP_AB) {
-        choose_swap_ab(row, p, device, &cycles);
-        return cycles + packing_cycles(row, p, device);
+        choose_swap_ab(row, p, device, &tuned, &cycles);
+        return tuned.cost * (cycles + packing_cycles(row, p, device, &tuned));
     }
     const bool along = row->gpu.traits & GPU_READS_NK;
     int64_t a_outside = along || p->op_a == TW_N ? max_i64(row->lab.tile_m - p->m, 0) : 0,
             b_outside = along || p->op_b == TW_T ? max_i64(row->lab.tile_n - p->n, 0) : 0;
-    cycles = wgmma_cycles(row, p, device) +
+    cycles = wgmma_cycles(row, p, device, &tuned) +
              (double)((a_outside + b_outside) * ceil_div(p->k, row->lab.tile_k) * PER_LINE_OUTSIDE);
-    return longer(cycles, memory) + packing_cycles(row, p, device);
+    return tuned.cost * (longer(cycles, memory) + packing_cycles(row, p, device, &tuned));
+}
+
+/* wgmma_cycles() alone: tiles of one family pack and read the same. */
+static double mainloop_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device)
+{
+    tuned_values tuned;
+    tuned_find(device, p, row, &tuned);
+    return tuned.cost * wgmma_cycles(row, p, device, &tuned);
 }
 
 /* A row of gemm_wgmma_sm90, gemm_fp8_sm90 or gemm_swapab_sm90? */
@@ -462,11 +463,12 @@ static bool is_matrix_row(const kernel_row *row)
 
 /* Whether one tile of this GPU_SWAP_AB row is as high as all of C, or a few are and spare the pass that would transpose
  * the longer operand. Otherwise wider tiles are better. */
-static bool is_thin_for(const kernel_row *row, const tw_problem *p)
+static bool is_thin_for(const kernel_row *row, const tw_problem *p, const device_facts *device)
 {
-    enum { FEW_TILES = 4 };
+    tuned_values tuned;
+    tuned_find(device, p, row, &tuned);
     return min_i64(p->m, p->n) <=
-           (int64_t)row->lab.tile_m * (kernel_reads_across(row, p, p->m <= p->n) ? FEW_TILES : 1);
+           (int64_t)row->lab.tile_m * (kernel_reads_across(row, p, p->m <= p->n) ? (int64_t)tuned.few_tiles : 1);
 }
 
 /* A GPU_STREAM_K row: cycles of a multiprocessor to store an element of C, by 4 words, by whole rows through shared
@@ -477,59 +479,68 @@ static double storing_each(const kernel_row *row, const tw_problem *p)
 }
 
 /* The cost model: cycles of a multiprocessor for this product on this row. The launch, the packing pass, then the
- * longer of multiplying and of loading the operands from memory. GPU_STREAM_K rows store C at the end; their LAUNCH
- * includes fetching their many instructions from memory. Measured on an H200 (docs/perf/planner.md#quarters). */
+ * longer of multiplying and of loading the operands from memory. GPU_STREAM_K rows store C at the end; their launch
+ * includes fetching their many instructions from memory. */
 static double estimate_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device)
 {
-    enum {
-        LAUNCH = 4200,
-        PDL_LAUNCH = 2300,
-        PASS = 4000,
-        STREAM_K_PASS = 10000,
-        BLOCK = 1500,
-        FMAS = 128,
-        MEMORY_BYTES = 19
-    };
+    enum { FMAS = 128 };
+    tuned_values tuned;
+    tuned_find(device, p, row, &tuned);
     const bool sliced_k = row->gpu.traits & GPU_SLICED_K, shared = row->gpu.traits & GPU_STREAM_K;
     int64_t multiprocessors = max_i64(device->multiprocessors, 1),
             tiles = ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n);
     packing pack_a = kernel_packing_a(row, p), pack_b = kernel_packing_b(row, p);
-    double k = (double)p->k, share = row->gpu.sm >= 80 ? 0.76 : 0.7; /* of the peak */
+    double k = (double)p->k, cycle_bytes = tuned.dram_bytes * (double)multiprocessors;
     double multiply = (double)ceil_div(tiles, multiprocessors) *
-                      ((double)(row->lab.tile_m * row->lab.tile_n) * k / (FMAS * share) + BLOCK);
+                      ((double)(row->lab.tile_m * row->lab.tile_n) * k / (FMAS * tuned.full) + tuned.block);
     if (shared)
-        multiply = longest_run(row, p, device) * k / (0.87 * FMAS) +
+        multiply = longest_run(row, p, device) * k / (tuned.full * FMAS) +
                    (double)p->m * (double)p->n * storing_each(row, p) / (double)multiprocessors;
-    if (sliced_k) choose_split_k(row, p, device, &multiply);
+    if (sliced_k) choose_split_k(row, p, device, &tuned, &multiply);
     double bytes = ((double)p->m * k + k * (double)p->n + (double)p->m * (double)p->n) *
                    dtype_find(p->dtype)->lab.bytes;
-    return (sliced_k ? PDL_LAUNCH : LAUNCH) + (pack_a.needed || pack_b.needed) * (shared ? STREAM_K_PASS : PASS) +
-           2.0 * (double)(pack_a.bytes + pack_b.bytes) / (double)(MEMORY_BYTES * multiprocessors) +
-           longer(multiply, bytes / (double)(MEMORY_BYTES * multiprocessors));
+    return tuned.cost * ((sliced_k ? tuned.pdl_launch : tuned.launch) +
+                         (pack_a.needed || pack_b.needed) * (shared ? tuned.stream_k_pass : tuned.pass) +
+                         2.0 * (double)(pack_a.bytes + pack_b.bytes) / cycle_bytes +
+                         longer(multiply, bytes / cycle_bytes));
+}
+
+/* choose_splits(), and the cost model of those rows. */
+static double splits_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device)
+{
+    double cycles;
+    tuned_values tuned;
+    tuned_find(device, p, row, &tuned);
+    choose_splits(row, p, device, &tuned, &cycles);
+    return tuned.cost * cycles;
+}
+
+/* Rows that no cost model compares: the cheaper by their tuned rows; where these say nothing, `later` unless `first`. */
+static bool beats_by_rule(const kernel_row *one, const kernel_row *later, const tw_problem *p,
+                          const device_facts *device, bool first)
+{
+    tuned_values tuned, of_later;
+    tuned_find(device, p, one, &tuned), tuned_find(device, p, later, &of_later);
+    return tuned.cost != of_later.cost ? tuned.cost < of_later.cost : first;
 }
 
 /* Whether `one` is better than `later`, a later row of the table. Cost models decide between thin and wide swap-AB
  * tiles, between tiles of one family (a later tile of GPU_STREAM_K must win by 0.5 %), and wherever k can be divided.
- * Otherwise the later row is better, unless only `one` loads by TMA. */
+ * Otherwise the later row is better, unless only `one` loads by TMA, or a tuned row says so. */
 bool plan_gpu_beats(const kernel_row *one, const kernel_row *later, const tw_problem *p, const device_facts *device)
 {
-    double cycles, of_later;
-    if (later->gpu.traits & GPU_SPLITS) {
-        if (!(one->gpu.traits & GPU_SPLITS)) return false;
-        choose_splits(one, p, device, &cycles);
-        choose_splits(later, p, device, &of_later);
-        return cycles <= of_later;
-    }
+    if (one->gpu.traits & later->gpu.traits & GPU_SPLITS)
+        return splits_cycles(one, p, device) <= splits_cycles(later, p, device);
     if ((one->gpu.traits | later->gpu.traits) & GPU_TYPES) return plan_opencl_beats(one, later, p, device);
     if (later->gpu.traits & GPU_SWAP_AB)
-        return !is_thin_for(later, p) || two_byte_cycles(one, p, device) <= two_byte_cycles(later, p, device);
+        return !is_thin_for(later, p, device) || two_byte_cycles(one, p, device) <= two_byte_cycles(later, p, device);
     if (is_matrix_row(one) && is_matrix_row(later))
-        return wgmma_cycles(one, p, device) <= wgmma_cycles(later, p, device);
+        return mainloop_cycles(one, p, device) <= mainloop_cycles(later, p, device);
     if (one->gpu.traits & later->gpu.traits & GPU_STREAM_K)
         return estimate_cycles(one, p, device) <= 1.005 * estimate_cycles(later, p, device);
     if ((one->gpu.traits | later->gpu.traits) & GPU_SLICED_K)
         return estimate_cycles(one, p, device) <= estimate_cycles(later, p, device);
-    return (one->gpu.traits & GPU_TMA) && !(later->gpu.traits & GPU_TMA);
+    return beats_by_rule(one, later, p, device, (one->gpu.traits & GPU_TMA) && !(later->gpu.traits & GPU_TMA));
 }
 
 void plan_reason(const tw_problem *problem, const device_facts *device, char *text, size_t bytes)
@@ -544,14 +555,11 @@ void plan_reason(const tw_problem *problem, const device_facts *device, char *te
              weighed = row->gpu.entry != NULL && row->lab.production &&
                        (half || opencl || (row->gpu.traits & (GPU_STREAM_K | GPU_SLICED_K | GPU_SPLITS)));
         if (!weighed || !kernel_fits(row, problem, device, 0, NULL, 0) || used >= bytes) continue;
-        if ((row->gpu.traits & GPU_SWAP_AB) && !is_thin_for(row, problem)) continue;
-        double cycles;
-        if (row->gpu.traits & GPU_SPLITS)
-            choose_splits(row, problem, device, &cycles);
-        else if (opencl)
-            cycles = plan_cycles_opencl(row, problem, device);
-        else
-            cycles = half ? two_byte_cycles(row, problem, device) : estimate_cycles(row, problem, device);
+        if ((row->gpu.traits & GPU_SWAP_AB) && !is_thin_for(row, problem, device)) continue;
+        const double cycles = (row->gpu.traits & GPU_SPLITS) ? splits_cycles(row, problem, device)
+                              : opencl                       ? plan_cycles_opencl(row, problem, device)
+                              : half                         ? two_byte_cycles(row, problem, device)
+                                                             : estimate_cycles(row, problem, device);
         used += (size_t)snprintf(text + used, bytes - used, "%s%s %.0f", used == 0 ? "cycles expected: " : ", ",
                                  row->lab.rung, cycles);
     }

@@ -89,7 +89,6 @@ cpu_hook cpu_tiles_enter, cpu_tiles_leave;
 #define LANES(count)   .gpu.lanes = count
 #define SPEED(percent) .gpu.speed = percent
 #define FILLS(percent) .gpu.fills = percent
-#define COST(...)      .gpu.cost = {__VA_ARGS__}
 #define ADDS(name)     .gpu.adds = #name
 #define TRAITS(set)                                                                                                    \
     .gpu.traits = (set), .lab.transposes = ((set) & (GPU_NO_TRANSPOSE)) == 0,                                          \
@@ -226,6 +225,12 @@ const kernel_row *kernel_batch_at(int index)
 int kernel_count(void) { return (int)(sizeof kernels / sizeof *kernels); }
 
 const kernel_row *kernel_at(int index) { return index >= 0 && index < kernel_count() ? &kernels[index] : NULL; }
+
+int kernel_index(const kernel_row *row)
+{
+    const uintptr_t bytes = (uintptr_t)row - (uintptr_t)kernels; /* of a row elsewhere more than the table has */
+    return bytes < sizeof kernels ? (int)(bytes / sizeof *kernels) : kernel_count();
+}
 
 /* Is this the row's name with its former rung in the place of its rung? */
 static bool was_named(const tw_lab_kernel *k, const char *name)

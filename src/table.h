@@ -125,15 +125,6 @@ enum {
     GPU_PANELS_ROW = GPU_SIMT_ROW | GPU_TYPES | GPU_PANELS
 };
 
-/* Cost coefficients: of a GPU_SLICED_K row fitted to random shapes on an H200 (docs/perf/planner.md#fit-a-new-row), of
- * a GPU_SPLITS row by hand (docs/perf/dgemm-mma.md#addresses). */
-typedef struct slicedk_cost {
-    double alone, share; /* of the peak in the mainloop: a block alone on its multiprocessor, and several */
-    /* cycles of a multiprocessor for each copy by a thread, or for each line of the first TMA boxes */
-    double copy;
-    double block; /* further cycles of a block */
-} slicedk_cost;
-
 typedef struct gpu_kernel {
     const char *entry;
     const char *adds; /* GPU_SPLIT_K: the entry of the kernel that adds the partial sums; else NULL */
@@ -149,7 +140,6 @@ typedef struct gpu_kernel {
     int lanes; /* GPU_PANELS: of a vector */
     int speed; /* batches: percent of the fastest kernel of its type */
     int fills; /* batches: see plan_batch_fills; 0: 100 */
-    slicedk_cost cost;
 } gpu_kernel;
 
 typedef struct kernel_row {
@@ -173,6 +163,7 @@ typedef struct kernel_row {
 
 int kernel_count(void);
 const kernel_row *kernel_at(int index);
+int kernel_index(const kernel_row *row); /* where kernel_at() has it; kernel_count(): nowhere, or row is NULL */
 const kernel_row *kernel_named(const char *name); /* by its present or former name; NULL: no such row */
 
 /* kernel_probed - the CPU row with a probe of this type and the widest instruction set up to this one; NULL: none

@@ -9,6 +9,7 @@
 
 #define ENGINE_CPU    "cpu"
 #define ENGINE_OPENCL "opencl"
+#define ENGINE_CUDA   "cuda"
 enum { OF_ALL, OF_EACH };
 static const tuned_about parameters[TUNED_PARAMETERS] = {
 #define TUNED(name, engine, kernels, ...) {#name, ENGINE_##engine, OF_##kernels == OF_EACH, __VA_ARGS__},
@@ -91,18 +92,29 @@ static bool is_device(const char *word)
     return IS_AMONG(word, words) || is_numbered(word, "sm_") || is_numbered(word, "vector");
 }
 
+/* "*" at the end of the word stands for the rest. is NULL: nothing is, so that only "*" alone holds. */
+static bool word_holds(const char *word, const char *is)
+{
+    if (is == NULL) return word[0] == '*';
+    for (; *word != '*'; word++, is++) {
+        if (*word != *is) return false;
+        if (*word == '\0') break;
+    }
+    return true;
+}
+
 static bool is_kernel(const char *word, const char *engine)
 {
     for (int i = 0; i < kernel_count(); i++) {
         const tw_lab_kernel *k = &kernel_at(i)->lab;
-        if (strcmp(k->rung, word) == 0 && strcmp(k->engine, engine) == 0 && k->production) return true;
+        if (word_holds(word, k->rung) && strcmp(k->engine, engine) == 0 && k->production) return true;
     }
     return false;
 }
 
 static tw_status check_words(const reader *r, const tuned_row *row)
 {
-    static const char *const engines[] = {ENGINE_CPU, ENGINE_OPENCL};
+    static const char *const engines[] = {ENGINE_CPU, ENGINE_OPENCL, ENGINE_CUDA};
     const struct {
         const char *what, *word;
         bool known;
@@ -111,7 +123,7 @@ static tw_status check_words(const reader *r, const tuned_row *row)
                   {"dtype", row->dtype, row->dtype[0] == '*' || tw_lab_dtype_named(row->dtype) != NULL},
                   {"shape", row->shape, row->shape[0] == '*' || IS_AMONG(row->shape, shape_words)},
                   {"ops", row->ops, row->ops[0] == '*' || IS_AMONG(row->ops, ops_words)},
-                  {"kernel", row->kernel, row->kernel[0] == '*' || is_kernel(row->kernel, row->engine)}};
+                  {"kernel", row->kernel, is_kernel(row->kernel, row->engine)}};
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
         if (!checks[i].known)
             return fail(TW_BAD_ARGUMENT, "%s: the %s is %s, which is none", r->where, checks[i].what, checks[i].word);
@@ -214,9 +226,10 @@ static bool holds_for_device(const tuned_row *row, const device_facts *device)
     return vector_bytes > 0 && (row->device[0] == 'p' || atoi(row->device + strlen("vector")) == vector_bytes);
 }
 
-/* Call take() with each committed row, in order. */
-static tw_status each_committed(tw_status (*take)(const tuned_row *row, void *job), void *job)
+/* Call take() with each committed row of this engine (NULL: of any), in order. */
+static tw_status each_committed(const char *engine, tw_status (*take)(const tuned_row *row, void *job), void *job)
 {
+    const size_t word = engine != NULL ? strlen(engine) : 0;
     tuned_row row;
     for (const tuned_file *file = tuned_files; file->file != NULL; file++) {
         int number = 1;
@@ -224,7 +237,7 @@ static tw_status each_committed(tw_status (*take)(const tuned_row *row, void *jo
             const size_t length = strcspn(line, "\n");
             char where[96];
             snprintf(where, sizeof where, "data/tuned/%s, line %d", file->file, number);
-            if (length > 0 && *line != '#') {
+            if (length > word && *line != '#' && (word == 0 || (strncmp(line, engine, word) == 0 && line[word] == ' '))) {
                 TRY(tuned_parse(line, length, where, &row));
                 TRY(take(&row, job));
             }
@@ -250,6 +263,37 @@ static tw_status gather(const tuned_row *row, void *job)
     return TW_OK;
 }
 
+/* Does the row hold for every product? */
+static bool is_general(const tuned_row *row)
+{
+    return row->dtype[0] == '*' && row->shape[0] == '*' && row->ops[0] == '*';
+}
+
+static void give(const tuned_row *row, tuned_values *out)
+{
+    for (int i = 0; i < row->count; i++) out->each[row->values[i].parameter] = row->values[i].value;
+}
+
+/* What the first rows say of each kernel, as far as they hold for every product: a plan does not look through them. */
+static tw_status resolve(gathering *g)
+{
+    const int kernels = kernel_count() + 1;
+    const size_t rows = sizeof *g->table + (size_t)g->table->count * sizeof(tuned_row);
+    tuned_table *t = realloc(g->table, rows + (size_t)kernels * sizeof(tuned_values));
+    if (t == NULL) return fail(TW_NO_MEMORY, "no memory for the tuned rows");
+    g->table = t;
+    t->resolved = memset((char *)t + rows, 0, (size_t)kernels * sizeof(tuned_values));
+    while (t->general < t->count && is_general(&t->rows[t->general])) t->general++;
+    for (int i = 0; i < kernels; i++) {
+        const tw_lab_kernel *kernel = i < kernel_count() ? &kernel_at(i)->lab : NULL;
+        if (kernel != NULL && strcmp(kernel->engine, g->device->engine) != 0) continue;
+        for (int j = 0; j < t->general; j++)
+            if (word_holds(t->rows[j].kernel, kernel != NULL ? kernel->rung : NULL))
+                give(&t->rows[j], &t->resolved[i]);
+    }
+    return TW_OK;
+}
+
 tuned_table *tuned_table_make(const device_facts *device, const tuned_row *own, int own_count)
 {
     gathering g = {device, calloc(1, sizeof *g.table)};
@@ -257,9 +301,10 @@ tuned_table *tuned_table_make(const device_facts *device, const tuned_row *own, 
         fail(TW_NO_MEMORY, "no memory for the tuned rows");
         return NULL;
     }
-    tw_status status = each_committed(gather, &g);
+    tw_status status = each_committed(device->engine, gather, &g);
     g.table->committed = g.table->count;
     for (int i = 0; status == TW_OK && i < own_count; i++) status = gather(&own[i], &g);
+    if (status == TW_OK) status = resolve(&g);
     if (status == TW_OK) return g.table;
     free(g.table);
     return NULL;
@@ -273,11 +318,6 @@ typedef struct looking {
     tuned_values *out;
 } looking;
 
-static bool word_holds(const char *word, const char *is)
-{
-    return word[0] == '*' || (is != NULL && strcmp(word, is) == 0);
-}
-
 static bool holds(const tuned_row *row, const looking *l)
 {
     return word_holds(row->dtype, l->dtype) && word_holds(row->shape, l->shape) && word_holds(row->ops, l->ops) &&
@@ -286,8 +326,7 @@ static bool holds(const tuned_row *row, const looking *l)
 
 static void apply(const tuned_row *row, const looking *l)
 {
-    if (!holds(row, l)) return;
-    for (int i = 0; i < row->count; i++) l->out->each[row->values[i].parameter] = row->values[i].value;
+    if (holds(row, l)) give(row, l->out);
 }
 
 static tw_status apply_if_of_device(const tuned_row *row, void *job)
@@ -305,12 +344,14 @@ static looking looking_for(const device_facts *device, const tw_problem *p, cons
 
 void tuned_find(const device_facts *device, const tw_problem *p, const kernel_row *row, tuned_values *out)
 {
+    const tuned_table *table = device->tuned;
+    *out = table != NULL ? table->resolved[kernel_index(row)] : (tuned_values){.each = {0}};
+    if (table != NULL && table->general == table->count) return;
     looking l = looking_for(device, p, row, out);
-    *out = (tuned_values){.each = {0}};
-    if (device->tuned == NULL)
-        each_committed(apply_if_of_device, &l); /* the build has checked them */
+    if (table == NULL)
+        each_committed(device->engine, apply_if_of_device, &l); /* the build has checked them */
     else
-        for (int i = 0; i < device->tuned->count; i++) apply(&device->tuned->rows[i], &l);
+        for (int i = table->general; i < table->count; i++) apply(&table->rows[i], &l);
 }
 
 void tuned_text(const tuned_row *row, char *text, size_t bytes)
@@ -342,8 +383,7 @@ void tuned_took_part(const device_facts *device, const tw_problem *p, const kern
 static tw_status note_given(const tuned_row *row, void *job)
 {
     bool *given = job;
-    const bool all = row->device[0] == '*' && row->dtype[0] == '*' && row->shape[0] == '*' && row->ops[0] == '*' &&
-                     row->kernel[0] == '*';
+    const bool all = row->device[0] == '*' && is_general(row) && row->kernel[0] == '*';
     for (int i = 0; all && i < row->count; i++) given[row->values[i].parameter] = true;
     return TW_OK;
 }
@@ -351,7 +391,7 @@ static tw_status note_given(const tuned_row *row, void *job)
 tw_status tuned_check(void)
 {
     bool given[TUNED_PARAMETERS] = {false};
-    TRY(each_committed(note_given, given));
+    TRY(each_committed(NULL, note_given, given));
     for (int i = 0; i < TUNED_PARAMETERS; i++)
         if (!given[i])
             return fail(TW_BAD_ARGUMENT, "data/tuned: no row for all products of the %s engine gives %s",

@@ -43,7 +43,8 @@ enum { TUNED_WORD = 48, TUNED_MOST_VALUES = TUNED_PARAMETERS, TUNED_LINE = 1024 
  *     engine device dtype shape ops kernel name=value... | where it comes from
  *
  * device   "gpu", "sm_90"; "processor", "vector64" by the bytes of a vector
- * kernel   a rung of kernels.def. In place of each of the last five words "*" stands for all */
+ * kernel   a rung of kernels.def. In place of each of the last five words "*" stands for all; at the end of the kernel
+ *          for any end: "sgemm_tma_sm90_*" */
 typedef struct tuned_row {
     char engine[8], device[16], dtype[8], shape[16], ops[4], kernel[TUNED_WORD];
     int count;
@@ -59,7 +60,9 @@ tw_status tuned_parse(const char *text, size_t length, const char *where, tuned_
 
 /* Rows that hold for one device. Of the rows that hold for a product the last that names a parameter gives it. */
 typedef struct tuned_table {
-    int count, committed; /* the committed ones come first */
+    int count, committed;   /* the committed ones come first */
+    int general;            /* so many of the first hold for every product */
+    tuned_values *resolved; /* what these say of each kernel, by kernel_index() */
     tuned_row rows[];
 } tuned_table;
 

@@ -14,6 +14,7 @@
 #include "plan.h"
 #include "support/die.h"
 #include "support/tap.h"
+#include "tuned.h"
 
 enum { EACH = 2500, DEVICES = 15, H200 = 7, TYPES = 12, OTHERS = 6 /* types from here on */, KINDS = 4, LINE = 1024 };
 
@@ -224,10 +225,20 @@ static void plan_as_line(const plan *x, char text[LINE])
     packing_line(at + used, room - (size_t)used, &x->gpu.pack_b);
 }
 
+/* With the committed tuned rows, read once, not for each plan. */
+static device_facts facts_of(int device)
+{
+    static tuned_table *tables[DEVICES];
+    device_facts facts = devices[device].facts;
+    if (tables[device] == NULL) tables[device] = tuned_table_make(&facts, NULL, 0);
+    facts.tuned = tables[device];
+    return facts;
+}
+
 /* The plan of problem `number` of a device: as a line, the compiler's options in another. */
 static kind plan_of(int device, int64_t number, int *type, char text[LINE], char options[PLAN_OPTIONS_BYTES])
 {
-    device_facts facts = devices[device].facts;
+    device_facts facts = facts_of(device);
     die d = {.seed = element_mix((uint64_t)device, (uint64_t)number)};
     /* cpu, opencl, cuda; C in bf16 below */
     static const int of_engine[3][4] = {{0, 1, 2, 5}, {1, 1, 1, 1}, {1, 1, 2, 4}};

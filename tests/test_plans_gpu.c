@@ -5,6 +5,7 @@
 
 #include "plan.h"
 #include "support/tap.h"
+#include "tuned.h"
 #include "tilewright_lab.h"
 
 static float a[64]; /* an address, of which nothing is read */
@@ -402,20 +403,25 @@ static void transposes_case(void)
     }
 }
 
-/* A row that the model of slices weighs without its pace would be expected to take no time. */
+/* A kernel that the models of divided k weigh without numbers of its own would be expected to reach the whole peak. */
 static void cost_case(void)
 {
-    if (!tap_case("every row of slices has its pace, of which a block that is always alone has one, and no other row"))
+    if (!tap_case("every kernel that divides k has coefficients of its own; a block that is always alone has one share"))
         return;
     const char *wrong = "";
+    const tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, 500, 500, 500);
     for (int i = 0; i < kernel_count(); i++) {
         const kernel_row *row = kernel_at(i);
-        const slicedk_cost *cost = &row->gpu.cost;
-        bool slices = row->gpu.traits & (GPU_SLICED_K | GPU_SPLITS),
-             costed = cost->alone > 0 && cost->share > 0 && cost->block > 0;
+        const bool divides = row->gpu.traits & (GPU_SLICED_K | GPU_SPLITS),
+                   weighed = divides || (row->gpu.traits & GPU_STREAM_K);
+        tuned_values own;
+        if (strcmp(row->lab.engine, "cuda") != 0) continue;
+        tuned_find(&sm_90, &p, row, &own);
         /* an H200's multiprocessor has room for a second block */
-        bool two_fit = 2 * row->gpu.dynamic_bytes <= 227 << 10;
-        if (slices != costed || (slices && !two_fit && cost->share != cost->alone)) wrong = row->lab.name;
+        const bool two_fit = 2 * row->gpu.dynamic_bytes <= 227 << 10;
+        if ((weighed && own.full == 1) || (divides && (own.alone == 1 || (!two_fit && own.full != own.alone))) ||
+            ((row->gpu.traits & GPU_SLICED_K) && own.copy == 1) || own.cost != 1)
+            wrong = row->lab.name;
     }
     tap_result(wrong[0] == '\0', "not so: %s", wrong);
 }

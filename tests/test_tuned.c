@@ -19,7 +19,17 @@ static const device_facts avx2 = {.engine = "cpu",
                                  .most_threads = 1024,
                                  .copies = true,
                                  .local_bytes = 49152,
-                                 .largest_bytes = (int64_t)1 << 32};
+                                 .largest_bytes = (int64_t)1 << 32},
+                          h200 = {.engine = "cuda",
+                                  .sm = 90,
+                                  .multiprocessors = 132,
+                                  .most_threads = 1024,
+                                  .copies = true,
+                                  .addresses = true,
+                                  .clusters = true,
+                                  .tensor_maps = true,
+                                  .local_bytes = 232448,
+                                  .largest_bytes = (int64_t)140 << 30};
 
 static tw_status parse(const char *text, tuned_row *row) { return tuned_parse(text, strlen(text), "line 7", row); }
 
@@ -35,7 +45,14 @@ static void reader_cases(void)
         {"cpu * * * * * kc=256", "line 7: a bar and where the row comes from are missing"},
         {"cpu * * * * * | x", "line 7: the row gives no parameter"},
         {"cpu * * *", "line 7: the ops is missing"},
-        {"cuda * * * * * kc=256 | x", "line 7: the engine is cuda, which is none"},
+        {"cuda sm_90 f32 medium nn sgemm_slicedk_sm80_64x64 cost=0.8 full=0.7 block=3000 | x", NULL},
+        {"cuda gpu * * * sgemm_tma_sm90_* cost=2 | x", NULL},
+        {"mpi * * * * * kc=256 | x", "line 7: the engine is mpi, which is none"},
+        {"cuda * * * * * kc=256 | x", "line 7: the cuda engine's planner has no parameter kc"},
+        {"cuda * * * * sgemm_tma_sm80_* cost=2 | x", "line 7: the kernel is sgemm_tma_sm80_*, which is none"},
+        {"cuda * * * * r04_banks cost=2 | x", "line 7: the kernel is r04_banks, which is none"},
+        {"cuda * * * * * cost=0 | x", "line 7: cost is 0, expected a number from 0.05 to 20"},
+        {"cuda * * * * * few_tiles=2.5 | x", "line 7: few_tiles is 2.5, expected a whole number from 1 to 64"},
         {"cpu vector * * * * kc=256 | x", "line 7: the device is vector, which is none"},
         {"cpu vector32x * * * * kc=256 | x", "line 7: the device is vector32x, which is none"},
         {"cpu * f31 * * * kc=256 | x", "line 7: the dtype is f31, which is none"},
@@ -100,8 +117,66 @@ static void order_cases(void)
     }
 }
 
+/* The kernel that is planned for n cubed with these rows; "" where there is no plan. */
+static const char *planned_by(tw_dtype dtype, int64_t n, const char *const *rows, char reason[600])
+{
+    tuned_row own[4];
+    int count = 0;
+    device_facts facts = h200;
+    plan made = {.row = NULL};
+    const tw_problem given = tw_problem_make(dtype, TW_N, TW_T, n, n, n);
+    tw_problem p;
+    bool right = problem_load(&given, (void *)256, (void *)256, (void *)256, &p) == TW_OK;
+    for (; right && rows != NULL && rows[count] != NULL; count++) right = parse(rows[count], &own[count]) == TW_OK;
+    tuned_table *table = tuned_table_make(&facts, own, count);
+    facts.tuned = rows != NULL ? table : NULL;
+    right = right && plan_find(&p, &facts, NULL, &made) == TW_OK;
+    if (right) plan_reason(&p, &facts, reason, 600);
+    free(table);
+    return right ? made.row->lab.rung : "";
+}
+
+/* What a row of cuda makes of the choice between kernels. */
+static void cuda_cases(void)
+{
+    static const struct {
+        const char *what, *rows[3];
+        tw_dtype dtype;
+        int64_t n;
+        const char *kernel; /* NULL: as without rows */
+    } cases[] = {
+        {"no row", {NULL}, TW_F32, 500, NULL},
+        {"a kernel is preferred", {"cuda * * * * sgemm_slicedk_sm80_64x64 cost=0.4 | x"}, TW_F32, 500,
+         "sgemm_slicedk_sm80_64x64"},
+        {"a family is avoided", {"cuda * f32 medium * sgemm_slicedk_* cost=20 | x"}, TW_F32, 500,
+         "sgemm_tma_sm90_128x128"},
+        {"another tile of a family", {"cuda * bf16 * * gemm_wgmma_sm90_128x192 cost=0.5 | x"}, TW_BF16, 4096,
+         "gemm_wgmma_sm90_128x192"},
+        {"a row of other ops", {"cuda * * * tn sgemm_slicedk_* cost=20 | x"}, TW_F32, 500, NULL},
+        {"a row of another device", {"cuda sm_80 * * * sgemm_slicedk_* cost=20 | x"}, TW_F32, 500, NULL},
+        {"a later row refines", {"cuda * * * * * cost=20 | x", "cuda * * medium * gemm_simt_* cost=0.05 | x"}, TW_TF32,
+         500, "gemm_simt_64x64"},
+        {"a kernel that no model compares is preferred", {"cuda * * * * dgemm_simt_64x64 cost=0.5 | x"}, TW_F64, 500,
+         "dgemm_simt_64x64"},
+        {"a kernel that does not fit is never taken", {"cuda * * * * sgemm_slicedk_tma_sm90_* cost=0.05 | x"}, TW_F64,
+         500, NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char reason[600] = "", other[600] = "";
+        if (!tap_case("cuda: %s", cases[i].what)) continue;
+        const char *plain = planned_by(cases[i].dtype, cases[i].n, NULL, reason),
+                   *with = planned_by(cases[i].dtype, cases[i].n, cases[i].rows, other),
+                   *expected = cases[i].kernel != NULL ? cases[i].kernel : plain;
+        const bool moves = cases[i].kernel != NULL;
+        tap_result(plain[0] != '\0' && strcmp(with, expected) == 0 && (strcmp(with, plain) != 0) == moves &&
+                       (moves || strcmp(reason, other) == 0),
+                   "%s, without rows %s: %s; %s", with, plain, other, reason);
+    }
+}
+
 static void plan_cases(void)
 {
+    cuda_cases();
     if (tap_case("a plan follows a row, and the committed rows are its default")) {
         tuned_row row;
         plan made[3];

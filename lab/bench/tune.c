@@ -7,7 +7,7 @@
 
 const char *tune_verdict_name(tune_verdict verdict)
 {
-    static const char *const names[] = {"same", "slower", "better", "wrong", "hung", "failed", "no time"};
+    static const char *const names[] = {"same", "known", "slower", "better", "wrong", "hung", "failed", "no time"};
     return names[verdict];
 }
 
@@ -63,8 +63,9 @@ typedef struct search {
 
 static void count(tune_tally *t, const tune_result *r)
 {
-    t->same += r->verdict == TUNE_SAME;
-    t->tried += r->verdict != TUNE_SAME && r->verdict != TUNE_NO_TIME;
+    const bool same = r->verdict == TUNE_SAME || r->verdict == TUNE_KNOWN;
+    t->same += same;
+    t->tried += !same && r->verdict != TUNE_NO_TIME;
     t->better += r->verdict == TUNE_BETTER;
     t->wrong += r->verdict == TUNE_WRONG;
     t->hung += r->verdict == TUNE_HUNG;
@@ -95,7 +96,7 @@ static tune_verdict try_value(search *s, int dim, double value)
     s->bench->try_rows(s->bench->job, present, candidate, left_s, &result);
     count(s->tally, &result);
     s->over = result.verdict == TUNE_NO_TIME;
-    if (s->over || result.verdict == TUNE_SAME) return result.verdict;
+    if (s->over || result.verdict == TUNE_SAME || result.verdict == TUNE_KNOWN) return result.verdict;
     s->status = s->bench->tried(s->bench->job, row, &result);
     if (s->status == TW_OK && result.verdict == TUNE_BETTER) {
         d->at = value;

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include "tilewright_lab.h"
 
-enum { TUNE_PARAMETERS = 32, TUNE_KERNELS = 16, TUNE_DIMS = 64, TUNE_ROW = 600, TUNE_ROWS = 4096, TUNE_WHY = 400 };
+enum { TUNE_PARAMETERS = 48, TUNE_KERNELS = 16, TUNE_DIMS = 128, TUNE_ROW = 600, TUNE_ROWS = 4096, TUNE_WHY = 400 };
 
 /* A parameter of all kernels ("*") or of one. */
 typedef struct tune_dim {
@@ -23,6 +23,7 @@ typedef struct tune_space {
 
 typedef enum tune_verdict {
     TUNE_SAME,   /* the plan is that of the present rows: nothing was run */
+    TUNE_KNOWN,  /* it is one that other rows gave before: nothing was run */
     TUNE_SLOWER, /* or not faster beyond the spread, twice */
     TUNE_BETTER,
     TUNE_WRONG,  /* it failed an oracle: not timed */
@@ -37,11 +38,11 @@ typedef struct tune_result {
     tune_verdict verdict;
     double before_s, after_s;            /* medians */
     double speed, low_speed, high_speed; /* of the candidate over the present rows */
-    char why[TUNE_WHY];
+    char why[TUNE_WHY]; /* what is wrong; else which kernel computes instead of which, if it is another */
 } tune_result;
 
 typedef struct tune_tally {
-    int known, same;                        /* tried in an earlier run; of the same plan */
+    int known, same;                        /* tried in an earlier run; of a plan that was tried */
     int tried, better, wrong, hung, failed; /* tried: that ran; the others are among them */
     /* products of the speeds of those that were better, and of the ends of their spreads; 1: none was */
     double gain, low_gain, high_gain;

@@ -191,6 +191,7 @@ static void time_both(const bench *b, const tune_order *order, tune_result *out)
     for (int i = 0; i < 2; i++) tw_lab_run_close(runs[i]);
 }
 
+/* Plans of both, and judgement and times if they differ and the candidate is to run. */
 static void try_candidate(const bench *b, const tune_order *order, tune_answer *answer)
 {
     tw_lab_plan present, candidate;
@@ -200,10 +201,15 @@ static void try_candidate(const bench *b, const tune_order *order, tune_answer *
     if (status != TW_OK) {
         answer->result.verdict = TUNE_FAILED;
         snprintf(answer->result.why, sizeof answer->result.why, "%s", tw_error_text());
-    } else if (strcmp(present.text, candidate.text) == 0) {
-        answer->result.verdict = TUNE_SAME;
-    } else if (is_right(b, &answer->result)) {
-        time_both(b, order, &answer->result);
+        return;
+    }
+    memcpy(answer->plan, candidate.text, sizeof answer->plan);
+    answer->result.verdict = strcmp(present.text, candidate.text) == 0 ? TUNE_SAME : TUNE_SLOWER;
+    if (answer->result.verdict != TUNE_SAME && order->what == TUNE_TRY) {
+        if (candidate.kernel != present.kernel)
+            snprintf(answer->result.why, sizeof answer->result.why, "%s instead of %s", candidate.kernel->rung,
+                     present.kernel->rung);
+        if (is_right(b, &answer->result)) time_both(b, order, &answer->result);
     }
 }
 
@@ -216,7 +222,7 @@ void tune_worker_run(void *device, int orders, int answers)
         answer = (tune_answer){.done = false};
         if (order.what == TUNE_BEGIN) {
             begin(&b, &order, &answer);
-        } else if (order.what == TUNE_TRY) {
+        } else if (order.what == TUNE_PLAN || order.what == TUNE_TRY) {
             try_candidate(&b, &order, &answer);
         } else {
             const tw_status status = tw_lab_tuned_sign(b.context, &order.row, answer.line, sizeof answer.line);
@@ -251,22 +257,46 @@ bool tune_worker_begin(tune_worker *w, const tw_problem *problem, double limit_s
     return w->begun;
 }
 
+/* A process, where the last one's hung or crashed. */
+static bool revive(tune_worker *w, double limit_s, tune_answer *answer)
+{
+    return w->process.pid != 0 || tune_worker_begin(w, &w->problem, limit_s, answer);
+}
+
+static void order_rows(tune_order *order, const char *present, const char *candidate)
+{
+    snprintf(order->present, sizeof order->present, "%s", present);
+    snprintf(order->candidate, sizeof order->candidate, "%s", candidate);
+}
+
+bool tune_worker_plan(tune_worker *w, const char *present, const char *candidate, double limit_s,
+                      char plan[TUNE_PLAN_TEXT], bool *same)
+{
+    static tune_order order;
+    static tune_answer answer;
+    if (!revive(w, limit_s, &answer)) return false;
+    order = (tune_order){.what = TUNE_PLAN, .problem = w->problem};
+    order_rows(&order, present, candidate);
+    if (!ask(w, &order, &answer, limit_s < w->patience_s ? limit_s : w->patience_s)) return false;
+    memcpy(plan, answer.plan, TUNE_PLAN_TEXT);
+    *same = answer.result.verdict == TUNE_SAME;
+    return plan[0] != '\0';
+}
+
 void tune_worker_try(tune_worker *w, const char *present, const char *candidate, double limit_s, tune_result *out)
 {
     static tune_order order;
     static tune_answer answer;
     *out = (tune_result){.verdict = TUNE_FAILED};
     const double start_s = measure_now_s();
-    if (w->process.pid == 0 &&
-        !tune_worker_begin(w, &w->problem, limit_s, &answer)) { /* the last one's hung or crashed */
+    if (!revive(w, limit_s, &answer)) {
         memcpy(out->why, answer.result.why, sizeof out->why);
         return;
     }
     const double left_s = limit_s - (measure_now_s() - start_s);
     const bool patient = left_s > w->patience_s;
     order = (tune_order){.what = TUNE_TRY, .problem = w->problem, .limit_s = left_s};
-    snprintf(order.present, sizeof order.present, "%s", present);
-    snprintf(order.candidate, sizeof order.candidate, "%s", candidate);
+    order_rows(&order, present, candidate);
     if (left_s <= 0) {
         out->verdict = TUNE_NO_TIME;
         return;
@@ -284,7 +314,7 @@ bool tune_worker_sign(tune_worker *w, const tw_lab_tuned *row, char line[TW_LAB_
 {
     static tune_order order;
     static tune_answer answer;
-    const bool lives = w->process.pid != 0 || tune_worker_begin(w, &w->problem, w->patience_s, &answer);
+    const bool lives = revive(w, w->patience_s, &answer);
     order = (tune_order){.what = TUNE_SIGN, .row = *row};
     const bool is_signed = lives && ask(w, &order, &answer, w->patience_s) && answer.done;
     memcpy(line, answer.line, sizeof answer.line);

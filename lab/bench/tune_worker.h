@@ -6,9 +6,12 @@
 #include "tune.h"
 #include "workers.h"
 
+enum { TUNE_PLAN_TEXT = sizeof((tw_lab_plan *)NULL)->text };
+
 typedef enum tune_work {
     TUNE_BEGIN, /* this problem from now on; answer: the device, the plan and the parameters */
-    TUNE_TRY,   /* candidate beside present; answer: result */
+    TUNE_PLAN,  /* candidate beside present, of which nothing is run; answer: plan, and whether it is the SAME */
+    TUNE_TRY,   /* the same, run; answer: result */
     TUNE_SIGN   /* answer: line, of `row` */
 } tune_work;
 
@@ -25,6 +28,7 @@ typedef struct tune_answer {
     tw_status status;   /* not done: why[] says why */
     tune_result result; /* TUNE_TRY */
     char line[TW_LAB_TUNED_LINE];
+    char plan[TUNE_PLAN_TEXT];
     /* TUNE_BEGIN: of all kernels, then of each that fits, those that the planner finds cheaper first */
     char engine[16], device[96];
     int tile_k, kernel_count;
@@ -57,6 +61,10 @@ bool tune_worker_begin(tune_worker *w, const tw_problem *problem, double limit_s
 
 /* tune_space_of - the parameters of a problem that was begun, as the user has them. */
 void tune_space_of(const tune_answer *begun, const tw_problem *problem, tune_space *out);
+
+/* tune_worker_plan - the candidate's plan in a line, and whether it is that of the present rows. false: it has none. */
+bool tune_worker_plan(tune_worker *w, const char *present, const char *candidate, double limit_s,
+                      char plan[TUNE_PLAN_TEXT], bool *same);
 
 /* tune_worker_try - a verdict on a candidate, whatever becomes of the process. */
 void tune_worker_try(tune_worker *w, const char *present, const char *candidate, double limit_s, tune_result *out);
