@@ -21,6 +21,7 @@ typedef struct device {
     const char *wrong, *hangs; /* candidates that have this text */
     bool hills;                /* one or two steps from the best are no better than three */
     bool told_known;
+    int idle; /* a parameter that changes no plan, counted from 1; 0: each does */
 } device;
 
 static double now_s(void *job) { return ((device *)job)->clock_s; }
@@ -55,6 +56,7 @@ static double seconds_of(const device *d, const char *rows)
     double s = 1;
     for (int i = 0; i < d->space->count; i++) {
         const double far = fabs(log2(value_in(d->space, i, rows) / d->best[i]));
+        if (i == d->idle - 1) continue;
         s *= d->hills && far > 0.1 && far < 3 ? 2 : 1 + 0.1 * far * far;
     }
     return s;
@@ -70,9 +72,13 @@ static void try_rows(void *job, const char *present, const char *candidate, doub
         return;
     }
     d->clock_s += d->each_s;
+    bool same = d->idle > 0;
+    for (int i = 0; i < d->space->count; i++)
+        same &= i == d->idle - 1 || value_in(d->space, i, present) == value_in(d->space, i, candidate);
     out->before_s = seconds_of(d, present), out->after_s = seconds_of(d, candidate);
     out->speed = out->low_speed = out->high_speed = out->before_s / out->after_s;
-    out->verdict = d->wrong != NULL && strstr(candidate, d->wrong)   ? TUNE_WRONG
+    out->verdict = same                                              ? TUNE_SAME
+                   : d->wrong != NULL && strstr(candidate, d->wrong) ? TUNE_WRONG
                    : d->hangs != NULL && strstr(candidate, d->hangs) ? TUNE_HUNG
                    : out->speed > 1.02                               ? TUNE_BETTER
                                                                      : TUNE_SLOWER;
@@ -181,6 +187,21 @@ static void rests_case(void)
     tap_result(status == TW_OK && tally.finished && tally.better == 0 && made.kept == 0 && tally.gain == 1 &&
                    rows[0] == '\0',
                "%d better, %s", tally.better, rows);
+}
+
+static void tidy_case(void)
+{
+    if (!tap_case("what changes no plan does not stand in the rows that are found")) return;
+    tune_space space = space_of("cpu");
+    tune_bench bench = bench_of(&made, &space);
+    tune_tally tally;
+    char rows[TUNE_ROWS];
+    made.idle = 2, made.best[0] = 256; /* macro_block, and kc, which the rows are to have */
+    space.dims[1].at = 1024;
+    const tw_status status = tune_search(&space, &bench, 1e9, &tally);
+    tune_rows(&space, rows);
+    tap_result(status == TW_OK && tally.finished && tally.better > 0 && strcmp(rows, "cpu * f32 large nn * kc=256 |\n") == 0,
+               "rows %s", rows);
 }
 
 static void budget_case(void)
@@ -295,6 +316,7 @@ int main(int argc, char **argv)
     recovers_case("opencl");
     hills_case();
     rests_case();
+    tidy_case();
     budget_case();
     resumed_case();
     faults_case();

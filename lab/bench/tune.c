@@ -152,12 +152,22 @@ static void climb(search *s)
         }
 }
 
+/* Back to the committed value wherever the plan stays the same: what is left says what made the difference. */
+static void tidy(search *s)
+{
+    for (int i = 0; i < s->space->count && !s->over; i++) {
+        tune_dim *d = &s->space->dims[i];
+        if (d->at != d->committed && try_value(s, i, d->committed) == TUNE_SAME) d->at = d->committed;
+    }
+}
+
 tw_status tune_search(tune_space *space, const tune_bench *bench, double until_s, tune_tally *tally)
 {
     search s = {.space = space, .bench = bench, .until_s = until_s, .tally = tally, .status = TW_OK};
     *tally = (tune_tally){.gain = 1, .low_gain = 1, .high_gain = 1};
     do climb(&s);
     while (!s.over && leap(&s));
+    tidy(&s);
     tally->finished = !s.over;
     return s.status;
 }

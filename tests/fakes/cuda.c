@@ -3,7 +3,8 @@
  * each thread; a stream belongs to the context it was made in, and FAKE_LOG gets "on" and its address after each
  * launch. While one is being captured, nothing is allocated, loaded, copied or waited for:
  * CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED. OLD: without its newest function. Events read a clock that each launch puts
- * forward by 1 ms (FAKE_CUDA "us=250": by 0.25). Devices reach each other's memory ("peer=0": they do not); "lost=1
+ * forward by 1 ms (FAKE_CUDA "us=250": by 0.25; "us_sgemm_simt=500": by 0.5 of that kernel; "lacks_sgemm_simt=1": it
+ * leaves out the last step of k; "hangs_sgemm_simt=1": its launch does not return). Devices reach each other's memory ("peer=0": they do not); "lost=1
  * after=9": device 1 fails from its tenth launch on. Host memory that cuMemHostAlloc gave is pinned. No kernel is run,
  * but with "product=1" on the host sgemm_simt, sgemm_cpasync_sm80, sgemm_tma_sm90, sgemm_slicedk_sm80 and its like by
  * TMA, dgemm_simt, gemm_simt of bf16 and of bytes, pack, f32's gemm_batched_simt and, in tiles of "tile=32",
@@ -380,6 +381,8 @@ typedef struct kernel {
     char type_a, type_b; /* 's' and 'u': bytes */
     int element_bytes;   /* that pack carries */
     int arguments;       /* how many it takes of what it is launched with; 0: it is not put off */
+    int us, lacks;       /* how long it takes; steps of k that it leaves out */
+    bool hangs;
 } kernel;
 
 /* clang-format off */
@@ -393,7 +396,7 @@ typedef struct kernel {
         for (int i = 0; i < m; i++)                                                                                    \
             for (int j = 0; j < n; j++) {                                                                              \
                 real sum = 0, *to = &c[i * ldc + j];                                                                   \
-                for (int p = 0; p < k; p++)                                                                            \
+                for (int p = 0; p < k - f->lacks; p++)                                                                 \
                     sum += a[f->transposes_a ? p * lda + i : i * lda + p] *                                            \
                            b[f->transposes_b ? j * ldb + p : p * ldb + j];                                             \
                 *to = beta == 0 ? alpha * sum : alpha * sum + beta * *to;                                              \
@@ -435,7 +438,7 @@ static void multiply_batch_simt(const kernel *f, void **x) { multiply_batch_in(6
         for (int i = 0; i < m; i++)                                                                                    \
             for (int j = 0; j < n; j++) {                                                                              \
                 number sum = 0, *to = &c[i * ldc + j];                                                                 \
-                for (int p = 0; p < k; p++)                                                                            \
+                for (int p = 0; p < k - f->lacks; p++)                                                                 \
                     sum += at(a[f->transposes_a ? p * lda + i : i * lda + p], f->type_a) *                             \
                            at(b[f->transposes_b ? j * ldb + p : p * ldb + j], f->type_b);                              \
                 *to = beta == 0 ? alpha * sum : alpha * sum + beta * *to;                                              \
@@ -490,8 +493,17 @@ static void pack(const kernel *f, void **x)
     }
 }
 
+static int choice_of(const char *what, const char *kernel, int otherwise)
+{
+    char name[96];
+    snprintf(name, sizeof name, "%s_%s", what, kernel);
+    return choice(name, otherwise);
+}
+
 static void name_kernel(kernel *f, const char *name)
 {
+    f->us = choice_of("us", name, choice("us", 1000));
+    f->lacks = choice_of("lacks", name, 0), f->hangs = choice_of("hangs", name, 0) > 0;
     f->run = strcmp(name, "pack") == 0 ? pack
              : !choice("product", 0)   ? NULL
              : strcmp(name, "sgemm_simt") == 0 || strcmp(name, "sgemm_cpasync_sm80") == 0 ||
@@ -563,7 +575,8 @@ static void log_shape(const kernel *f, void **x)
 static cu_result launch(const kernel *f, cu_stream stream, void **x)
 {
     const int device = device_of(stream != NULL ? stream->context : current());
-    fake_pass(choice("us", 1000));
+    while (f->hangs) pause();
+    fake_pass(f->us);
     if (f->run == pack) log_packs(x);
     if (f->run != pack && f->arguments > 0 && choice("shapes", 0)) log_shape(f, x);
     if (device == choice("lost", -1) && launches[device]++ >= choice("after", 0)) lost[device] = CU_LAUNCH_FAILED;
