@@ -46,6 +46,29 @@ static bool remembers(const tuned_lines *list, const char *text)
     return false;
 }
 
+typedef char plan_key[TUNE_PLAN_TEXT + 160];
+
+/* Equal plans of one shape are one candidate, whatever rows give them. */
+static const char *key_of(const char *title, const char *shape, const char *plan, plan_key key)
+{
+    snprintf(key, sizeof(plan_key), "%s %s: %s", title, shape, plan);
+    return key;
+}
+
+static void title_of(const char *dtype, const char *shape_class, const char *ops, char title[80])
+{
+    snprintf(title, 80, "%s %s %s", dtype, shape_class, ops);
+}
+
+static bool remember_tried(tuning *t, const tw_lab_tuned *x)
+{
+    char title[80];
+    plan_key key;
+    title_of(x->dtype, x->shape_class, x->ops, title);
+    return remember(&t->known, x->row) &&
+           (x->plan[0] == '\0' || remember(&t->plans, key_of(title, x->shape, x->plan, key)));
+}
+
 static exit_code read_tried(tuning *t)
 {
     tuned_lines lines;
@@ -55,7 +78,7 @@ static exit_code read_tried(tuning *t)
     for (int i = 0; code == EXIT_OK && i < lines.count; i++) {
         tw_lab_tuned x;
         tw_lab_tuned_judge(NULL, lines.lines[i], &x);
-        if (x.state != TW_LAB_TUNED_DAMAGED && same_signature(&x, &t->here) && !remember(&t->known, x.row))
+        if (x.state != TW_LAB_TUNED_DAMAGED && same_signature(&x, &t->here) && !remember_tried(t, &x))
             code = diag_no_memory("the rows that were tried");
     }
     store_free(&lines);
@@ -148,7 +171,6 @@ exit_code tuning_problem(tuning *t, const tw_problem *p, char why[TUNE_WHY])
         snprintf(why, TUNE_WHY, "%s", left_s <= 0 ? "the budget has ended" : begun.result.why);
         return begun.status == TW_NO_DEVICE ? EXIT_DEVICE : begun.status == TW_NO_MEMORY ? EXIT_MEMORY : EXIT_RUN;
     }
-    store_free(&t->plans);
     tune_space_of(&begun, p, &t->space);
     if (t->space.count == 0) {
         snprintf(why, TUNE_WHY, "the planner of the %s engine reads no tuned rows", begun.engine);
@@ -157,7 +179,7 @@ exit_code tuning_problem(tuning *t, const tw_problem *p, char why[TUNE_WHY])
     snprintf(t->s->device.engine, sizeof t->s->device.engine, "%s", begun.engine);
     snprintf(t->s->device.name, sizeof t->s->device.name, "%s", begun.device);
     snprintf(t->shape, sizeof t->shape, "%lldx%lldx%lld", (long long)p->m, (long long)p->n, (long long)p->k);
-    snprintf(t->title, sizeof t->title, "%s %s %s", t->space.dtype, t->space.shape_class, t->space.ops);
+    title_of(t->space.dtype, t->space.shape_class, t->space.ops, t->title);
     t->before_s = 0;
     const exit_code code = learn_signature(t);
     return code == EXIT_OK ? read_begun(t) : code;
@@ -256,16 +278,14 @@ static bool known(void *job, const char *row)
 static void try_rows(void *job, const char *present, const char *candidate, double limit_s, tune_result *out)
 {
     tuning *t = job;
-    char plan[TUNE_PLAN_TEXT];
+    plan_key key;
     bool same = false;
-    const bool planned = tune_worker_plan(&t->worker, present, candidate, limit_s, plan, &same);
-    if (planned && (same || remembers(&t->plans, plan))) {
+    if (!tune_worker_plan(&t->worker, present, candidate, limit_s, t->plan, &same)) t->plan[0] = '\0';
+    if (same || remembers(&t->plans, key_of(t->title, t->shape, t->plan, key))) {
         *out = (tune_result){.verdict = same ? TUNE_SAME : TUNE_KNOWN};
         return;
     }
     tune_worker_try(&t->worker, present, candidate, limit_s, out);
-    /* without memory for it the plan may be run again */
-    if (planned && out->verdict != TUNE_NO_TIME) (void)remember(&t->plans, plan);
     if (t->before_s == 0) t->before_s = out->before_s;
 }
 
@@ -280,10 +300,14 @@ static tw_status tried(void *job, const char *row, const tune_result *r)
 {
     tuning *t = job;
     char line[TW_LAB_TUNED_LINE];
-    if (!remember(&t->known, row)) return TW_NO_MEMORY;
     tell(t, row, r);
     tuning_write(t, "candidate", row, r, NULL);
-    const tw_lab_tuned x = row_of(t, row, r);
+    tw_lab_tuned x = row_of(t, row, r);
+    snprintf(x.plan, sizeof x.plan, "%s", t->plan);
+    snprintf(x.dtype, sizeof x.dtype, "%s", t->space.dtype);
+    snprintf(x.shape_class, sizeof x.shape_class, "%s", t->space.shape_class);
+    snprintf(x.ops, sizeof x.ops, "%s", t->space.ops);
+    if (!remember_tried(t, &x)) return TW_NO_MEMORY;
     t->code = sign(t, &x, line);
     if (t->code == EXIT_OK) t->code = store_append(t->tried_path, line);
     if (t->code == EXIT_OK) t->code = session_flush(t->s);

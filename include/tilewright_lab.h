@@ -144,6 +144,7 @@ typedef struct tw_lab_tuned {
     char device[96], driver[320], kernels[24], version[16]; /* what it was signed with */
     char verdict[16]; /* "better": planners use it; "slower", "wrong", "hung", "failed": it was tried */
     char shape[48], when[24];
+    char plan[256];                      /* of the shape, by this row; empty: it was not noted */
     double before_s, after_s;            /* seconds of the shape */
     double speed, low_speed, high_speed; /* interleaved, the new over the old: median and spread */
     char why[400];                       /* why it is not used, or what was wrong */

@@ -138,6 +138,7 @@ void tuned_judge(const char *line, size_t length, const tuned_signature *here, t
     memcpy(out->kernel, row->kernel, sizeof out->kernel);
     if (!field(text, "shape", out->shape, sizeof out->shape)) out->shape[0] = '\0';
     if (!field(text, "when", out->when, sizeof out->when)) out->when[0] = '\0';
+    if (!field(text, "plan", out->plan, sizeof out->plan)) out->plan[0] = '\0';
     if (!field(text, "why", out->why, sizeof out->why)) out->why[0] = '\0';
     out->before_s = number(text, "before_s"), out->after_s = number(text, "after_s");
     out->speed = number(text, "speed"), out->low_speed = number(text, "low"), out->high_speed = number(text, "high");
@@ -151,12 +152,12 @@ tw_status tuned_line(const tw_lab_tuned *what, const tuned_signature *here, char
     tame(what->why, why, sizeof why);
     int length = snprintf(text, sizeof text,
                           "%s | device=%s | driver=%s | kernels=%s | version=%s | verdict=%s | shape=%s | "
-                          "before_s=%s | after_s=%s | speed=%s | low=%s | high=%s | when=%s | why=%s",
+                          "before_s=%s | after_s=%s | speed=%s | low=%s | high=%s | when=%s | plan=%s | why=%s",
                           what->row, here->device, here->driver, here->kernels, here->version, what->verdict,
                           what->shape, tuned_number_text(what->before_s, 6, number[0]),
                           tuned_number_text(what->after_s, 6, number[1]), tuned_number_text(what->speed, 4, number[2]),
                           tuned_number_text(what->low_speed, 4, number[3]),
-                          tuned_number_text(what->high_speed, 4, number[4]), what->when, why);
+                          tuned_number_text(what->high_speed, 4, number[4]), what->when, what->plan, why);
     if (length < 0 || (size_t)length + CHECK + 10 >= bytes || length >= (int)sizeof text)
         return fail(TW_BAD_ARGUMENT, "a tuned row of %d bytes is longer than a line may be", length);
     TRY(tuned_parse(text, (size_t)length, "the tuned row", &row));

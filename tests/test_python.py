@@ -985,6 +985,18 @@ def tuning_yields_records_and_ends_with_its_iterator():
             os.environ.pop("TILEWRIGHT_TUNED")
             if before is not None:
                 os.environ["TILEWRIGHT_TUNED"] = before
+        on_fake = dict(
+            LD_LIBRARY_PATH=os.path.join(FAKES, "cuda"),
+            TILEWRIGHT_NVRTC=os.path.join(FAKES, "nvrtc", "libnvrtc.so.13"),
+            FAKE_CUDA="product=1 us_sgemm_cpasync_sm80=250",
+            TILEWRIGHT_TUNED=os.path.join(folder, "cuda"),
+            TILEWRIGHT_CACHE="off",
+        )
+        said = python(
+            "import tilewright\nfor r in tilewright.tune(engine='cuda', size=64, budget=300): print(r['verdict'], r['why'])",
+            **on_fake,
+        )
+        assert said.rstrip().splitlines()[-1].startswith("better sgemm_cpasync_sm80_128x128 instead of sgemm_slicedk_"), said
 
 
 @case

@@ -273,10 +273,85 @@ def a_candidate_that_hangs_is_ended_and_the_run_goes_on():
         assert "hung: did not answer within 1 s: its process was ended" in done.stderr and "the budget ended first" in done.stdout, done.stderr
 
 
+def fake_cuda(home, *words, times="", **more):
+    """A command on the fake driver, which computes f32's products on the host; times: FAKE_CUDA of tests/fakes/cuda.c."""
+    if sanitized():
+        raise Skip("the fake driver's library is not built with sanitizers")
+    return run(*words, env={**home.env, "LD_LIBRARY_PATH": os.path.join(FAKES, "cuda"), "TILEWRIGHT_NVRTC": os.path.join(FAKES, "nvrtc", "libnvrtc.so.13"),
+                            "TILEWRIGHT_CACHE": "off", "FAKE_CUDA": f"product=1 {times}", **more})
+
+
+def tune_cuda(home, *words, **more):
+    """A search that ends before its budget, from whatever start; what it wrote to standard error."""
+    done = fake_cuda(home, "tune", "--engine", "cuda", "--size", "64", "--budget", "300", "--json", "tune.jsonl", *words, **more)
+    found = records(open("tune.jsonl").read())
+    assert done.returncode == 0 and found[-1]["event"] == "class" and found[-1]["finished"], (done.returncode, done.stderr, found)
+    return found, done.stderr
+
+
+def planned(home, **more):
+    done = fake_cuda(home, "bench", "--engine", "cuda", "--size", "64", "--samples", "1", "--explain-plan", **more)
+    return re.search(r"  plan: cuda_f32_(\w+)", done.stdout)[1], done.stdout
+
+
+@case
+def on_cuda_a_faster_kernel_is_found_used_and_named():
+    with Home() as home:
+        fast = "us_sgemm_cpasync_sm80=250"
+        before, _ = planned(home)
+        found, _ = tune_cuda(home, times=fast)
+        (line,) = home.lines()
+        row, says = line.split(" | ")[0], f"sgemm_cpasync_sm80_128x128 instead of {before}"
+        assert re.fullmatch(r"cuda \* f32 small nn sgemm_cpasync_sm80_128x128 cost=0\.\d+", row), row
+        assert found[-1]["verdict"] == "better" and found[-1]["why"] == says and abs(found[-1]["after_s"] - 250e-6) < 1e-8, found[-1]
+        shown = fake_cuda(home, "tune", "--show").stdout
+        assert re.search(rf"^used +{re.escape(row)} +64x64x64 +1\.00 ms +250 us +4\.00 +4\.00-4\.00 .*\n +{says}$", shown, re.M), shown
+        now, told = planned(home)
+        assert now == "sgemm_cpasync_sm80_128x128" and f"  tuned: {row}\n" in told, told
+        assert planned(home, TILEWRIGHT_TUNED="off")[0] == before != now
+        assert re.search(r"^tuned cuda +1 row of ", fake_cuda(home, "doctor", OCL_ICD_VENDORS="/nowhere").stdout, re.M)
+        assert "not here " in fake_cuda(home, "tune", "--show", times="gpus=0").stdout
+        for change, says in (("version=", "it was tuned with version 9"), ("kernels=", "its kernels have digest 9"), ("driver=", "it was tuned with 9")):
+            home.write(signed(line.split(" | check=")[0].replace(f" | {change}", f" | {change}9")))
+            now, told = planned(home)
+            assert now == before and "none of your rows takes part" in told and says in told, told
+        home.write(signed(line.split(" | check=")[0].replace("cost=", "kc=")), signed(line.split(" | check=")[0].replace("cost=0.", "cost=-0.")))
+        now, told = planned(home)
+        assert now == before and "line 1 is not used: it is not read: the cuda engine's planner has no parameter kc; nor is 1 more" in told, told
+
+
+@case
+def on_cuda_the_search_comes_back_from_bad_coefficients():
+    with Home() as home:
+        bad_start = "pdl_launch=100000 block=1"
+        found, _ = tune_cuda(home, "--start", bad_start, times="us_sgemm_slicedk_sm80=100")
+        assert found[-1]["before_s"] > 0.0009 and abs(found[-1]["after_s"] - 100e-6) < 1e-8, found[-1]
+        assert planned(home)[0].startswith("sgemm_slicedk_sm80_"), home.lines()
+        ran = [record for record in found if record["event"] == "candidate"]
+        plans = [line.split(" | plan=")[1].split(" | ")[0] for line in home.lines(home.file + ".tried")]
+        assert len(ran) == found[-1]["tried"] == len(plans) == len(set(plans)) and found[-1]["same_plan"] > 100, "each plan runs once"
+
+
+@case
+def on_cuda_a_kernel_that_is_wrong_or_hangs_is_marked_and_never_taken():
+    with Home() as home:
+        times = "us_sgemm_simt=100 lacks_sgemm_simt=1 us_sgemm_cpasync_sm80=250 hangs_sgemm_slicedk_tma_sm90=1"
+        found, said = tune_cuda(home, "--deadline", "1", times=times)
+        of = {verdict: [r["row"] for r in found if r["event"] == "candidate" and r["verdict"] == verdict] for verdict in ("wrong", "hung", "better")}
+        assert len(of["wrong"]) == 1 and " sgemm_simt_128x128 cost=" in of["wrong"][0], of
+        assert 1 <= len(of["hung"]) <= 3 and all(" sgemm_slicedk_tma_sm90_" in row for row in of["hung"]), of
+        assert "wrong: 63x63x63: exact oracle: C[0, " in said and "hung: did not answer within 1 s" in said, said
+        assert planned(home)[0] == "sgemm_cpasync_sm80_128x128" and len(of["better"]) >= 1, (of, home.lines())
+        assert all("sgemm_simt" not in line and "slicedk_tma" not in line for line in home.lines()), home.lines()
+        again, said = tune_cuda(home, "--deadline", "1", times=times)
+        assert said == "" and not [r for r in again if r.get("verdict") in ("wrong", "hung")], (again, said)
+
+
 @case
 def engines_and_options_that_do_not_go_are_refused():
     with Home() as home:
-        bad(2, "tune", "--engine", "cuda", env=home.env, says="--engine: found 'cuda'")
+        bad(2, "tune", "--engine", "mpi", env=home.env, says="--engine: found 'mpi'")
+        assert run("tune", "--engine", "cuda", "--size", "64", env={**home.env, "LD_LIBRARY_PATH": os.path.join(FAKES, "cuda"), "FAKE_CUDA": "gpus=0"}).returncode == 3
         bad(2, "tune", "--budget", "0", env=home.env, says="--budget: found '0'")
         bad(2, "tune", "--size", "64", "--shape", "1x2x3", env=home.env, says="exclude each other")
         assert run("tune", "--engine", "opencl", "--device", "99", "--size", "64", env=home.env).returncode == 3

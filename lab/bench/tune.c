@@ -63,9 +63,9 @@ typedef struct search {
 
 static void count(tune_tally *t, const tune_result *r)
 {
-    const bool same = r->verdict == TUNE_SAME || r->verdict == TUNE_KNOWN;
-    t->same += same;
-    t->tried += !same && r->verdict != TUNE_NO_TIME;
+    const bool same = r->verdict == TUNE_SAME, known = r->verdict == TUNE_KNOWN;
+    t->same += same, t->known += known;
+    t->tried += !same && !known && r->verdict != TUNE_NO_TIME;
     t->better += r->verdict == TUNE_BETTER;
     t->wrong += r->verdict == TUNE_WRONG;
     t->hung += r->verdict == TUNE_HUNG;

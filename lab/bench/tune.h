@@ -23,7 +23,7 @@ typedef struct tune_space {
 
 typedef enum tune_verdict {
     TUNE_SAME,   /* the plan is that of the present rows: nothing was run */
-    TUNE_KNOWN,  /* it is one that other rows gave before: nothing was run */
+    TUNE_KNOWN,  /* it is one that was run before: nothing was run */
     TUNE_SLOWER, /* or not faster beyond the spread, twice */
     TUNE_BETTER,
     TUNE_WRONG,  /* it failed an oracle: not timed */
@@ -42,7 +42,7 @@ typedef struct tune_result {
 } tune_result;
 
 typedef struct tune_tally {
-    int known, same;                        /* tried in an earlier run; of a plan that was tried */
+    int known, same;                        /* it or its plan was tried before; of the present plan */
     int tried, better, wrong, hung, failed; /* tried: that ran; the others are among them */
     /* products of the speeds of those that were better, and of the ends of their spreads; 1: none was */
     double gain, low_gain, high_gain;
