@@ -25,7 +25,7 @@ tw_status tw_lab_parameters(tw_context *context, const tw_problem *problem, cons
 {
     HOLD_CANCELLATION;
     tw_problem host, p;
-    tuned_values found;
+    tuned_values room;
     const kernel_row *row = NULL;
     if (values == NULL) return fail(TW_BAD_ARGUMENT, "values is NULL");
     TRY(api_settle_unseen(&context, NULL, problem, &host, &p));
@@ -33,8 +33,8 @@ tw_status tw_lab_parameters(tw_context *context, const tw_problem *problem, cons
         if (strcmp(kernel_at(i)->lab.rung, rung) == 0 && strcmp(kernel_at(i)->lab.engine, context->ops->name) == 0)
             row = kernel_at(i);
     if (rung != NULL && row == NULL) return fail(TW_BAD_ARGUMENT, "no kernel of the table has the rung %s", rung);
-    tuned_find(&context->facts, &p, row, &found);
-    memcpy(values, found.each, sizeof found.each);
+    const tuned_values *found = tuned_find(&context->facts, &p, row, &room);
+    memcpy(values, found->each, sizeof found->each);
     return TW_OK;
 }
 

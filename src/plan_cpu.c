@@ -299,9 +299,9 @@ static int64_t panel_depth(const plan *plan, const tuned_values *tuned)
 /* Least multiply-adds of a thread that is waited for. row NULL: of any kernel. */
 static double waited_work(const tw_problem *p, const kernel_row *row, const device_facts *device)
 {
-    tuned_values tuned;
-    tuned_find(device, p, row, &tuned);
-    return tuned.waited_work;
+    tuned_values room;
+    const tuned_values *tuned = tuned_find(device, p, row, &room);
+    return tuned->waited_work;
 }
 
 /* Elements of k in a chunk; sums of integers are exact in any order, and chunks only what threads share. */
@@ -382,8 +382,8 @@ void plan_loops(plan *plan, const device_facts *device, int wanted_threads)
     cpu_plan *cpu = &plan->cpu;
     const tw_problem *p = &plan->problem;
     int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n, bytes = problem_sum_bytes(p);
-    tuned_values tuned;
-    tuned_find(device, p, plan->row, &tuned);
+    tuned_values room;
+    const tuned_values *tuned = tuned_find(device, p, plan->row, &room);
     /* operands can be read in place; else panels hold other words than the operands */
     bool lies = plan->row->layout == CPU_PLAIN;
     const bool complex = problem_is_complex(p), a_transposed = op_transposes(p->op_a),
@@ -391,24 +391,24 @@ void plan_loops(plan *plan, const device_facts *device, int wanted_threads)
     /* nor a triangle of C, of which the five loops leave out tiles */
     const bool in_place = lies && p->flags == 0 && !copies_pay(p, device);
     /* a complex multiply-add is four */
-    const double work = lies ? tuned.thread_work * 4 / (double)(complex ? 2 * bytes : bytes) : tuned.waited_work;
+    const double work = lies ? tuned->thread_work * 4 / (double)(complex ? 2 * bytes : bytes) : tuned->waited_work;
     plan->threads = threads_for(p, device, wanted_threads, work);
     const int64_t waking = min_i64(max_i64(ceil_div(min_i64(p->m, p->n), WAKING_EDGE), 1), WAKING);
     plan->woken = threads_for(p, device, wanted_threads, (double)waking * work);
-    if (plan_divided(plan, device, &tuned)) return;
+    if (plan_divided(plan, device, tuned)) return;
     cpu->chunk = chunk_in_loops(p);
     const bool in_chunks = p->k > cpu->chunk;
     if ((p->m == 1 || p->n == 1) && plan->row->gemv != NULL && !in_chunks) {
-        plan_gemv(plan, &tuned);
+        plan_gemv(plan, tuned);
         return;
     }
     const tw_problem transposed = transposed_problem(p);
     if (in_place && !in_chunks && transposes_cheaply(p, bytes) &&
-        fits_unpacked(&transposed, device, &tuned, plan->threads, mr, nr, bytes)) {
-        plan_unpacked(plan, &transposed, true, device, &tuned, bytes);
+        fits_unpacked(&transposed, device, tuned, plan->threads, mr, nr, bytes)) {
+        plan_unpacked(plan, &transposed, true, device, tuned, bytes);
         return;
     }
-    const bool unpacked = in_place && !in_chunks && fits_unpacked(p, device, &tuned, plan->threads, mr, nr, bytes) &&
+    const bool unpacked = in_place && !in_chunks && fits_unpacked(p, device, tuned, plan->threads, mr, nr, bytes) &&
                           !(complex && p->k > plan->row->lab.tile_k);
     /* A small C and a long k: both operands are used so seldom that neither is worth a copy. Panels of both take three
      * quarters of the L2. */
@@ -429,25 +429,25 @@ void plan_loops(plan *plan, const device_facts *device, int wanted_threads)
                        : even_block(min_i64(p->k, cpu->chunk),
                                     deep                      ? device->l2_bytes * 3 / 4 / ((p->m + p->n) * bytes)
                                     : cpu->small_m || small_n ? SMALL_M_KC
-                                                              : panel_depth(plan, &tuned),
+                                                              : panel_depth(plan, tuned),
                                     lies ? 4 : CPU_K_UNIT);
     cpu->k_step = cpu->small_m ? even_block(cpu->kc, small_m_rows(plan, device, bytes), 4) : cpu->kc;
     const int64_t steps = cpu_layout_steps(plan->row->layout, cpu->kc);
     if (unpacked && cpu->direct_a && cpu->direct_b) {
-        plan_unpacked(plan, p, false, device, &tuned, bytes);
+        plan_unpacked(plan, p, false, device, tuned, bytes);
         return;
     }
-    const int64_t most = keeps_sums(plan) ? SUM_MACRO : (int64_t)tuned.macro_block;
+    const int64_t most = keeps_sums(plan) ? SUM_MACRO : (int64_t)tuned->macro_block;
     cpu->macro_m = even_block(p->m, most, mr), cpu->macro_n = even_block(p->n, most, nr);
     cpu->task_n = even_block(cpu->macro_n,
-                             cpu->small_m ? small_m_columns(plan) : b_bytes(device, &tuned) / (steps * bytes), nr);
+                             cpu->small_m ? small_m_columns(plan) : b_bytes(device, tuned) / (steps * bytes), nr);
     /* Tall tasks read their block of B seldom; with several threads the last tasks are waited for
      * (docs/perf/cpu-threads.md#packing-among-tasks). */
     cpu->task_m = even_block(cpu->macro_m,
-                             (int64_t)(plan->threads > 1 ? tuned.shared_task_tiles : tuned.task_tiles) * mr, mr);
+                             (int64_t)(plan->threads > 1 ? tuned->shared_task_tiles : tuned->task_tiles) * mr, mr);
     while (plan->threads > 1 && cpu->task_m > mr &&
            ceil_div(cpu->macro_m, cpu->task_m) * ceil_div(cpu->macro_n, cpu->task_n) <
-               (cpu->small_m ? 1 : (int64_t)tuned.thread_tasks) * plan->threads)
+               (cpu->small_m ? 1 : (int64_t)tuned->thread_tasks) * plan->threads)
         cpu->task_m = round_up(cpu->task_m / 2, mr);
     if (plan->threads > 1 && p->flags == 0 && !cpu->small_m) even_tasks(plan, &tuned);
     cpu->packs_ahead = plan->threads > 1 && !(cpu->direct_a && cpu->direct_b);
@@ -530,9 +530,9 @@ void plan_batch_cpu(const tw_batch *batch, const device_facts *device, bool toge
 {
     cpu_plan *cpu = &out->cpu;
     const tw_problem p = out->problem;
-    tuned_values tuned;
-    tuned_find(device, &p, out->row, &tuned);
-    double work = (double)p.m * (double)p.n * (double)max_i64(p.k, 1) * (double)batch->count / tuned.waited_work;
+    tuned_values room;
+    const tuned_values *tuned = tuned_find(device, &p, out->row, &room);
+    double work = (double)p.m * (double)p.n * (double)max_i64(p.k, 1) * (double)batch->count / tuned->waited_work;
     int threads = work < device->threads ? (work < 1 ? 1 : (int)work) : device->threads;
     cpu->together = together;
     if (!together) out->threads = threads;
@@ -541,7 +541,7 @@ void plan_batch_cpu(const tw_batch *batch, const device_facts *device, bool toge
     int64_t unit = rows_together(out, problem_sum_bytes(&p)), panels = cpu_panels_before(cpu, max_i64(p.k, 1) - 1) + 1;
     cpu->part_m = cpu->macro_m;
     while (out->at_once && !cpu->gemv && cpu->part_m > unit &&
-           batch->count * ceil_div(cpu->unpacked_shape.m, cpu->part_m) < (int64_t)tuned.thread_tasks * threads)
+           batch->count * ceil_div(cpu->unpacked_shape.m, cpu->part_m) < (int64_t)tuned->thread_tasks * threads)
         cpu->part_m = round_up(cpu->part_m / 2, unit);
     bool several = batch->count > 1 && !batch->pointers && p.k > 0 && !cpu->divided;
     if (several && batch->stride_a == 0)

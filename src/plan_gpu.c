@@ -341,12 +341,12 @@ void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choic
     gpu->pack_a = kernel_packing_a(row, p);
     gpu->pack_b = kernel_packing_b(row, p);
     double longest;
-    tuned_values tuned;
-    tuned_find(device, p, row, &tuned);
+    tuned_values room;
+    const tuned_values *tuned = tuned_find(device, p, row, &room);
     if (row->gpu.traits & GPU_STREAM_K) gpu->k_split = choose_stream_k(row, p, device, &longest);
-    if (row->gpu.traits & GPU_SLICED_K) gpu->k_split = choose_split_k(row, p, device, &tuned, &longest);
-    if (row->gpu.traits & GPU_SPLITS) gpu->k_split = choose_splits(row, p, device, &tuned, &longest);
-    if (row->gpu.traits & GPU_SWAP_AB) gpu->k_split = choose_swap_ab(row, p, device, &tuned, &longest);
+    if (row->gpu.traits & GPU_SLICED_K) gpu->k_split = choose_split_k(row, p, device, tuned, &longest);
+    if (row->gpu.traits & GPU_SPLITS) gpu->k_split = choose_splits(row, p, device, tuned, &longest);
+    if (row->gpu.traits & GPU_SWAP_AB) gpu->k_split = choose_swap_ab(row, p, device, tuned, &longest);
     if (row->gpu.traits & GPU_SPLIT_K)
         gpu->k_split = typed ? plan_split_opencl(row, p, device) : split_k_by_shape(plan, device);
     if (gpu->k_split.count > 0) gpu->grid_x = gpu->k_split.whole + gpu->k_split.count;
@@ -431,28 +431,28 @@ static double packing_cycles(const kernel_row *row, const tw_problem *p, const d
 static double two_byte_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device)
 {
     enum { BUSY = 16, OF_CYCLES = 19, PER_LINE_OUTSIDE = 4 };
-    tuned_values tuned;
-    tuned_find(device, p, row, &tuned);
+    tuned_values room;
+    const tuned_values *tuned = tuned_find(device, p, row, &room);
     double cycles, memory = (double)max_i64(p->m, p->n) * (double)p->k * dtype_find(p->dtype)->lab.bytes /
-                            (tuned.dram_bytes * BUSY / OF_CYCLES * (double)max_i64(device->multiprocessors, 1));
+                            (tuned->dram_bytes * BUSY / OF_CYCLES * (double)max_i64(device->multiprocessors, 1));
     if (row->gpu.traits & GPU_SWAP_AB) {
-        choose_swap_ab(row, p, device, &tuned, &cycles);
-        return tuned.cost * (cycles + packing_cycles(row, p, device, &tuned));
+        choose_swap_ab(row, p, device, tuned, &cycles);
+        return tuned->cost * (cycles + packing_cycles(row, p, device, tuned));
     }
     const bool along = row->gpu.traits & GPU_READS_NK;
     int64_t a_outside = along || p->op_a == TW_N ? max_i64(row->lab.tile_m - p->m, 0) : 0,
             b_outside = along || p->op_b == TW_T ? max_i64(row->lab.tile_n - p->n, 0) : 0;
-    cycles = wgmma_cycles(row, p, device, &tuned) +
+    cycles = wgmma_cycles(row, p, device, tuned) +
              (double)((a_outside + b_outside) * ceil_div(p->k, row->lab.tile_k) * PER_LINE_OUTSIDE);
-    return tuned.cost * (longer(cycles, memory) + packing_cycles(row, p, device, &tuned));
+    return tuned->cost * (longer(cycles, memory) + packing_cycles(row, p, device, tuned));
 }
 
 /* wgmma_cycles() alone: tiles of one family pack and read the same. */
 static double mainloop_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device)
 {
-    tuned_values tuned;
-    tuned_find(device, p, row, &tuned);
-    return tuned.cost * wgmma_cycles(row, p, device, &tuned);
+    tuned_values room;
+    const tuned_values *tuned = tuned_find(device, p, row, &room);
+    return tuned->cost * wgmma_cycles(row, p, device, tuned);
 }
 
 /* A row of gemm_wgmma_sm90, gemm_fp8_sm90 or gemm_swapab_sm90? */
@@ -465,10 +465,10 @@ static bool is_matrix_row(const kernel_row *row)
  * the longer operand. Otherwise wider tiles are better. */
 static bool is_thin_for(const kernel_row *row, const tw_problem *p, const device_facts *device)
 {
-    tuned_values tuned;
-    tuned_find(device, p, row, &tuned);
+    tuned_values room;
+    const tuned_values *tuned = tuned_find(device, p, row, &room);
     return min_i64(p->m, p->n) <=
-           (int64_t)row->lab.tile_m * (kernel_reads_across(row, p, p->m <= p->n) ? (int64_t)tuned.few_tiles : 1);
+           (int64_t)row->lab.tile_m * (kernel_reads_across(row, p, p->m <= p->n) ? (int64_t)tuned->few_tiles : 1);
 }
 
 /* A GPU_STREAM_K row: cycles of a multiprocessor to store an element of C, by 4 words, by whole rows through shared
@@ -484,23 +484,23 @@ static double storing_each(const kernel_row *row, const tw_problem *p)
 static double estimate_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device)
 {
     enum { FMAS = 128 };
-    tuned_values tuned;
-    tuned_find(device, p, row, &tuned);
+    tuned_values room;
+    const tuned_values *tuned = tuned_find(device, p, row, &room);
     const bool sliced_k = row->gpu.traits & GPU_SLICED_K, shared = row->gpu.traits & GPU_STREAM_K;
     int64_t multiprocessors = max_i64(device->multiprocessors, 1),
             tiles = ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n);
     packing pack_a = kernel_packing_a(row, p), pack_b = kernel_packing_b(row, p);
-    double k = (double)p->k, cycle_bytes = tuned.dram_bytes * (double)multiprocessors;
+    double k = (double)p->k, cycle_bytes = tuned->dram_bytes * (double)multiprocessors;
     double multiply = (double)ceil_div(tiles, multiprocessors) *
-                      ((double)(row->lab.tile_m * row->lab.tile_n) * k / (FMAS * tuned.full) + tuned.block);
+                      ((double)(row->lab.tile_m * row->lab.tile_n) * k / (FMAS * tuned->full) + tuned->block);
     if (shared)
-        multiply = longest_run(row, p, device) * k / (tuned.full * FMAS) +
+        multiply = longest_run(row, p, device) * k / (tuned->full * FMAS) +
                    (double)p->m * (double)p->n * storing_each(row, p) / (double)multiprocessors;
-    if (sliced_k) choose_split_k(row, p, device, &tuned, &multiply);
+    if (sliced_k) choose_split_k(row, p, device, tuned, &multiply);
     double bytes = ((double)p->m * k + k * (double)p->n + (double)p->m * (double)p->n) *
                    dtype_find(p->dtype)->lab.bytes;
-    return tuned.cost * ((sliced_k ? tuned.pdl_launch : tuned.launch) +
-                         (pack_a.needed || pack_b.needed) * (shared ? tuned.stream_k_pass : tuned.pass) +
+    return tuned->cost * ((sliced_k ? tuned->pdl_launch : tuned->launch) +
+                         (pack_a.needed || pack_b.needed) * (shared ? tuned->stream_k_pass : tuned->pass) +
                          2.0 * (double)(pack_a.bytes + pack_b.bytes) / cycle_bytes +
                          longer(multiply, bytes / cycle_bytes));
 }
@@ -509,19 +509,20 @@ static double estimate_cycles(const kernel_row *row, const tw_problem *p, const 
 static double splits_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device)
 {
     double cycles;
-    tuned_values tuned;
-    tuned_find(device, p, row, &tuned);
-    choose_splits(row, p, device, &tuned, &cycles);
-    return tuned.cost * cycles;
+    tuned_values room;
+    const tuned_values *tuned = tuned_find(device, p, row, &room);
+    choose_splits(row, p, device, tuned, &cycles);
+    return tuned->cost * cycles;
 }
 
 /* Rows that no cost model compares: the cheaper by their tuned rows; where these say nothing, `later` unless `first`. */
 static bool beats_by_rule(const kernel_row *one, const kernel_row *later, const tw_problem *p,
                           const device_facts *device, bool first)
 {
-    tuned_values tuned, of_later;
-    tuned_find(device, p, one, &tuned), tuned_find(device, p, later, &of_later);
-    return tuned.cost != of_later.cost ? tuned.cost < of_later.cost : first;
+    tuned_values rooms[2];
+    const double cost = tuned_find(device, p, one, &rooms[0])->cost,
+                 of_later = tuned_find(device, p, later, &rooms[1])->cost;
+    return cost != of_later ? cost < of_later : first;
 }
 
 /* Whether `one` is better than `later`, a later row of the table. Cost models decide between thin and wide swap-AB

@@ -38,23 +38,23 @@ static int64_t even_edge(int64_t length, int64_t count, int64_t tile)
  * little beside the product. To wake another core takes as long as panel_work multiply-adds. */
 void plan_panels(plan *plan, const device_facts *device)
 {
-    tuned_values tuned;
+    tuned_values room;
     const tw_problem *p = &plan->problem;
     const tw_lab_kernel *row = &plan->row->lab;
     gpu_plan *gpu = &plan->gpu;
     const int64_t items = max_i64(gpu->items, 1);
-    tuned_find(device, p, plan->row, &tuned);
-    const double work = (double)items * (double)p->m * (double)p->n * (double)max_i64(p->k, 1) / tuned.panel_work;
+    const tuned_values *tuned = tuned_find(device, p, plan->row, &room);
+    const double work = (double)items * (double)p->m * (double)p->n * (double)max_i64(p->k, 1) / tuned->panel_work;
     const int64_t most = max_i64(device->multiprocessors, 1),
                   units = work >= (double)most ? most : max_i64((int64_t)work, 1), tile_m = row->tile_m,
                   tile_n = row->tile_n;
-    const int64_t most_m = (int64_t)tuned.panel_a_bytes / (row->tile_k * kernel_sum_bytes(plan->row));
-    int64_t down = max_i64(ceil_div(p->m, most_m), 1), across = max_i64(ceil_div(p->n, (int64_t)tuned.panel_n), 1);
+    const int64_t most_m = (int64_t)tuned->panel_a_bytes / (row->tile_k * kernel_sum_bytes(plan->row));
+    int64_t down = max_i64(ceil_div(p->m, most_m), 1), across = max_i64(ceil_div(p->n, (int64_t)tuned->panel_n), 1);
     gpu->block_m = even_edge(p->m, down, tile_m), gpu->block_n = even_edge(p->n, across, tile_n);
     /* as many blocks as units, or so many that the last ones to end cost little; of whole tiles */
     for (;;) {
         down = ceil_div(p->m, gpu->block_m), across = ceil_div(p->n, gpu->block_n);
-        if (items * down * across % units == 0 || items * down * across >= (int64_t)tuned.panel_blocks * units) break;
+        if (items * down * across % units == 0 || items * down * across >= (int64_t)tuned->panel_blocks * units) break;
         const bool along_m = gpu->block_m > tile_m && (gpu->block_m >= gpu->block_n || gpu->block_n <= tile_n);
         if (!along_m && gpu->block_n <= tile_n) break;
         if (along_m)
@@ -112,8 +112,8 @@ static double peak_fmas(const kernel_row *row)
 static double gpu_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device, k_split *split)
 {
     enum { MOST_SPLITS = 256, WARP = 32, ROOM = 32, SUMS = 16, MEETING = 3140, MEETING_BYTES = 28, GEMV_EACH = 10 };
-    tuned_values tuned;
-    tuned_find(device, p, row, &tuned);
+    tuned_values own;
+    const tuned_values *tuned = tuned_find(device, p, row, &own);
     const tw_lab_kernel *tile = &row->lab;
     const int64_t units = max_i64(device->multiprocessors, 1), bytes = dtype_find(p->dtype)->lab.bytes,
                   sum_bytes = kernel_sum_bytes(row), warps = max_i64(row->gpu.threads_x / WARP, 1),
@@ -122,7 +122,7 @@ static double gpu_cycles(const kernel_row *row, const tw_problem *p, const devic
                   tiles = max_i64(items * ceil_div(p->m, tile->tile_m) * ceil_div(p->n, tile->tile_n), 1);
     const double area = (double)(tile->tile_m * tile->tile_n), sums = area / row->gpu.threads_x / SUMS,
                  k = (double)p->k, c_area = (double)p->m * (double)p->n, fmas = peak_fmas(row),
-                 cycle_bytes = tuned.memory_bytes * (double)units, /* of memory, in a cycle */
+                 cycle_bytes = tuned->memory_bytes * (double)units, /* of memory, in a cycle */
         memory = (double)items * ((double)p->m * k + k * (double)p->n + c_area) * (double)bytes / cycle_bytes;
     const bool adds_last = plan_adds_last(row, device);
     const bool divides = (row->gpu.traits & GPU_SPLIT_K) && !device->no_workspace && items == 1;
@@ -139,7 +139,7 @@ static double gpu_cycles(const kernel_row *row, const tw_problem *p, const devic
                      work = (row->gpu.traits & GPU_GEMV) ? (double)(length * tile->tile_k) * area / GEMV_EACH *
                                                                (double)each / (double)min_i64(each, room)
                                                          : (double)each * (double)(length * tile->tile_k) * area *
-                                                               (1 + 4 / (here * sums)) / (fmas * tuned.share),
+                                                               (1 + 4 / (here * sums)) / (fmas * tuned->share),
                      reads = memory * (1 + 8 / here);
         double time = work > reads ? work : reads;
         if (parts > 1 && adds_last) {
@@ -147,8 +147,8 @@ static double gpu_cycles(const kernel_row *row, const tw_problem *p, const devic
             time += (fans > 1 ? 2 : 1) * MEETING +
                     (double)(each * (fan + (fans > 1 ? fans : 0))) * area * (double)sum_bytes / MEETING_BYTES;
         } else if (parts > 1)
-            time += tuned.add_cycles +
-                    (double)parts * (tuned.part_cycles + 2 * c_area * (double)sum_bytes / cycle_bytes);
+            time += tuned->add_cycles +
+                    (double)parts * (tuned->part_cycles + 2 * c_area * (double)sum_bytes / cycle_bytes);
         if (best > 0 && time >= best) continue;
         best = time;
         *split = (k_split){.whole = tiles, .splits = 1};

@@ -342,16 +342,19 @@ static looking looking_for(const device_facts *device, const tw_problem *p, cons
                      tuned_ops(p), row != NULL ? row->lab.rung : NULL, out};
 }
 
-void tuned_find(const device_facts *device, const tw_problem *p, const kernel_row *row, tuned_values *out)
+const tuned_values *tuned_find(const device_facts *device, const tw_problem *p, const kernel_row *row,
+                               tuned_values *room)
 {
     const tuned_table *table = device->tuned;
-    *out = table != NULL ? table->resolved[kernel_index(row)] : (tuned_values){.each = {0}};
-    if (table != NULL && table->general == table->count) return;
-    looking l = looking_for(device, p, row, out);
+    const tuned_values *resolved = table != NULL ? &table->resolved[kernel_index(row)] : NULL;
+    if (table != NULL && table->general == table->count) return resolved;
+    looking l = looking_for(device, p, row, room);
+    *room = table != NULL ? *resolved : (tuned_values){.each = {0}};
     if (table == NULL)
         each_committed(device->engine, apply_if_of_device, &l); /* the build has checked them */
     else
         for (int i = table->general; i < table->count; i++) apply(&table->rows[i], &l);
+    return room;
 }
 
 void tuned_text(const tuned_row *row, char *text, size_t bytes)

@@ -71,8 +71,9 @@ typedef struct tuned_table {
 tuned_table *tuned_table_make(const device_facts *device, const tuned_row *own, int own_count);
 
 /* tuned_find - the parameters for this product on this device by this kernel; NULL: by any. From device->tuned, or from
- * the committed rows where that is NULL. */
-void tuned_find(const device_facts *device, const tw_problem *p, const kernel_row *row, tuned_values *out);
+ * the committed rows where that is NULL. What is returned is the table's, or *room. */
+const tuned_values *tuned_find(const device_facts *device, const tw_problem *p, const kernel_row *row,
+                               tuned_values *room);
 
 /* tuned_number_read - a number, digits with a point among them or not, of which *end is behind the last character;
  * `text` itself where there is none. tuned_number_text - one of so many digits. Both whatever the program's locale says

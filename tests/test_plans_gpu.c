@@ -414,9 +414,9 @@ static void cost_case(void)
         const kernel_row *row = kernel_at(i);
         const bool divides = row->gpu.traits & (GPU_SLICED_K | GPU_SPLITS),
                    weighed = divides || (row->gpu.traits & GPU_STREAM_K);
-        tuned_values own;
+        tuned_values room;
         if (strcmp(row->lab.engine, "cuda") != 0) continue;
-        tuned_find(&sm_90, &p, row, &own);
+        const tuned_values own = *tuned_find(&sm_90, &p, row, &room);
         /* an H200's multiprocessor has room for a second block */
         const bool two_fit = 2 * row->gpu.dynamic_bytes <= 227 << 10;
         if ((weighed && own.full == 1) || (divides && (own.alone == 1 || (!two_fit && own.full != own.alone))) ||

@@ -88,7 +88,7 @@ static tuned_values find(const device_facts *device, const char *const *rows, co
         if (parse(rows[count], &own[count]) != TW_OK) return values;
     tuned_table *table = tuned_table_make(device, own, count);
     facts.tuned = table;
-    if (table != NULL) tuned_find(&facts, p, kernel != NULL ? kernel_named(kernel) : NULL, &values);
+    if (table != NULL) values = *tuned_find(&facts, p, kernel != NULL ? kernel_named(kernel) : NULL, &values);
     free(table);
     return values;
 }
