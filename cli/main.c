@@ -134,6 +134,7 @@ const command commands[] = {
      "  tilewright tune\n"
      "  tilewright tune --dtype f32,f64 --budget 600\n"
      "  tilewright tune --engine opencl --shape 1000x1000x1000\n"
+     "  tilewright tune --engine cuda --dtype bf16 --budget 600\n"
      "  tilewright tune --show\n"
      "  tilewright tune --export mine.rows\n"
      "  tilewright tune --import colleagues.rows\n"
@@ -146,8 +147,8 @@ const command commands[] = {
      "keeps it, and the next run goes on where this one was. A row is signed with device, driver, kernels and version, "
      "and is not used where one of them has changed. A candidate that hangs or computes wrong numbers is marked and "
      "not tried again.\n\n"
-     "On the cpu no row changes a bit of a result. On a GPU by opencl it may change the tile and how k is divided, and "
-     "so the last bits. TILEWRIGHT_TUNED=off turns your rows off.",
+     "On the cpu no row changes a bit of a result. On a GPU it may change the kernel and how k is divided, and so the "
+     "last bits; --show names the kernel that computes instead of another. TILEWRIGHT_TUNED=off turns your rows off.",
      CMD_TUNE, 0, 0, cmd_tune},
     {"report", "RECORDS... -o FILE.html", "make one HTML page from records",
      "  tilewright report records.jsonl -o report.html\n"
