@@ -270,10 +270,7 @@ static double now_s(void *job)
     return measure_now_s();
 }
 
-static bool known(void *job, const char *row)
-{
-    return remembers(&((const tuning *)job)->known, row);
-}
+static bool known(void *job, const char *row) { return remembers(&((const tuning *)job)->known, row); }
 
 static void try_rows(void *job, const char *present, const char *candidate, double limit_s, tune_result *out)
 {

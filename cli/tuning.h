@@ -20,9 +20,9 @@ typedef struct tuning {
     tune_space space;
     char shape[48], title[80];
     char plan[TUNE_PLAN_TEXT]; /* of the candidate in hand */
-    tuned_lines begun; /* its lines of the user's file when it was begun */
-    double before_s;   /* the present rows' time of it when the class was begun */
-    exit_code code;    /* the first failure of a file */
+    tuned_lines begun;         /* its lines of the user's file when it was begun */
+    double before_s;           /* the present rows' time of it when the class was begun */
+    exit_code code;            /* the first failure of a file */
 } tuning;
 
 /* tuning_begin - the paths, writable files and the process. EXIT_OK, or another after a sentence. */

@@ -160,12 +160,12 @@ static k_split choose_split_k(const kernel_row *row, const tw_problem *p, const 
                           (double)each * (copies * tuned->copy + tuned->block);
         double ask = (double)(tiles * steps * row->lab.tile_k) * edges * bytes /
                      (tuned->l2_bytes * (double)multiprocessors);
-        double add = splits == 1  ? 0
-                     : by_cluster ? tuned->cluster_reduce
-                                  : (splits > FIX_UP_GROUP ? 2 : 1) * tuned->fix_up +
-                                        (double)(each - 1) * tuned->late_block +
-                                        (double)(each * (min_i64(splits, FIX_UP_GROUP) + splits / FIX_UP_GROUP)) *
-                                            area * 4 / tuned->fix_up_bytes;
+        double add = splits == 1 ? 0
+                     : by_cluster
+                         ? tuned->cluster_reduce
+                         : (splits > FIX_UP_GROUP ? 2 : 1) * tuned->fix_up + (double)(each - 1) * tuned->late_block +
+                               (double)(each * (min_i64(splits, FIX_UP_GROUP) + splits / FIX_UP_GROUP)) * area * 4 /
+                                   tuned->fix_up_bytes;
         double time = longer(multiply, ask) + add;
         if (*cycles > 0 && time >= *cycles) continue;
         *cycles = time;
@@ -264,8 +264,7 @@ static k_split choose_swap_ab(const kernel_row *row, const tw_problem *p, const 
         double scattered = splits == 0 && row->lab.tile_n * bytes < LINE ? 1.1 : 1;
         double time = longer((double)(rounds * length) * step + tuned->block, memory * scattered) +
                       (double)(rounds - 1) * tuned->swap_round + store;
-        if (each != 1)
-            time += tuned->swap_reduce + (double)(max_i64(each - 1, 1) * row->lab.tile_m) * tuned->swap_row;
+        if (each != 1) time += tuned->swap_reduce + (double)(max_i64(each - 1, 1) * row->lab.tile_m) * tuned->swap_row;
         if (made.length > 0 && time >= *cycles) continue;
         *cycles = time;
         made = (k_split){
@@ -499,10 +498,10 @@ static double estimate_cycles(const kernel_row *row, const tw_problem *p, const 
     if (sliced_k) choose_split_k(row, p, device, tuned, &multiply);
     double bytes = ((double)p->m * k + k * (double)p->n + (double)p->m * (double)p->n) *
                    dtype_find(p->dtype)->lab.bytes;
-    return tuned->cost * ((sliced_k ? tuned->pdl_launch : tuned->launch) +
-                         (pack_a.needed || pack_b.needed) * (shared ? tuned->stream_k_pass : tuned->pass) +
-                         2.0 * (double)(pack_a.bytes + pack_b.bytes) / cycle_bytes +
-                         longer(multiply, bytes / cycle_bytes));
+    return tuned->cost *
+           ((sliced_k ? tuned->pdl_launch : tuned->launch) +
+            (pack_a.needed || pack_b.needed) * (shared ? tuned->stream_k_pass : tuned->pass) +
+            2.0 * (double)(pack_a.bytes + pack_b.bytes) / cycle_bytes + longer(multiply, bytes / cycle_bytes));
 }
 
 /* choose_splits(), and the cost model of those rows. */
@@ -515,7 +514,7 @@ static double splits_cycles(const kernel_row *row, const tw_problem *p, const de
     return tuned->cost * cycles;
 }
 
-/* Rows that no cost model compares: the cheaper by their tuned rows; where these say nothing, `later` unless `first`. */
+/* Rows that no cost model compares: the one with the lower tuned cost; of equal ones `later`, unless `first`. */
 static bool beats_by_rule(const kernel_row *one, const kernel_row *later, const tw_problem *p,
                           const device_facts *device, bool first)
 {

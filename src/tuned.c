@@ -237,7 +237,8 @@ static tw_status each_committed(const char *engine, tw_status (*take)(const tune
             const size_t length = strcspn(line, "\n");
             char where[96];
             snprintf(where, sizeof where, "data/tuned/%s, line %d", file->file, number);
-            if (length > word && *line != '#' && (word == 0 || (strncmp(line, engine, word) == 0 && line[word] == ' '))) {
+            const bool wanted = word == 0 || (strncmp(line, engine, word) == 0 && line[word] == ' ');
+            if (length > 0 && *line != '#' && wanted) {
                 TRY(tuned_parse(line, length, where, &row));
                 TRY(take(&row, job));
             }
@@ -288,8 +289,7 @@ static tw_status resolve(gathering *g)
         const tw_lab_kernel *kernel = i < kernel_count() ? &kernel_at(i)->lab : NULL;
         if (kernel != NULL && strcmp(kernel->engine, g->device->engine) != 0) continue;
         for (int j = 0; j < t->general; j++)
-            if (word_holds(t->rows[j].kernel, kernel != NULL ? kernel->rung : NULL))
-                give(&t->rows[j], &t->resolved[i]);
+            if (word_holds(t->rows[j].kernel, kernel != NULL ? kernel->rung : NULL)) give(&t->rows[j], &t->resolved[i]);
     }
     return TW_OK;
 }

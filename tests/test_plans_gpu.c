@@ -406,8 +406,7 @@ static void transposes_case(void)
 /* A kernel that the models of divided k weigh without numbers of its own would be expected to reach the whole peak. */
 static void cost_case(void)
 {
-    if (!tap_case("every kernel that divides k has coefficients of its own; a block that is always alone has one share"))
-        return;
+    if (!tap_case("every kernel that divides k has coefficients of its own, of a lone block one share")) return;
     const char *wrong = "";
     const tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, 500, 500, 500);
     for (int i = 0; i < kernel_count(); i++) {

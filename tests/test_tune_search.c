@@ -200,7 +200,8 @@ static void tidy_case(void)
     space.dims[1].at = 1024;
     const tw_status status = tune_search(&space, &bench, 1e9, &tally);
     tune_rows(&space, rows);
-    tap_result(status == TW_OK && tally.finished && tally.better > 0 && strcmp(rows, "cpu * f32 large nn * kc=256 |\n") == 0,
+    tap_result(status == TW_OK && tally.finished && tally.better > 0 &&
+                   strcmp(rows, "cpu * f32 large nn * kc=256 |\n") == 0,
                "rows %s", rows);
 }
 

@@ -117,21 +117,24 @@ static void order_cases(void)
     }
 }
 
-/* The kernel that is planned for n cubed with these rows; "" where there is no plan. */
-static const char *planned_by(tw_dtype dtype, int64_t n, const char *const *rows, char reason[600])
+/* The kernel that is planned for m x n x n with these rows; "" where there is no plan. NN if `stored`, else NT. The
+ * reason and the plan are put into the text. */
+static const char *planned_by(tw_dtype dtype, bool stored, int64_t m, int64_t n, const char *const *rows,
+                              char text[1200])
 {
     tuned_row own[4];
     int count = 0;
     device_facts facts = h200;
     plan made = {.row = NULL};
-    const tw_problem given = tw_problem_make(dtype, TW_N, TW_T, n, n, n);
+    const tw_problem given = tw_problem_make(dtype, TW_N, stored ? TW_N : TW_T, m, n, n);
     tw_problem p;
     bool right = problem_load(&given, (void *)256, (void *)256, (void *)256, &p) == TW_OK;
     for (; right && rows != NULL && rows[count] != NULL; count++) right = parse(rows[count], &own[count]) == TW_OK;
     tuned_table *table = tuned_table_make(&facts, own, count);
     facts.tuned = rows != NULL ? table : NULL;
     right = right && plan_find(&p, &facts, NULL, &made) == TW_OK;
-    if (right) plan_reason(&p, &facts, reason, 600);
+    text[0] = '\0';
+    if (right) plan_reason(&p, &facts, text, 800), plan_text(&made, text + strlen(text), 400);
     free(table);
     return right ? made.row->lab.rung : "";
 }
@@ -142,30 +145,66 @@ static void cuda_cases(void)
     static const struct {
         const char *what, *rows[3];
         tw_dtype dtype;
-        int64_t n;
+        int64_t m, n;
         const char *kernel; /* NULL: as without rows */
     } cases[] = {
-        {"no row", {NULL}, TW_F32, 500, NULL},
-        {"a kernel is preferred", {"cuda * * * * sgemm_slicedk_sm80_64x64 cost=0.4 | x"}, TW_F32, 500,
+        {"no row", {NULL}, TW_F32, 500, 500, NULL},
+        {"a kernel is preferred",
+         {"cuda * * * * sgemm_slicedk_sm80_64x64 cost=0.4 | x"},
+         TW_F32,
+         500,
+         500,
          "sgemm_slicedk_sm80_64x64"},
-        {"a family is avoided", {"cuda * f32 medium * sgemm_slicedk_* cost=20 | x"}, TW_F32, 500,
+        {"a family is avoided",
+         {"cuda * f32 medium * sgemm_slicedk_* cost=20 | x"},
+         TW_F32,
+         500,
+         500,
          "sgemm_tma_sm90_128x128"},
-        {"another tile of a family", {"cuda * bf16 * * gemm_wgmma_sm90_128x192 cost=0.5 | x"}, TW_BF16, 4096,
+        {"another tile of a family",
+         {"cuda * bf16 * * gemm_wgmma_sm90_128x192 cost=0.5 | x"},
+         TW_BF16,
+         4096,
+         4096,
          "gemm_wgmma_sm90_128x192"},
-        {"a row of other ops", {"cuda * * * tn sgemm_slicedk_* cost=20 | x"}, TW_F32, 500, NULL},
-        {"a row of another device", {"cuda sm_80 * * * sgemm_slicedk_* cost=20 | x"}, TW_F32, 500, NULL},
-        {"a later row refines", {"cuda * * * * * cost=20 | x", "cuda * * medium * gemm_simt_* cost=0.05 | x"}, TW_TF32,
-         500, "gemm_simt_64x64"},
-        {"a kernel that no model compares is preferred", {"cuda * * * * dgemm_simt_64x64 cost=0.5 | x"}, TW_F64, 500,
+        {"a row of other ops", {"cuda * * * tn sgemm_slicedk_* cost=20 | x"}, TW_F32, 500, 500, NULL},
+        {"a row of another device", {"cuda sm_80 * * * sgemm_slicedk_* cost=20 | x"}, TW_F32, 500, 500, NULL},
+        {"a later row refines",
+         {"cuda * * * * * cost=20 | x", "cuda * * medium * gemm_simt_* cost=0.05 | x"},
+         TW_TF32,
+         500,
+         500,
+         "gemm_simt_64x64"},
+        {"a kernel that no model compares is preferred",
+         {"cuda * * * * dgemm_simt_64x64 cost=0.5 | x"},
+         TW_F64,
+         500,
+         500,
          "dgemm_simt_64x64"},
-        {"a kernel that does not fit is never taken", {"cuda * * * * sgemm_slicedk_tma_sm90_* cost=0.05 | x"}, TW_F64,
-         500, NULL},
+        {"another kernel that divides k",
+         {"cuda * * * * dgemm_mma_sm80_128x128 cost=0.2 | x"},
+         TW_F64,
+         500,
+         500,
+         "dgemm_mma_sm80_128x128"},
+        {"swap-AB is avoided",
+         {"cuda * bf16 few_rows * gemm_swapab_* cost=20 | x"},
+         TW_BF16,
+         16,
+         4096,
+         "gemm_wgmma_sm90_64x64"},
+        {"a kernel that does not fit is never taken",
+         {"cuda * * * * sgemm_slicedk_tma_sm90_* cost=0.05 | x"},
+         TW_F64,
+         500,
+         500,
+         NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char reason[600] = "", other[600] = "";
+        char reason[1200], other[1200];
         if (!tap_case("cuda: %s", cases[i].what)) continue;
-        const char *plain = planned_by(cases[i].dtype, cases[i].n, NULL, reason),
-                   *with = planned_by(cases[i].dtype, cases[i].n, cases[i].rows, other),
+        const char *plain = planned_by(cases[i].dtype, false, cases[i].m, cases[i].n, NULL, reason),
+                   *with = planned_by(cases[i].dtype, false, cases[i].m, cases[i].n, cases[i].rows, other),
                    *expected = cases[i].kernel != NULL ? cases[i].kernel : plain;
         const bool moves = cases[i].kernel != NULL;
         tap_result(plain[0] != '\0' && strcmp(with, expected) == 0 && (strcmp(with, plain) != 0) == moves &&
@@ -174,9 +213,41 @@ static void cuda_cases(void)
     }
 }
 
+/* At one end of its range or at the other each parameter changes what the planner expects, or plans. */
+static void each_is_read_case(void)
+{
+    static const struct {
+        tw_dtype dtype;
+        bool stored;
+        int64_t m, n;
+    } products[] = {{TW_F32, true, 16, 2000},  {TW_F32, true, 500, 500},  {TW_F32, true, 2000, 2000},
+                    {TW_F32, true, 301, 999},  {TW_F64, true, 300, 300},  {TW_BF16, true, 2048, 2048},
+                    {TW_BF16, true, 16, 4096}, {TW_I8, true, 16, 4096},   {TW_I8, false, 16, 1024},
+                    {TW_I8, true, 40, 4096},   {TW_F32, true, 100, 6000}, {TW_BF16, true, 16, 20000}};
+    if (!tap_case("cuda: the planner reads each parameter")) return;
+    char idle[200] = "";
+    for (int i = 0; tuned_about_at(i) != NULL; i++) {
+        const tuned_about *about = tuned_about_at(i);
+        bool moved = strcmp(about->engine, "cuda") != 0;
+        for (size_t j = 0; !moved && j < 2 * sizeof products / sizeof *products; j++) {
+            char row[120], plain[1200], with[1200], number[32];
+            const char *const rows[] = {row, NULL};
+            const size_t at = j / 2;
+            snprintf(row, sizeof row, "cuda * * * * * %s=%s | x", about->name,
+                     tuned_number_text(j % 2 ? about->most : about->least, 10, number));
+            planned_by(products[at].dtype, products[at].stored, products[at].m, products[at].n, NULL, plain);
+            planned_by(products[at].dtype, products[at].stored, products[at].m, products[at].n, rows, with);
+            moved = with[0] != '\0' && strcmp(plain, with) != 0;
+        }
+        if (!moved) snprintf(idle + strlen(idle), sizeof idle - strlen(idle), " %s", about->name);
+    }
+    tap_result(idle[0] == '\0', "not read:%s", idle);
+}
+
 static void plan_cases(void)
 {
     cuda_cases();
+    each_is_read_case();
     if (tap_case("a plan follows a row, and the committed rows are its default")) {
         tuned_row row;
         plan made[3];

@@ -72,8 +72,8 @@ void tune_rows(const tune_space *space, char text[TUNE_ROWS]);
 bool tune_row(const tune_space *space, const char *kernel, int dim, char row[TUNE_ROW]);
 
 /* tune_search - from the present values: one parameter after the other, a step up or down, and on while that is better;
- * then again by the root of the steps; at last what changes no plan goes back to the committed value. Ends at until_s. The best is left in the space. Returns TW_OK, or the first
- * failure of `tried` or `keep`. */
+ * then again by the root of the steps; at last what changes no plan goes back to the committed value. Ends at until_s.
+ * The best is left in the space. Returns TW_OK, or the first failure of `tried` or `keep`. */
 tw_status tune_search(tune_space *space, const tune_bench *bench, double until_s, tune_tally *tally);
 
 #endif
