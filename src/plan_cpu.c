@@ -449,7 +449,7 @@ void plan_loops(plan *plan, const device_facts *device, int wanted_threads)
            ceil_div(cpu->macro_m, cpu->task_m) * ceil_div(cpu->macro_n, cpu->task_n) <
                (cpu->small_m ? 1 : (int64_t)tuned->thread_tasks) * plan->threads)
         cpu->task_m = round_up(cpu->task_m / 2, mr);
-    if (plan->threads > 1 && p->flags == 0 && !cpu->small_m) even_tasks(plan, &tuned);
+    if (plan->threads > 1 && p->flags == 0 && !cpu->small_m) even_tasks(plan, tuned);
     cpu->packs_ahead = plan->threads > 1 && !(cpu->direct_a && cpu->direct_b);
     count_workspace(plan);
 }
