@@ -34,7 +34,7 @@ static struct nccl_comm_ {
     int sent[MOST_RANKS], received[MOST_RANKS];
     message *group[MOST_IN_GROUP];
     int in_group;
-} *newest;
+} * newest;
 
 static _Thread_local int depth;
 static _Thread_local nccl_comm current; /* of the group */
