@@ -145,6 +145,14 @@ def bench_is_run_round_after_round_within_the_budget():
         assert done.returncode == 1 and not said and "no line's words contain" in done.stdout, done
 
 
+@case
+def the_list_of_shapes_is_that_of_bench():
+    refused = subprocess.run([PROGRAM, "bench", "--engine", "cpu", "--set", "all", "--dtype", "bf16", "--kernel", "cpu_f32_r01_naive", "--json", "-"], capture_output=True,
+                             text=True, timeout=60, env=clean_environment())  # each row is refused at once
+    listed = [("%(m)dx%(n)dx%(k)d" % r, r["op_a"] + r["op_b"]) for r in map(json.loads, refused.stdout.splitlines())]
+    assert len(listed) == 48 and sorted(listed) == sorted(tool.SET_ALL), set(listed) ^ set(tool.SET_ALL)
+
+
 def worker(name, threads=2, **env):
     if not cpu_workers.here("numpy"):
         raise Skip("no NumPy")

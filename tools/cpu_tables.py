@@ -29,6 +29,7 @@ import sys
 import tempfile
 import time
 
+from cpu_bars import tables
 from cpu_workers import Worker, here, wait_for_quiet
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -39,133 +40,6 @@ PAUSED, WAITED, OURS_ALONE = [64, 96, 128, 192, 256, 384, 512, 640, 1000], [64, 
 SWEPT, COUNTS, EVERY_THREAD = [32, 48, 64, 96, 128, 160, 192, 256, 320, 384, 512], [1, 2, 3, 4, 6, 8, 12, 16], "cpu * * * * * thread_work=4096"
 REST_S, SPINNING_S, SINGLE, TOGETHER_S, LEAST_SPEED = 0.025, 0.08, 2048, 0.5, 0.2
 BENCH_SECONDS = {1: 2.0, 2: 2.0}  # of a case on one thread, of which the largest take long, and on several, whose idle threads spin
-
-# Of a table: the least geometric mean by type ("" for all others), and the least ratio of a shape.
-BARS = {"rest": ({}, 0.6), "company": ({}, 0.6), "peak": ({}, 0.8), "level3": ({}, 0.92), "pause": ({"": 1.0}, 0), "wait": ({"": 1.0}, 0),
-        "types": ({"": 1.05}, 0.8), "one": ({"f32": 0.98, "": 1.0}, 0), "two": ({"": 0.95}, 0.8), "sweep": ({}, 0)}
-
-
-def least_ratio(r):
-    """The bar of a shape; 0: it has none."""
-    square = r["m"] == r["n"] == r["k"]
-    if r["table"] == "one" and square and r["m"] >= 100:
-        return 0.88
-    return 0.7 if r["table"] == "rest" and r["m"] == 640 else BARS[r["table"]][1]
-
-
-def least_mean(table, dtype):
-    means = BARS[table][0]
-    return means.get(dtype, means.get("", 0))
-
-
-# ---- judging records ----
-
-def shape_of(r):
-    return "%s%d x %d x %d%s" % (r["routine"] + " " if r.get("routine") else "", r["m"], r["n"], r["k"], "" if r["op_a"] + r["op_b"] == "nn" else " " + (r["op_a"] + r["op_b"]).upper())
-
-
-class Line:
-    """One product of a table: what each library took, by method, since only what was measured alike is compared."""
-
-    def __init__(self):
-        self.found, self.faults, self.bar = {}, [], 0
-
-    def add(self, r):
-        ours, self.bar = r["library"].startswith("tilewright") and not r["library"].endswith(")"), least_ratio(r)
-        if r["median_s"] is not None:
-            self.found.setdefault(r["method"], {}).setdefault("" if ours else r["library"], []).append(r)
-        elif ours:
-            self.faults.append(r.get("refused") or r["verified"])
-
-    def ratios(self, number):
-        """The least over the methods of the best peer's time over ours, and that peer: (ratio, name), or None."""
-        best = None
-        for by_library in self.found.values():
-            peers = [(number(rs), name) for name, rs in by_library.items() if name]
-            if "" in by_library and peers:
-                time_s, name = min(peers)
-                ratio = time_s / number(by_library[""])
-                best = min(best or (ratio, name), (ratio, name))
-        return best
-
-    def speed(self, name):
-        rates = [statistics.median(r["gflops"] for r in by_library[name]) for by_library in self.found.values() if name in by_library]
-        return "%.4g" % max(rates) if rates else "-"
-
-    def runs(self):
-        """Lowest and highest of the ratios of single runs."""
-        numbers = sorted({r["run"] for by_library in self.found.values() for rs in by_library.values() for r in rs})
-        each = [self.ratios(lambda rs: statistics.median([r["median_s"] for r in rs if r["run"] == run] or [math.inf])) for run in numbers]
-        each = [x[0] for x in each if x and math.isfinite(x[0]) and x[0] > 0]
-        return "%.2f-%.2f" % (min(each), max(each)) if len(each) > 1 else ""
-
-
-def medians(rs):
-    return statistics.median(r["median_s"] for r in rs)
-
-
-def bests(rs):
-    return min(r["min_s"] for r in rs)
-
-
-def mean(values):
-    return math.exp(statistics.fmean(map(math.log, values)))
-
-
-def judged(table, dtype, lines):
-    """The lines of a table and type as text, and what is wrong with them."""
-    out, wrong, of_medians, of_bests = [], [], [], []
-    for shape, line in lines.items():
-        ratio, best = line.ratios(medians), line.ratios(bests)
-        low = ratio is not None and ratio[0] < line.bar
-        verdict = "FAILED: " + line.faults[0] if line.faults else "" if ratio is None else "BELOW" if low else "ok" if line.bar else ""
-        if line.faults or low:
-            wrong.append("%s %s %s" % (table, dtype, shape))
-        if ratio:
-            of_medians.append(ratio[0]), of_bests.append(best[0])
-        said = ("%7.3f %9s %7.3f" % (ratio[0], line.runs(), best[0])) if ratio else "%7s %9s %7s" % ("none", "", "")
-        out.append("%-7s %-5s %-26s %9s %9s %-10s %s  %4s %s" % (table, dtype, shape, line.speed(""), line.speed(ratio[1]) if ratio else "-", ratio[1].replace("tilewright ", "")[:10] if ratio else "", said,
-                                                               "%.2f" % line.bar if line.bar else "", verdict))
-    bar = least_mean(table, dtype)
-    if of_medians and bar:
-        low = mean(of_medians) < bar
-        wrong += ["%s %s, geometric mean" % (table, dtype)] if low else []
-        out.append("%-7s %-5s geometric mean of %d: %.3f of medians, %.3f of bests; bar %.2f  %s" % (table, dtype, len(of_medians), mean(of_medians), mean(of_bests), bar, "BELOW" if low else "ok"))
-    elif not of_medians and not wrong:
-        out.append("%-7s %-5s not judged: there is nothing to compare with" % (table, dtype))
-        wrong.append("%s %s: nothing to compare with" % (table, dtype))
-    return out, wrong
-
-
-def swept(records):
-    """Our speed by threads, for each type and shape: the highest stands in brackets, the plan's own count has a star."""
-    counts, out, rows = sorted({r["threads"] for r in records if not r["own"]}), [], {}
-    for r in records:
-        rows.setdefault((r["dtype"], shape_of(r)), {}).setdefault("own" if r["own"] else r["threads"], []).append(r)
-    out.append("sweep   %-5s %-26s" % ("type", "GFLOP/s on threads") + "".join("%9d " % c for c in counts))
-    for (dtype, shape), by_count in rows.items():
-        speed = {c: statistics.median(r["gflops"] for r in by_count[c]) for c in counts if c in by_count}
-        planned = int(re.search(r"threads (\d+)", by_count["own"][0]["plan"])[1]) if "own" in by_count else 0
-        nearest = max([c for c in speed if c <= planned], default=0)
-        cells = ("%s%s" % ("[%.4g]" % v if v == max(speed.values()) else "%.4g" % v, "*" if c == nearest else " ") for c, v in speed.items())
-        out.append("sweep   %-5s %-26s" % (dtype, shape) + "".join("%10s" % x for x in cells) + ("   the plan has %d" % planned if planned else ""))
-    return out
-
-
-def tables(records):
-    """All tables as text, and what is wrong: sentences."""
-    found, wrong, out = {}, [], []
-    for r in records:
-        if r["table"] != "sweep":
-            found.setdefault((r["table"], r["dtype"]), {}).setdefault(shape_of(r), Line()).add(r)
-    if found:
-        out.append("%-7s %-5s %-26s %9s %9s %-10s %7s %9s %7s  %4s" % ("table", "type", "m x n x k", "GFLOP/s", "best peer", "", "ratio", "runs", "bests", "bar"))
-    for (table, dtype), lines in found.items():
-        text, below = judged(table, dtype, lines)
-        out, wrong = out + text, wrong + below
-    grid = [r for r in records if r["table"] == "sweep" and r["median_s"] is not None]
-    wrong += ["sweep %s %s: %s" % (r["dtype"], shape_of(r), r["refused"] or r["verified"]) for r in records if r["table"] == "sweep" and r["median_s"] is None]
-    return out + (swept(grid) if grid else []), wrong
 
 
 # ---- measuring ----
@@ -210,8 +84,9 @@ class Machine:
         return {"engine": "cpu", "device": self.device, "kernel": name, "library": name, "library_version": worker.version, "table": table,
                 "dtype": order["dtype"], "m": order["m"], "n": order["n"], "k": order["k"], "op_a": order["ops"][0], "op_b": order["ops"][1],
                 "method": method, "threads": threads, "sets": prepared.get("sets"), "samples": sum(x["samples"] for x in taken) or None,
-                "median_s": median_s, "min_s": min(x["min_s"] for x in taken) if good else None, "max_s": max(x["max_s"] for x in taken) if good else None,
-                "gflops": flops / median_s / 1e9 if good else None, "verified": prepared.get("verified", "no"), "error_ratio": prepared.get("error_ratio"),
+                "median_s": median_s, "min_s": min(x["min_s"] for x in taken) if good else None,
+                "max_s": max(x["max_s"] for x in taken) if good else None, "gflops": flops / median_s / 1e9 if good else None,
+                "verified": prepared.get("verified", "no"), "error_ratio": prepared.get("error_ratio"),
                 "plan": prepared.get("plan"), "refused": refused, "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
 
 
@@ -226,7 +101,8 @@ def left_out(machine):
     for name in list(machine.packages):
         if speeds[name] < LEAST_SPEED * speeds["tilewright"]:
             machine.packages.remove(name)
-            said.append("%s: its product of 256 has %.2f of our speed on one thread, so it calls no fast BLAS" % (name, speeds[name] / speeds["tilewright"]))
+            share = speeds[name] / speeds["tilewright"]
+            said.append("%s: its product of 256 has %.2f of our speed on one thread, so it calls no fast BLAS" % (name, share))
     return said
 
 
@@ -238,15 +114,20 @@ def order_of(shape, dtype, ops="nn"):
 IN_TURNS = "calls with host pointers, a process for each library, in turns, operands rotated"
 
 
+def last_line(text):
+    return (text.strip().splitlines() or ["nothing said"])[-1]
+
+
 def by_bench(machine, table, words):
     """`bench --against` with these words; its records."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "r.jsonl")
-        command = [machine.program, "bench", "--engine", "cpu", "--against", ",".join(machine.peers), "--samples", str(machine.chosen.samples), "--json", path]
+        command = [machine.program, "bench", "--engine", "cpu", "--against", ",".join(machine.peers),
+                   "--samples", str(machine.chosen.samples), "--json", path]
         done = machine.run(command + words.split())
         lines = open(path).read().splitlines() if os.path.exists(path) else []
     if done.returncode not in (0, 1, 3) or not lines:  # 1: a product is wrong; 3: no peer is at 80 % of the peak. Records say which
-        raise RuntimeError("bench: exit status %d: %s" % (done.returncode, done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "nothing said"))
+        raise RuntimeError("bench: exit status %d: %s" % (done.returncode, last_line(done.stderr)))
     return [dict(json.loads(x), table=table) for x in lines]
 
 
@@ -358,17 +239,18 @@ def sweep(machine):
 def level3(machine, peer):
     """dsyrk and dtrsm by tools/level3_bench.py, both libraries in one process; what it prints, as records."""
     blas, records = os.path.join(os.path.dirname(os.path.abspath(machine.program)), "libtilewright_blas.so"), []
-    command = [sys.executable, "-B", os.path.join(ROOT, "tools", "level3_bench.py"), os.path.join(machine.folder, peer + ".so"), "--ours", blas, "--sizes", "512",
-               "--types", "d", "--threads", "2", "--turns", str(3 * machine.chosen.samples)]
+    command = [sys.executable, "-B", os.path.join(ROOT, "tools", "level3_bench.py"), os.path.join(machine.folder, peer + ".so"),
+               "--ours", blas, "--sizes", "512", "--types", "d", "--threads", "2", "--turns", str(3 * machine.chosen.samples)]
     for routine in ("syrk", "trsm"):
         done = machine.run(command + ["--only", routine])
         found = re.search(r"^d%s +512 +([0-9.]+) +([0-9.]+) +([0-9.]+)" % routine, done.stdout, re.M)
         if not found:
-            raise RuntimeError("level3_bench.py: " + (done.stderr.strip().splitlines() or ["nothing said"])[-1])
+            raise RuntimeError("level3_bench.py: " + last_line(done.stderr))
         for library, gflops in (("tilewright", float(found[1])), (peer, float(found[1]) / float(found[3]))):  # the median quotient of neighbours
             seconds = 512.0**3 / gflops / 1e9
-            records.append({"engine": "cpu", "device": machine.device, "kernel": "d" + routine, "routine": "d" + routine, "library": library, "table": "level3", "dtype": "f64", "m": 512, "n": 512,
-                            "k": 512, "op_a": "n", "op_b": "n", "method": "cblas calls in turns in one process with " + peer, "threads": 2, "median_s": seconds,
+            records.append({"engine": "cpu", "device": machine.device, "kernel": "d" + routine, "routine": "d" + routine, "library": library,
+                            "table": "level3", "dtype": "f64", "m": 512, "n": 512, "k": 512, "op_a": "n", "op_b": "n",
+                            "method": "cblas calls in turns in one process with " + peer, "threads": 2, "median_s": seconds,
                             "min_s": seconds, "max_s": seconds, "gflops": gflops, "verified": "no", "refused": None})
     return records
 
@@ -389,8 +271,11 @@ def random_shapes(seed):
 
 
 OPS = {"nn": "", "nt": " --transpose-b", "tn": " --transpose-a", "tt": " --transpose-a --transpose-b"}
-SET_ALL = [("%dx%dx%d" % (s, s, s), "nn") for s in (512, 768, 1024, 1536, 2048, 3072, 4096, 32, 48, 64, 96, 128, 192, 256, 384, 8, 16, 17, 31, 33, 47, 65, 100, 127, 129, 255, 257, 1000, 3000)] + [(x, "nn") for x in (
-    "16x4096x4096", "4096x16x4096", "4096x4096x16", "64x64x8192", "20000x64x64", "1x4096x4096", "4096x1x4096")] + [("%dx%dx%d" % (s, s, s), o) for s in (64, 256, 1000, 2048) for o in ("nt", "tn", "tt")]
+# What `bench --set all` has.
+SET_ALL = [("%dx%dx%d" % (s, s, s), "nn") for s in (512, 768, 1024, 1536, 2048, 3072, 4096, 32, 48, 64, 96, 128, 192, 256, 384, 8, 16, 17, 31,
+                                                    33, 47, 65, 100, 127, 129, 255, 257, 1000, 3000)]
+SET_ALL += [(s, "nn") for s in ("16x4096x4096", "4096x16x4096", "4096x4096x16", "64x64x8192", "20000x64x64", "1x4096x4096", "4096x1x4096")]
+SET_ALL += [("%dx%dx%d" % (s, s, s), ops) for s in (64, 256, 1000, 2048) for ops in ("nt", "tn", "tt")]
 
 
 class Job:
@@ -420,13 +305,16 @@ def compared(m, table, threads, dtypes, shapes, pause_us=0):
     benched, packaged = [d for d in dtypes if d not in ("bf16", "i8")], [d for d in dtypes if d not in ("bf16", "i8") or "torch" in m.packages]
     groups = [("--set all", len(SET_ALL))] if shapes[:len(SET_ALL)] == SET_ALL else []
     left = shapes[len(SET_ALL):] if groups else shapes
-    groups += [("--shape " + ",".join(s for s, o in left if o == ops) + flag, sum(o == ops for _, o in left)) for ops, flag in OPS.items() if any(o == ops for _, o in left)]
+    for ops, flag in OPS.items():
+        some = [s for s, o in left if o == ops]
+        groups += [("--shape " + ",".join(some) + flag, len(some))] if some else []
     for words, count in groups if m.peers else []:
         spent = 5 + count * (BENCH_SECONDS[min(threads, 2)] + 8e-6 * pause_us * m.chosen.samples)
         add("bench", words, benched, spent, lambda d, words=words: by_bench(m, table, "--dtype %s %s%s" % (d, words, flags)))
     spent = len(shapes) * (0.3 + m.chosen.samples * (1 + len(m.packages)) * (m.chosen.turn + 0.05 + 2e-6 * pause_us))
     if m.packages:
-        add("workers", "%d shapes" % len(shapes), packaged, spent, lambda d: by_workers(m, table, threads, [order_of(s, d, o) for s, o in shapes], pause_us * 1e-6))
+        ordered = lambda d: by_workers(m, table, threads, [order_of(s, d, o) for s, o in shapes], pause_us * 1e-6)
+        add("workers", "%d shapes" % len(shapes), packaged, spent, ordered)
     return jobs
 
 
@@ -501,7 +389,8 @@ def main():
     options.add_argument("--samples", type=int, default=3, metavar="N", help="samples, or turns, in a run (default: 3)")
     options.add_argument("--turn", type=float, default=0.06, metavar="SECONDS", help="of a worker's turn (default: 0.06)")
     options.add_argument("--threads", type=int, metavar="N", help="all threads (default: the processors)")
-    options.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6), metavar="N", help="of the random shapes (default: another each time)")
+    options.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6), metavar="N",
+                         help="of the random shapes (default: another each time)")
     options.add_argument("--records", metavar="FILE", help="default: results/DEVICE/cpu-tables.jsonl")
     options.add_argument("--table", metavar="FILE", help="the tables of these records; measures nothing")
     chosen = options.parse_args()

@@ -176,7 +176,8 @@ class Cblas:
     def bound(self, dtype, ops, m, n, k, a, b, c):
         name, real = ("cblas_sgemm", ctypes.c_float) if dtype == "f32" else ("cblas_dgemm", ctypes.c_double)
         found = getattr(self.library, "scipy_" + name, None) or getattr(self.library, name)
-        found.argtypes = [ctypes.c_int] * 6 + [real, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_int, real, ctypes.c_void_p, ctypes.c_int]
+        matrix = [ctypes.c_void_p, ctypes.c_int]
+        found.argtypes = [ctypes.c_int] * 6 + [real] + matrix * 2 + [real] + matrix
         found.restype, at = None, self.made.at
         given = (101, 112 if ops[0] == "t" else 111, 112 if ops[1] == "t" else 111, m, n, k, 1, at(a), m if ops[0] == "t" else k, at(b),
                  k if ops[1] == "t" else n, 0, at(c), n)
