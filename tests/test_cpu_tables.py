@@ -124,7 +124,7 @@ def bench_is_run_round_after_round_within_the_budget():
                 os.remove(os.path.join(folder, "said"))
             done = tables("--records", path, "--only", "one bench", "--seed", "5", *words, TILEWRIGHT=program, TILEWRIGHT_PEERS=folder)
             said = open(os.path.join(folder, "said")).read().splitlines() if os.path.exists(os.path.join(folder, "said")) else []
-            return done, said, [json.loads(x) for x in open(path)]
+            return done, said, [json.loads(x) for x in open(path)] if os.path.exists(path) else []
 
         write = "cat >\"$to\" <<'END'\n" + records + "\nEND\n"
         done, said, kept = measured(write, "--budget", "100000", "--runs", "2")

@@ -66,10 +66,10 @@ class Machine:
             raise RuntimeError("the budget is spent")
         return left
 
-    def run(self, command):
+    def run(self, command, **environment):
         """The finished process, which ends with the budget at the latest."""
         try:
-            return subprocess.run(command, capture_output=True, text=True, timeout=self.left_s())
+            return subprocess.run(command, capture_output=True, text=True, timeout=self.left_s(), env=dict(os.environ, **environment))
         except subprocess.TimeoutExpired:
             raise RuntimeError("the budget is spent")
 
@@ -96,7 +96,7 @@ def left_out(machine):
     for name in ["tilewright"] + machine.packages:
         w = Worker(name, 1)
         w.ask(do="prepare", **order_of("256x256x256", "f32"))
-        speeds[name] = 1 / w.ask(do="turn", seconds=0.02, rest=0, pause=0).get("min_s", math.inf)
+        speeds[name] = 1 / min(w.ask(do="turn", seconds=0.02, rest=0, pause=0).get("min_s", math.inf) for _ in range(3))
         w.end()
     for name in list(machine.packages):
         if speeds[name] < LEAST_SPEED * speeds["tilewright"]:
@@ -236,16 +236,24 @@ def sweep(machine):
     return records
 
 
+def peer_file(machine, name):
+    """Its own path, not the link's, since MKL opens others beside it."""
+    return os.path.realpath(os.path.join(machine.folder, name + ".so"))
+
+
+MKL = {"MKL_DYNAMIC": "FALSE", "MKL_INTERFACE_LAYER": "LP64", "MKL_THREADING_LAYER": "INTEL"}  # as bench sets them
+
+
 def level3(machine, peer):
     """dsyrk and dtrsm by tools/level3_bench.py, both libraries in one process; what it prints, as records."""
     blas, records = os.path.join(os.path.dirname(os.path.abspath(machine.program)), "libtilewright_blas.so"), []
-    command = [sys.executable, "-B", os.path.join(ROOT, "tools", "level3_bench.py"), os.path.join(machine.folder, peer + ".so"),
+    command = [sys.executable, "-B", os.path.join(ROOT, "tools", "level3_bench.py"), peer_file(machine, peer),
                "--ours", blas, "--sizes", "512", "--types", "d", "--threads", "2", "--turns", str(3 * machine.chosen.samples)]
     for routine in ("syrk", "trsm"):
-        done = machine.run(command + ["--only", routine])
+        done = machine.run(command + ["--only", routine], **MKL)
         found = re.search(r"^d%s +512 +([0-9.]+) +([0-9.]+) +([0-9.]+)" % routine, done.stdout, re.M)
         if not found:
-            raise RuntimeError("level3_bench.py: " + last_line(done.stderr))
+            raise RuntimeError("level3_bench.py: " + last_line(done.stdout + done.stderr))
         for library, gflops in (("tilewright", float(found[1])), (peer, float(found[1]) / float(found[3]))):  # the median quotient of neighbours
             seconds = 512.0**3 / gflops / 1e9
             records.append({"engine": "cpu", "device": machine.device, "kernel": "d" + routine, "routine": "d" + routine, "library": library,
@@ -321,7 +329,7 @@ def compared(m, table, threads, dtypes, shapes, pause_us=0):
 def jobs_of(m):
     """All that can be measured here, the cheapest tables first; and sentences on what cannot."""
     cubes = lambda sides: [("%dx%dx%d" % (s, s, s), "nn") for s in sides]
-    neighbour = "cblas:" + os.path.join(m.folder, "openblas.so") if "openblas" in m.peers else "numpy" if "numpy" in m.packages else None
+    neighbour = "cblas:" + peer_file(m, "openblas") if "openblas" in m.peers else "numpy" if "numpy" in m.packages else None
     own = 4 * m.chosen.samples * (m.chosen.turn + 0.1) + 3
     jobs, missing = [], []
     if m.workers:
@@ -375,6 +383,7 @@ def measure(m, path):
                 wrong.append("%s %s: %s" % (job.table, job.words[:100], why))
                 continue
             job.seconds = time.monotonic() - start
+            os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
             with open(path, "a") as f:
                 f.writelines(json.dumps(dict({"own": False}, **r, run=run, seed=m.chosen.seed)) + "\n" for r in records)
             tell("run %d %6.1f s  %s %s" % (run, job.seconds, job.table, job.words[:100]))
@@ -398,15 +407,16 @@ def main():
     if not path:
         machine = Machine(chosen)
         path = chosen.records or os.path.join(ROOT, "results", re.sub("[^a-z0-9]+", "-", machine.device.lower()).strip("-"), "cpu-tables.jsonl")
-        os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-        open(path, "w").close()
+        if os.path.exists(path):
+            os.remove(path)
         missing, wrong = measure(machine, path)
-    with open(path) as f:
-        records = [json.loads(x) for x in f if x.strip()]
+    records = []
+    if chosen.table or os.path.exists(path):
+        with open(path) as f:
+            records = [json.loads(x) for x in f if x.strip()]
     text, below = tables(records)
-    print("\n".join(text))
-    for sentence in missing:
-        print("not here: " + sentence)
+    for line in text + ["not here: " + x for x in missing]:
+        print(line)
     for sentence in wrong + below or ([] if records else ["nothing was measured"]):
         print("fault: " + sentence)
     sys.exit(1 if wrong or below or not records else 0)

@@ -307,7 +307,10 @@ class Worker:
         return self.hear()
 
     def end(self):
-        self.process.stdin.close()
+        try:
+            self.process.stdin.close()
+        except BrokenPipeError:
+            pass  # it ended before it took its last order
         self.process.wait()
         self.process.stdout.close()
 
