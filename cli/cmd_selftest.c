@@ -175,9 +175,17 @@ static const struct {
 
 enum { CALLS = sizeof calls / sizeof *calls };
 
+/* Is the kernel of a type that --dtype names, where it names any? */
+static bool is_of_types(const name_list *dtypes, const tw_lab_kernel *kernel)
+{
+    for (int i = 0; i < dtypes->count; i++)
+        if (tw_lab_dtype_named(dtypes->items[i])->dtype == kernel->dtype) return true;
+    return dtypes->count == 0;
+}
+
 static bool chosen(const session *s, const tw_lab_kernel *kernel, bool quick)
 {
-    if (strcmp(kernel->engine, s->device.engine) != 0) return false;
+    if (strcmp(kernel->engine, s->device.engine) != 0 || !is_of_types(&s->opt->dtypes, kernel)) return false;
     if (quick && !kernel->production) return strcmp(kernel->rung, "r01_naive") == 0;
     for (int c = 0; c < CASES; c++)
         if (concerns(s, kernel, &cases[c], quick)) return true;
@@ -206,7 +214,9 @@ exit_code selftest_run(session *s, bool quick, bool lines, selftest_count *count
         code = run_kernel(s, &x, quick);
         if (code == EXIT_OK) code = tell_subject(s, &x, lines, count);
     }
-    for (int i = 0; code == EXIT_OK && strcmp(s->device.engine, "cpu") == 0 && i < CALLS; i++) {
+    const bool has_calls = strcmp(s->device.engine, "cpu") == 0 &&
+                           s->opt->dtypes.count == 0; /* they take several types */
+    for (int i = 0; code == EXIT_OK && has_calls && i < CALLS; i++) {
         subject x = {.name = calls[i].name};
         exact_tally t = tally_of(s);
         t.quick = quick;

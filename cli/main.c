@@ -176,6 +176,7 @@ const command commands[] = {
     {"selftest", "[OPTION]...", "check every kernel that fits this machine, on a few shapes",
      "  tilewright selftest\n"
      "  tilewright selftest --engine cpu,opencl\n"
+     "  tilewright selftest --engine opencl --dtype f32\n"
      "  TILEWRIGHT_CPU=avx2 tilewright selftest\n",
      "Checks each kernel with two oracles: exact (small integers, no bit may differ) and bound (random operands). On "
      "the CPU it also checks exactly: every remainder of the production kernels' tiles, plans, recalled plans, batches "

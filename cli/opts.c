@@ -62,6 +62,9 @@ const option_row option_rows[] = {
      "element types to time, one after the other (default: f32; for --set gpu-half or gpu-few: bf16,f16; for "
      "gpu-types: i8,tf32,e4m3)",
      .list = 4},
+    {"dtype", 0, OPT_CHOICES, AT(dtypes), CMD_SELFTEST, "T,...", BENCH_TYPES,
+     "check only kernels of these element types (default: all, and on the CPU the calls that take several)",
+     .list = 11},
     {"dtype", 0, OPT_CHOICES, AT(dtypes), CMD_TUNE, "T,...", "f32 f64 bf16 f16 i8 u8 cf32 cf64",
      "element types to tune (default: f32)", .list = 8},
     {"dtype", 0, OPT_CHOICES, AT(dtypes), CMD_LADDER, "T", DTYPES, "element type (default: f32)", .list = 1},
