@@ -1,7 +1,7 @@
 #!/bin/sh
 # test_devices.sh - what a user runs first on a machine with a GPU: doctor, devices, and the self test of each GPU engine. An engine
 # without a device is skipped with its own sentence. Prints TAP; TILEWRIGHT is the program. Without --gpu or --full what
-# test_cli runs too is left to it: doctor, devices, and OpenCL's self test, which compiles every kernel.
+# test_cli runs too is left to it: doctor, devices, and OpenCL's self test, there of f32, since each form is compiled.
 set -u
 
 cases='selftest_cuda'
