@@ -1,5 +1,5 @@
-/* spread_list.h - what the list of steps is made from (spread.c): regions of C, the panels and tiles of each device, and
- * where they have room. */
+/* spread_list.h - what the list of steps is made from (spread.c): regions of C, the panels and tiles of each device,
+ * and where they have room. */
 #ifndef TILEWRIGHT_SPREAD_LIST_H
 #define TILEWRIGHT_SPREAD_LIST_H
 
