@@ -20,8 +20,6 @@ typedef struct k_split {
     int64_t whole, count, length;
     int64_t bytes;  /* of partial sums and flags, a multiple of 256 */
     int64_t splits; /* GPU_SWAP_AB, GPU_SPLIT_K */
-    /* OpenCL, GPU_SPLIT_K: of counters, which come first and are 0 before a launch; 0: a second kernel adds the sums */
-    int64_t counter_bytes;
     bool by_cluster; /* GPU_SLICED_K: cluster reduction through distributed shared memory, not the workspace */
 } k_split;
 

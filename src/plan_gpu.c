@@ -373,8 +373,6 @@ void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choic
                          (int)gpu->block_m, (int)gpu->block_n);
     used += typed ? plan_types_opencl(p, gpu->options + used, sizeof gpu->options - (size_t)used)
                   : types_text(p, gpu->options + used, sizeof gpu->options - (size_t)used);
-    if (plan_adds_last(row, device))
-        used += snprintf(gpu->options + used, sizeof gpu->options - (size_t)used, " -DADDS_LAST=1");
     if (row->gpu.traits & GPU_SWAP_AB)
         used += snprintf(gpu->options + used, sizeof gpu->options - (size_t)used, " -DFEW_ROWS=%d", gpu->few_rows);
     if (gpu->k_split.by_cluster)

@@ -73,27 +73,6 @@ void plan_panels(plan *plan, const device_facts *device)
     plan->workspace_bytes = (size_t)(COUNTER_NUMBERS * sum_bytes + gpu->grid_x * each_bytes);
 }
 
-/* Where groups add their own sums (kernels/opencl/parts.clh): parts of k that are a fan, and bytes of counters. */
-static int64_t parts_fan(int64_t parts)
-{
-    int64_t fan = 8;
-    while (fan * fan < parts) fan++;
-    return fan;
-}
-
-static int64_t parts_counter_bytes(int64_t tiles, int64_t parts)
-{
-    return round_up(tiles * (1 + ceil_div(parts, parts_fan(parts))) * 4, 256);
-}
-
-/* Rows that tw_gemm() may choose leave it to a second kernel: on an H200 512 cubed took 28 us so, and 65 us by groups
- * (docs/perf/opencl-gpu.md#ptx). */
-bool plan_adds_last(const kernel_row *row, const device_facts *device)
-{
-    return (row->gpu.traits & (GPU_TYPES | GPU_SPLIT_K | GPU_PRODUCTION)) == (GPU_TYPES | GPU_SPLIT_K) &&
-           device->sm >= PTX_SM;
-}
-
 /* Multiply-adds in a cycle of a unit of an NVIDIA GPU: in its matrix units 2048 of bytes or 128 of f64; else one for
  * each lane of a warp in each quarter, half as many in f64. */
 static double peak_fmas(const kernel_row *row)
@@ -106,12 +85,13 @@ static double peak_fmas(const kernel_row *row)
 
 /* The cycles of the busiest compute unit of a GPU, and how k is divided for the fewest. Groups multiply at the share of
  * the peak that their row allows with many warps on a unit; few warps, and those with few sums to go on with, wait for
- * each other and for memory. A group of GEMV has loads for GEMV_EACH elements a cycle on their way. Partial sums take a
- * second kernel, or two meetings of groups, as choose_splits() of plan_gpu.c has them; items of one launch do not
- * divide k. Fitted to an H200 (docs/perf/opencl-gpu.md), but for what it says was not run there. */
+ * each other and for memory. A group of GEMV has loads for GEMV_EACH elements a cycle on their way. A second kernel adds
+ * partial sums: on an H200 512 cubed took 28 us so, and 65 us where the groups that ended last added them
+ * (docs/perf/opencl-gpu.md#ptx). Items of one launch do not divide k. Fitted to an H200 (docs/perf/opencl-gpu.md), but
+ * for what it says was not run there. */
 static double gpu_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device, k_split *split)
 {
-    enum { MOST_SPLITS = 256, WARP = 32, ROOM = 32, SUMS = 16, MEETING = 3140, MEETING_BYTES = 28, GEMV_EACH = 10 };
+    enum { MOST_SPLITS = 256, WARP = 32, ROOM = 32, SUMS = 16, GEMV_EACH = 10 };
     tuned_values own;
     const tuned_values *tuned = tuned_find(device, p, row, &own);
     const tw_lab_kernel *tile = &row->lab;
@@ -124,7 +104,6 @@ static double gpu_cycles(const kernel_row *row, const tw_problem *p, const devic
                  k = (double)p->k, c_area = (double)p->m * (double)p->n, fmas = peak_fmas(row),
                  cycle_bytes = tuned->memory_bytes * (double)units, /* of memory, in a cycle */
         memory = (double)items * ((double)p->m * k + k * (double)p->n + c_area) * (double)bytes / cycle_bytes;
-    const bool adds_last = plan_adds_last(row, device);
     const bool divides = (row->gpu.traits & GPU_SPLIT_K) && !device->no_workspace && items == 1;
     double best = 0;
     *split = (k_split){.whole = tiles, .splits = 1};
@@ -142,11 +121,7 @@ static double gpu_cycles(const kernel_row *row, const tw_problem *p, const devic
                                                                (1 + 4 / (here * sums)) / (fmas * tuned->share),
                      reads = memory * (1 + 8 / here);
         double time = work > reads ? work : reads;
-        if (parts > 1 && adds_last) {
-            const int64_t fan = min_i64(parts_fan(parts), parts), fans = ceil_div(parts, fan);
-            time += (fans > 1 ? 2 : 1) * MEETING +
-                    (double)(each * (fan + (fans > 1 ? fans : 0))) * area * (double)sum_bytes / MEETING_BYTES;
-        } else if (parts > 1)
+        if (parts > 1)
             time += tuned->add_cycles +
                     (double)parts * (tuned->part_cycles + 2 * c_area * (double)sum_bytes / cycle_bytes);
         if (best > 0 && time >= best) continue;
@@ -156,9 +131,7 @@ static double gpu_cycles(const kernel_row *row, const tw_problem *p, const devic
             *split = (k_split){.splits = parts,
                                .count = tiles * parts,
                                .length = length,
-                               .counter_bytes = adds_last ? parts_counter_bytes(tiles, parts) : 0,
-                               .bytes = (adds_last ? parts_counter_bytes(tiles, parts) : 0) +
-                                        round_up(parts * p->m * p->n * sum_bytes, 256)};
+                               .bytes = round_up(parts * p->m * p->n * sum_bytes, 256)};
     }
     return best;
 }

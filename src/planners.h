@@ -18,10 +18,6 @@ bool plan_gpu_beats(const kernel_row *one, const kernel_row *later, const tw_pro
  * others, of these the last whose vectors the device has, else the first; elsewhere the row with the lower cost. */
 bool plan_opencl_beats(const kernel_row *one, const kernel_row *later, const tw_problem *p, const device_facts *device);
 
-/* plan_adds_last - whether the groups of a launch add the sums of a k that was divided, by PTX's fence. */
-enum { PTX_SM = 80 };
-bool plan_adds_last(const kernel_row *row, const device_facts *device);
-
 /* plan_split_opencl - how the groups of a GPU_TYPES row that can divide k do so. */
 k_split plan_split_opencl(const kernel_row *row, const tw_problem *p, const device_facts *device);
 

@@ -246,7 +246,6 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_mma_sm80
             }
         }
     }
-    __global number *part_sums = sums + counter_bytes(tiles, parts) / sizeof(number);
     UNROLLED /* epilogue */
         for (int i = 0; i < WARP_M / 16; i++)
     {
@@ -261,11 +260,10 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_mma_sm80
                     store_pair(&C(row, column), n - column, alpha, sum[i][j][e], sum[i][j][e + 1], beta);
                     continue;
                 }
-                __global number *to_sums = &part_sums[((long)part * m + row) * n + column];
+                __global number *to_sums = &sums[((long)part * m + row) * n + column];
                 if (column < n) to_sums[0] = sum[i][j][e];
                 if (column + 1 < n) to_sums[1] = sum[i][j][e + 1];
             }
         }
     }
-    if (parts > 1) ADD_WHEN_LAST((__local int *)ring);
 }

@@ -134,7 +134,6 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_simt(TYP
         }
         barrier(CLK_LOCAL_MEM_FENCE);
     }
-    __global number *part_sums = sums + counter_bytes(tiles, parts) / sizeof(number);
     UNROLLED /* epilogue */
         for (int i = 0; i < ITEM_M; i++)
     {
@@ -145,8 +144,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_simt(TYP
             if (parts == 1)
                 blend_typed(&C(row, column), alpha, sum[i][j], beta);
             else
-                part_sums[((long)part * m + row) * n + column] = sum[i][j];
+                sums[((long)part * m + row) * n + column] = sum[i][j];
         }
     }
-    if (parts > 1) ADD_WHEN_LAST((__local int *)a_tile);
 }

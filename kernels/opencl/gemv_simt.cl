@@ -99,15 +99,13 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemv_simt(TYP
         partial[(lane * 4 + 2) * PARTIALS + warp] = sum.z, partial[(lane * 4 + 3) * PARTIALS + warp] = sum.w;
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-    __global number *part_sums = sums + counter_bytes(tiles, parts) / sizeof(number);
-    const int edge = edge0 + tid, i0 = ROW_M == 1 ? 0 : edge0, j0 = ROW_M == 1 ? edge0 : 0;
+    const int edge = edge0 + tid;
     if (tid < EDGES && edge < edges) {
         number sum = 0;
         for (int e = 0; e < (along ? WARP : DOWN); e++) sum += partial[tid * PARTIALS + e];
         if (parts == 1)
             blend_typed(&C(ROW_M == 1 ? 0 : edge, ROW_M == 1 ? edge : 0), alpha, sum, beta);
         else
-            part_sums[(long)part * edges + edge] = sum;
+            sums[(long)part * edges + edge] = sum;
     }
-    if (parts > 1) ADD_WHEN_LAST((__local int *)partial);
 }

@@ -147,22 +147,17 @@ static tw_status put_kernel(engine *e, const plan *p, commands *q, cl_kernel ker
     return TW_OK;
 }
 
-bool cl_adds(const plan *p)
-{
-    return p->row->gpu.adds != NULL && p->gpu.k_split.count > 0 && p->gpu.k_split.counter_bytes == 0;
-}
+bool cl_adds(const plan *p) { return p->row->gpu.adds != NULL && p->gpu.k_split.count > 0; }
 
 tw_status cl_clear_counters(engine *e, const runnable *r, commands *q)
 {
     enum { PANELS_COUNTERS = 2 };
     const int32_t zero = 0;
-    const size_t bytes = r->plan->row->gpu.traits & GPU_PANELS ? PANELS_COUNTERS * sizeof zero
-                                                               : (size_t)r->plan->gpu.k_split.counter_bytes;
     cl_event event = NULL;
-    if (bytes == 0) return TW_OK;
-    CL_TRY("clEnqueueFillBuffer",
-           e->cl->clEnqueueFillBuffer(q->queue, (cl_memory)(uintptr_t)r->workspace, &zero, sizeof zero, 0, bytes,
-                                      q->wait_count, q->wait_list, event_for(q, false, &event)));
+    if (!(r->plan->row->gpu.traits & GPU_PANELS)) return TW_OK;
+    CL_TRY("clEnqueueFillBuffer", e->cl->clEnqueueFillBuffer(q->queue, (cl_memory)(uintptr_t)r->workspace, &zero,
+                                                             sizeof zero, 0, PANELS_COUNTERS * sizeof zero,
+                                                             q->wait_count, q->wait_list, event_for(q, false, &event)));
     follow(e, q, event);
     return TW_OK;
 }
@@ -239,8 +234,8 @@ static tw_status find_counters(engine *e, runnable *r)
     return TW_OK;
 }
 
-/* A workspace of the engine's own, at the first launch that needs one; its counters are cleared before that. */
-static tw_status find_workspace(engine *e, runnable *r, commands *q)
+/* A workspace of the engine's own, at the first launch that needs one. */
+static tw_status find_workspace(engine *e, runnable *r)
 {
     cl_int error;
     TRY(find_counters(e, r));
@@ -250,7 +245,7 @@ static tw_status find_workspace(engine *e, runnable *r, commands *q)
         return fail(cl_status(error), "no device memory for %zu bytes of workspace: %s (%d)", r->plan->workspace_bytes,
                     cl_error_name(error), (int)error);
     r->workspace = (uint64_t)(uintptr_t)memory;
-    return r->counters == NULL ? cl_clear_counters(e, r, q) : TW_OK;
+    return TW_OK;
 }
 
 tw_status cl_launch(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
@@ -260,7 +255,7 @@ tw_status cl_launch(engine *e, runnable *r, const buffer *a, const buffer *b, co
     commands q = {.in_order = true, .tells_first = r->timed, .tells_last = true};
     if (p->problem.m == 0 || p->problem.n == 0) return TW_OK;
     TRY(cl_queue_for(e, r->timed, &q.queue));
-    tw_status status = find_workspace(e, r, &q);
+    tw_status status = find_workspace(e, r);
     if (status == TW_OK) status = cl_launch_items(e, r, &q, at);
     if (status != TW_OK) {
         cl_drop_commands(e, &q);
