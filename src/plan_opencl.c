@@ -85,8 +85,8 @@ static double peak_fmas(const kernel_row *row)
 
 /* The cycles of the busiest compute unit of a GPU, and how k is divided for the fewest. Groups multiply at the share of
  * the peak that their row allows with many warps on a unit; few warps, and those with few sums to go on with, wait for
- * each other and for memory. A group of GEMV has loads for GEMV_EACH elements a cycle on their way. A second kernel adds
- * partial sums: on an H200 512 cubed took 28 us so, and 65 us where the groups that ended last added them
+ * each other and for memory. A group of GEMV has loads for GEMV_EACH elements a cycle on their way. A second kernel
+ * adds partial sums: on an H200 512 cubed took 28 us so, and 65 us where the groups that ended last added them
  * (docs/perf/opencl-gpu.md#ptx). Items of one launch do not divide k. Fitted to an H200 (docs/perf/opencl-gpu.md), but
  * for what it says was not run there. */
 static double gpu_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device, k_split *split)
