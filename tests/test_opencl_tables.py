@@ -93,6 +93,8 @@ def each_line_says_what_it_is_below():
     assert done.returncode == 0 and "BELOW" not in done.stdout and done.stdout.count("  ok") == 16, done
     done = tool("gpu", "--only", "clblast --size 2048 --pad", SECONDS=seconds(opencl=5.5e-3))
     assert done.returncode == 1 and rows(done)["f32 2048 x 2048 x 2048 NN +1, of CLBlast"][:2] == ["1.45", "1.5"], done
+    done = tool("gpu", "--only", "clblast --shape 64x64")
+    assert done.returncode == 0 and "--samples 11" in calls()[0], done
     done = tool("processor", "--only", "clblast --dtype f32,f64 --size 4096", SECONDS=seconds(clblast=9.8e-3))
     assert done.returncode == 1 and rows(done)["f64 4096 x 4096 x 4096 NN, of CLBlast"][:2] == ["4.9", "5"] and "--samples 3" in calls()[0], done
     done = tool("processor", "--only", "share", SECONDS=seconds(cpu=0.92e-3))

@@ -117,7 +117,7 @@ def measure_all(table, folder, commands, by, limit, budget):
                 done = [first_call(folder, caches.name, cache, by, most) for cache in ("empty", "full")]
             else:
                 pair = ["opencl", OTHER[table]]
-                samples = FEW_SAMPLES if command.kind == "clblast" and "4096" in command.words else SAMPLES
+                samples = FEW_SAMPLES if (table, command.kind) == ("processor", "clblast") and "4096" in command.words else SAMPLES
                 orders = [["opencl"]] if command.kind == "clblast" else [pair, pair[::-1]] if command.kind == "share" else [pair]
                 done = [(x.status, x.said) for order in orders for x in measure(
                     path, "--engine %s%s" % (",".join(order), " --against clblast" if command.kind == "clblast" else ""),
