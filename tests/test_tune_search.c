@@ -310,9 +310,42 @@ static void process_case(void)
                tune_verdict_name(r[4].verdict), tune_verdict_name(r[5].verdict));
 }
 
+/* The most production kernels of one type that an engine has, or that the search lists. */
+static int kernels_of(const char *engine)
+{
+    const tw_lab_kernel *k, *other;
+    int most = 0;
+    for (int i = 0; (k = tw_lab_kernel_at(i)) != NULL; i++) {
+        int count = 0;
+        for (int j = 0; (other = tw_lab_kernel_at(j)) != NULL; j++)
+            count += other->production && other->dtype == k->dtype && strcmp(other->engine, engine) == 0;
+        if (count > most) most = count;
+    }
+    return most < TUNE_KERNELS ? most : TUNE_KERNELS;
+}
+
+static void room_case(void)
+{
+    static const char *const engines[] = {"cpu", "opencl", "cuda"};
+    if (!tap_case("the search has room for every parameter of each kernel of an engine")) return;
+    int parameters = 0, dims = 0;
+    tw_lab_parameter about;
+    while (tw_lab_parameter_at(parameters, &about)) parameters++;
+    for (int e = 0; e < 3; e++) {
+        int of_engine = 0;
+        for (int i = 0; tw_lab_parameter_at(i, &about); i++)
+            if (strcmp(about.engine, engines[e]) == 0) of_engine += about.each_kernel ? kernels_of(engines[e]) : 1;
+        if (of_engine > dims) dims = of_engine;
+    }
+    tap_result(parameters <= TUNE_PARAMETERS && dims <= TUNE_DIMS && kernels_of("cuda") < TUNE_KERNELS,
+               "%d parameters for %d, %d values for %d, %d kernels of cuda for %d", parameters, TUNE_PARAMETERS, dims,
+               TUNE_DIMS, kernels_of("cuda"), TUNE_KERNELS);
+}
+
 int main(int argc, char **argv)
 {
     tap_start(argc, argv);
+    room_case();
     recovers_case("cpu");
     recovers_case("opencl");
     hills_case();
