@@ -237,7 +237,7 @@ static tw_status each_committed(const char *engine, tw_status (*take)(const tune
             const size_t length = strcspn(line, "\n");
             char where[96];
             snprintf(where, sizeof where, "data/tuned/%s, line %d", file->file, number);
-            const bool wanted = word == 0 || (strncmp(line, engine, word) == 0 && line[word] == ' ');
+            const bool wanted = engine == NULL || (strncmp(line, engine, word) == 0 && line[word] == ' ');
             if (length > 0 && *line != '#' && wanted) {
                 TRY(tuned_parse(line, length, where, &row));
                 TRY(take(&row, job));
