@@ -79,12 +79,14 @@ exit_code tuned_show(session *s)
     exit_code code = tuned_user_path(path);
     if (code == EXIT_OK) code = store_read(path, true, &lines);
     if (code != EXIT_OK) return code;
-    if (lines.count == 0)
+    if (!lines.is_ours)
+        fprintf(s->text, "not tuned: %s holds something else than tuned rows\n", path);
+    else if (lines.count == 0)
         fprintf(s->text, "not tuned: %s has no rows\n", path);
     else
         fprintf(s->text, "%s\n\n%-8s %-34s %-16s %9s %9s %5s %10s  %s\n", path, "state", "row", "shape", "before",
                 "after", "gain", "spread", "when");
-    for (int i = 0; i < lines.count; i++) {
+    for (int i = 0; lines.is_ours && i < lines.count; i++) {
         tw_lab_tuned x;
         tw_lab_tuned_judge(NULL, lines.lines[i], &x);
         const bool damaged = x.state == TW_LAB_TUNED_DAMAGED;
@@ -95,7 +97,7 @@ exit_code tuned_show(session *s)
             snprintf(opened, sizeof opened, "%s", x.engine);
         }
         if (!damaged && context != NULL) tw_lab_tuned_judge(context, lines.lines[i], &x);
-        show_line(s, &x, i + 1, damaged || context != NULL);
+        show_line(s, &x, lines.numbers[i], damaged || context != NULL);
     }
     tw_close(context);
     store_free(&lines);
@@ -111,7 +113,7 @@ static bool is_ours(const char *path)
     struct stat info;
     if (stat(path, &info) != 0 || info.st_size == 0) return true;
     if (!S_ISREG(info.st_mode) || store_read(path, false, &lines) != EXIT_OK) return false;
-    bool ours = true;
+    bool ours = lines.is_ours;
     for (int i = 0; i < lines.count; i++) {
         tw_lab_tuned_judge(NULL, lines.lines[i], &x);
         ours = ours && x.state != TW_LAB_TUNED_DAMAGED;
@@ -168,6 +170,7 @@ exit_code tuned_forget(session *s)
     int gone = 0, candidates = 0;
     exit_code code = tuned_user_path(path);
     snprintf(tried, sizeof tried, "%s.tried", path);
+    if (code == EXIT_OK) code = store_ours(tried);
     if (code == EXIT_OK && stat(path, &info) == 0) code = store_replace(path, goes, s, "", &gone);
     if (code == EXIT_OK && stat(tried, &info) == 0) code = store_replace(tried, goes, s, "", &candidates);
     if (code != EXIT_OK) return code;

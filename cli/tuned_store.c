@@ -14,8 +14,8 @@
 #include "diag.h"
 #include "guard.h"
 
-static const char head[] =
-    "# Tuned rows of Tilewright, written by `tilewright tune`: docs/REFERENCE.md says what they are.\n";
+#define BEGIN "# Tuned rows of Tilewright"
+static const char head[] = BEGIN ", written by `tilewright tune`: docs/REFERENCE.md says what they are.\n";
 
 enum { MOST_BYTES = 64 << 20 }; /* of rows, and of what was tried */
 
@@ -29,44 +29,67 @@ void store_free(tuned_lines *lines)
 {
     for (int i = 0; i < lines->count; i++) free(lines->lines[i]);
     free(lines->lines);
+    free(lines->numbers);
     *lines = (tuned_lines){0};
 }
 
-static bool add_line(tuned_lines *out, const char *text, size_t length)
+static bool add_line(tuned_lines *out, const char *text, size_t length, int number)
 {
     char **more = realloc(out->lines, (size_t)(out->count + 1) * sizeof *more), *line = malloc(length + 1);
     if (more != NULL) out->lines = more;
-    if (more == NULL || line == NULL) {
+    int *numbers = realloc(out->numbers, (size_t)(out->count + 1) * sizeof *numbers);
+    if (numbers != NULL) out->numbers = numbers;
+    if (more == NULL || numbers == NULL || line == NULL) {
         free(line);
         return false;
     }
     memcpy(line, text, length);
     line[length] = '\0';
+    out->numbers[out->count] = number;
     out->lines[out->count++] = line;
     return true;
 }
 
+/* A row that `tune` signed, or what damage left of it. */
+static bool is_like_row(const char *line)
+{
+    static const char *const engines[] = {"cpu ", "opencl ", "cuda "};
+    for (size_t i = 0; i < sizeof engines / sizeof *engines; i++)
+        if (strncmp(line, engines[i], strlen(engines[i])) == 0) return strstr(line, " | device=") != NULL;
+    return false;
+}
+
+static bool may_write(const char *text, size_t bytes, const tuned_lines *lines)
+{
+    int rows = 0;
+    if (bytes == 0 || (bytes >= sizeof BEGIN - 1 && memcmp(text, BEGIN, sizeof BEGIN - 1) == 0)) return true;
+    for (int i = 0; i < lines->count; i++) rows += is_like_row(lines->lines[i]);
+    return rows > 0 && 2 * rows >= lines->count;
+}
+
 static exit_code split(char *text, size_t bytes, tuned_lines *out)
 {
-    for (size_t at = 0; at < bytes;) {
+    int number = 1;
+    for (size_t at = 0; at < bytes; number++) {
         const char *end = memchr(text + at, '\n', bytes - at);
         const size_t length = end != NULL ? (size_t)(end - text) - at : bytes - at;
-        if (length > 0 && text[at] != '#' && !add_line(out, text + at, length)) {
+        if (length > 0 && text[at] != '#' && !add_line(out, text + at, length, number)) {
             store_free(out);
             return diag_no_memory("the tuned rows");
         }
         at += length + 1;
     }
+    out->is_ours = may_write(text, bytes, out);
     return EXIT_OK;
 }
 
 exit_code store_read(const char *path, bool may_miss, tuned_lines *out)
 {
-    *out = (tuned_lines){0};
+    *out = (tuned_lines){.is_ours = true};
     struct stat info;
     tame_name name;
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0) return may_miss && errno == ENOENT ? EXIT_OK : cannot(EXIT_INPUT, path, "cannot be opened");
+    if (fd < 0) return may_miss && (errno == ENOENT || errno == ENOTDIR) ? EXIT_OK : cannot(EXIT_INPUT, path, "cannot be opened");
     char *text = NULL;
     size_t bytes = 0;
     exit_code code = EXIT_OK;
@@ -127,22 +150,29 @@ static exit_code write_whole(const char *path, const tuned_lines *lines, const c
     return status == IO_OK ? EXIT_OK : diag_io(status, &error);
 }
 
-/* Folders that are missing on the way to the file, for this user alone. */
-static void make_folders(const char *path)
+/* Folders that are missing on the way to the file, for this user alone. EXIT_OUTPUT after a sentence. */
+static exit_code make_folders(const char *path)
 {
     char part[TUNED_PATH];
+    struct stat info;
+    tame_name name;
     for (const char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-        if ((size_t)(slash - path) >= sizeof part) return;
+        if ((size_t)(slash - path) >= sizeof part) break;
         snprintf(part, sizeof part, "%.*s", (int)(slash - path), path);
-        mkdir(part, 0700); /* what fails is said when the file is opened */
+        if (mkdir(part, 0700) == 0 || errno == EEXIST) continue;
+        const int cause = errno;
+        if (stat(part, &info) == 0) continue; /* a folder of a system that is read-only, say */
+        return diag(EXIT_OUTPUT, "your rows cannot be kept: %s cannot be made: %s; TILEWRIGHT_TUNED names another file",
+                    diag_name(part, name), strerror(cause));
     }
+    return EXIT_OK;
 }
 
 /* The lock of a file of that name, which stands beside it; -1 after a sentence. */
 static int lock(const char *path)
 {
     char name[TUNED_PATH + 8];
-    make_folders(path);
+    if (make_folders(path) != EXIT_OK) return -1;
     snprintf(name, sizeof name, "%s.lock", path);
     const int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     int held = fd < 0 ? -1 : flock(fd, LOCK_EX);
@@ -155,14 +185,36 @@ static int lock(const char *path)
     return -1;
 }
 
+/* The lines of a file that may be written again. */
+static exit_code read_ours(const char *path, tuned_lines *out)
+{
+    tame_name name;
+    const exit_code code = store_read(path, true, out);
+    if (code != EXIT_OK || out->is_ours) return code;
+    store_free(out);
+    return diag(EXIT_OUTPUT,
+                "%s holds something else than tuned rows: it stays as it is; TILEWRIGHT_TUNED names another file",
+                diag_name(path, name));
+}
+
+exit_code store_ours(const char *path)
+{
+    tuned_lines lines;
+    const exit_code code = read_ours(path, &lines);
+    store_free(&lines);
+    return code;
+}
+
 exit_code store_replace(const char *path, bool (*goes)(void *job, const char *line), void *job, const char *added,
                         int *gone)
 {
     tuned_lines lines;
-    const int fd = lock(path);
     int kept = 0;
+    exit_code code = store_ours(path); /* before a lock is made beside it */
+    if (code != EXIT_OK) return code;
+    const int fd = lock(path);
     if (fd < 0) return EXIT_OUTPUT;
-    exit_code code = store_read(path, true, &lines);
+    code = read_ours(path, &lines);
     if (code == EXIT_OK) {
         const int count = lines.count;
         for (int i = 0; i < count; i++)

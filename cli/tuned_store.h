@@ -10,18 +10,25 @@ enum { TUNED_PATH = 4200 };
 typedef struct tuned_lines {
     int count;
     char **lines; /* without their ends */
+    int *numbers; /* of store_read: where in the file each stands, from 1 */
+    bool is_ours; /* of store_read: may it be written again? */
 } tuned_lines;
 
-/* store_read - the lines of a file; none where there is no file and it may be missing. EXIT_INPUT, EXIT_MEMORY after a
- * sentence. tuned_lines_free() takes a zeroed one. */
+/* store_read - the lines of a file, comments left out; none where there is no file and it may be missing. A file is ours
+ * where it is missing or empty, begins as we begin one, or at least half of its lines are rows, whole or damaged.
+ * EXIT_INPUT, EXIT_MEMORY after a sentence. store_free() takes a zeroed one. */
 exit_code store_read(const char *path, bool may_miss, tuned_lines *out);
 void store_free(tuned_lines *lines);
+
+/* store_ours - EXIT_OK where the file is ours; else EXIT_OUTPUT after a sentence, or what store_read() returns. */
+exit_code store_ours(const char *path);
 
 /* store_check - can the file be written? Makes its folder where that is missing. Else EXIT_OUTPUT after a sentence. */
 exit_code store_check(const char *path);
 
 /* store_replace - the file without the lines that goes() names and with `added` (lines with their ends; "": none)
- * behind the others. Another program that does the same waits. *gone (may be NULL): lines that went. */
+ * behind the others. Another program that does the same waits. *gone (may be NULL): lines that went. A file that is not
+ * ours stays as it is: EXIT_OUTPUT. */
 exit_code store_replace(const char *path, bool (*goes)(void *job, const char *line), void *job, const char *added,
                         int *gone);
 

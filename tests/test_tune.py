@@ -147,7 +147,11 @@ def a_damaged_line_costs_that_line_only():
     with Home() as home:
         whole = line_of(ROW)
         home.write(whole.replace("kc=100", "kc=101"), whole[:-3], "anything", whole)
+        with open(home.file) as file:
+            text = file.read()
+        open(home.file, "w").write("# Mine\n\n" + text)
         shown = good("tune", "--show", env=home.env).stdout
+        assert re.findall(r"^damaged +line (\d+): ", shown, re.M) == ["3", "4", "5"], shown
         assert len(re.findall(r"^damaged ", shown, re.M)) == 3 and len(re.findall(r"^used ", shown, re.M)) == 1, shown
         assert f"  tuned: {ROW}\n" in plan(home)
 
@@ -174,7 +178,7 @@ def rows_of_the_cpu_change_no_bit():
 def where_nothing_can_be_kept_nothing_is_tuned():
     with Home() as home:
         bad(7, "tune", "--size", "64", env={**home.env, "TILEWRIGHT_TUNED": "off"}, says="there is no file for tuned rows: TILEWRIGHT_TUNED is off")
-        bad(7, "tune", "--size", "64", env={**home.env, "XDG_CONFIG_HOME": "/dev/null"}, says="/dev/null/tilewright/tuned")
+        bad(7, "tune", "--size", "64", env={**home.env, "XDG_CONFIG_HOME": "/dev/null"}, says="/dev/null/tilewright cannot be made: Not a directory; TILEWRIGHT_TUNED names another file")
         home.write(line_of(ROW))
         os.chmod(home.file, 0o444)
         bad(7, "tune", "--size", "64", env=home.env, says="the file is read-only")
@@ -184,6 +188,29 @@ def where_nothing_can_be_kept_nothing_is_tuned():
                               preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)))
         assert done.returncode == 7 and "cannot be written: File too large" in done.stderr, (done.returncode, done.stderr)
         assert open(home.file).read() == before and sorted(os.listdir(os.path.dirname(home.file))) == ["tuned", "tuned.lock"], os.listdir(os.path.dirname(home.file))
+
+
+@case
+def a_file_of_something_else_is_never_written():
+    with Home() as home:
+        env, says = {**home.env, "TILEWRIGHT_TUNED": os.path.abspath("README.md")}, "README.md holds something else than tuned rows: it stays as it is"
+        for text in ("# Mine\n\nA line.\n", "# only a heading\n", f"# Mine\n{line_of(ROW)}\nis a row\nof many\n", "\0\n"):
+            open("README.md", "w").write(text)
+            for words in (("--size", "64", "--budget", "2"), ("--forget",), ("--forget", "--engine", "cpu"), ("--import", "theirs.rows")):
+                open("theirs.rows", "w").write(line_of("cpu * f32 small nn * kc=16", shape="64x64x64") + "\n")
+                bad(7, "tune", *words, env=env, says=says)
+            assert open("README.md").read() == text and sorted(os.listdir()) == ["README.md", "theirs.rows"], os.listdir()
+            assert "README.md holds something else than tuned rows" in good("tune", "--show", env=env).stdout
+        home.write(line_of(ROW))
+        bad(7, "tune", "--export", "README.md", env=home.env, says="--force replaces it")
+        with open(home.file + ".tried", "w") as tried:
+            tried.write("notes\n")
+        bad(7, "tune", "--size", "64", "--budget", "5", env=home.env, says="tuned.tried holds something else than tuned rows")
+        assert open(home.file + ".tried").read() == "notes\n"
+        for text in ("", "# Tuned rows of Tilewright, mine\nnonsense\n", line_of(ROW) + "\nnonsense\n"):  # ours: new, ours, and damaged in part
+            open("README.md", "w").write(text)
+            good("tune", "--forget", env=env)
+            assert open("README.md").read().startswith("# Tuned rows of Tilewright, written") and home.lines("README.md") == []
 
 
 @case
@@ -355,6 +382,7 @@ def engines_and_options_that_do_not_go_are_refused():
         bad(2, "tune", "--budget", "0", env=home.env, says="--budget: found '0'")
         bad(2, "tune", "--size", "64", "--shape", "1x2x3", env=home.env, says="exclude each other")
         assert run("tune", "--engine", "opencl", "--device", "99", "--size", "64", env=home.env).returncode == 3
+        bad(3, "tune", "--device", "1", "--size", "64", env=home.env, says="tilewright: tune: device 1 was asked for, the cpu engine has device 0 only")
 
 
 main()
