@@ -24,7 +24,8 @@ static void fail_with(tune_answer *answer, tw_status status, const char *what)
     answer->done = false;
     answer->status = status;
     const char *sentence = tw_error_text();
-    snprintf(answer->result.why, sizeof answer->result.why, "%s%s%s", what, sentence[0] != '\0' ? ": " : "", sentence);
+    snprintf(answer->result.why, sizeof answer->result.why, "%s%s%s", what,
+             what[0] != '\0' && sentence[0] != '\0' ? ": " : "", sentence);
 }
 
 /* The next odd length below an even one, which no tile divides. */
