@@ -5,6 +5,7 @@
 #include "case_list.h"
 #include "cmd.h"
 #include "diag.h"
+#include "rows.h"
 #include "term.h"
 #include "tuning.h"
 
@@ -118,6 +119,8 @@ static void print_class(const tuning *t, const tune_tally *tally, const tune_res
                 "-", "-", tally->tried + tally->known > 0 ? "faster" : "tried");
     }
     if (tally->known > 0) fprintf(out, " (%d candidates were known)", tally->known);
+    if (tally->unclear > 0) fprintf(out, " (%d unclear: their spread is wide)", tally->unclear);
+    if (tally->busy > 0) fprintf(out, " (%d not judged: other processes ran beside them)", tally->busy);
     fprintf(out, "%s\n", tally->finished ? "" : ", the budget ended first");
 }
 
@@ -130,7 +133,8 @@ static exit_code confirm(tuning *t, const tune_space *before, tune_result *final
     tune_rows(before, first);
     tune_rows(&t->space, best);
     tune_worker_try(&t->worker, first, best, t->until_s - measure_now_s(), final);
-    if (final->verdict == TUNE_NO_TIME || final->verdict == TUNE_HUNG || final->verdict == TUNE_FAILED)
+    if (final->verdict == TUNE_NO_TIME || final->verdict == TUNE_HUNG || final->verdict == TUNE_FAILED ||
+        final->verdict == TUNE_BUSY || final->verdict == TUNE_UNCLEAR)
         *final = step; /* each step was confirmed by itself */
     if (final->verdict == TUNE_BETTER) return tuning_keep(t, final);
     t->space = *before;
@@ -141,7 +145,7 @@ static exit_code tune_class(tuning *t, double until_s, bool *any_better)
 {
     tune_bench bench = tuning_bench;
     tune_tally tally;
-    tune_result final = {.after_s = NAN, .speed = NAN, .low_speed = NAN, .high_speed = NAN};
+    tune_result final = {.after_s = NAN, .speed = NAN, .low_speed = NAN, .high_speed = NAN, .others = NAN};
     char rows[TUNE_ROWS];
     exit_code code = t->s->opt->start != NULL ? start_from(t->s->opt->start, &t->space) : EXIT_OK;
     if (code != EXIT_OK) return code;
@@ -154,7 +158,7 @@ static exit_code tune_class(tuning *t, double until_s, bool *any_better)
     final.verdict = tally.tried + tally.known > 0 ? TUNE_SLOWER : TUNE_NO_TIME;
     final.before_s = t->before_s > 0 ? t->before_s : NAN;
     if (tally.better > 0) {
-        final = (tune_result){.verdict = TUNE_BETTER, .before_s = t->before_s, .speed = tally.gain};
+        final = (tune_result){.verdict = TUNE_BETTER, .before_s = t->before_s, .speed = tally.gain, .others = NAN};
         final.after_s = t->before_s / tally.gain;
         final.low_speed = tally.low_gain, final.high_speed = tally.high_gain;
         code = confirm(t, &before, &final);
@@ -173,6 +177,7 @@ static exit_code search(session *s, const agenda *list)
     char why[TUNE_WHY];
     bool any_better = false, headed = false;
     int done = 0;
+    const busy_reading quiet = busy_now();
     exit_code code = tuning_begin(&t, s, s->opt->engines.count > 0 ? s->opt->engines.items[0] : NULL),
               refused = EXIT_OK;
     for (int i = 0; code == EXIT_OK && i < list->count && measure_now_s() < t.until_s; i++) {
@@ -199,6 +204,7 @@ static exit_code search(session *s, const agenda *list)
     }
     if (code == EXIT_OK && any_better) fprintf(s->text, "\nkept in %s: every program uses it from now on\n", t.path);
     tuning_end(&t);
+    if (done > 0) rows_tell_busy(s->text, &quiet);
     return code != EXIT_OK ? code : done > 0 ? EXIT_OK : refused;
 }
 
@@ -242,6 +248,23 @@ static bool problem_of(const tw_lab_tuned *x, tw_problem *out)
     return strcmp(shape_class, x->shape_class) == 0;
 }
 
+static void print_import(FILE *out, const tune_result *r)
+{
+    static const char again[] = "let nothing else run, and import again";
+    if (r->verdict == TUNE_UNCLEAR)
+        fprintf(out, "not taken: %.2f times as fast, but %.2f to %.2f over the rounds: %s", r->speed, r->low_speed,
+                r->high_speed, again);
+    else if (r->verdict == TUNE_BUSY)
+        fprintf(out, "not taken: other processes used %.0f %% of the processors: %s", 100 * r->others, again);
+    else
+        fprintf(out, "%s",
+                r->verdict == TUNE_BETTER   ? "taken"
+                : r->verdict == TUNE_SAME   ? "not taken: the plan is the present one"
+                : r->verdict == TUNE_SLOWER ? "not taken: it is right, and not faster here"
+                                            : "not taken");
+    fprintf(out, "%s%s\n", r->why[0] != '\0' ? ": " : "", r->why);
+}
+
 /* Judge and time the rows of one class that begin with line `first`. */
 static exit_code import_class(session *s, const tw_lab_tuned *rows, const bool *takes_part, int count, int first)
 {
@@ -274,12 +297,8 @@ static exit_code import_class(session *s, const tw_lab_tuned *rows, const bool *
             snprintf(r.why, sizeof r.why, "it has a kernel or a parameter that this device does not use");
     }
     code = r.verdict == TUNE_BETTER ? tuning_keep(&t, &r) : EXIT_OK;
-    fprintf(s->text, "%s %s %s %s: %s%s%s\n", x->engine, x->dtype, x->shape_class, x->ops,
-            r.verdict == TUNE_BETTER   ? "taken"
-            : r.verdict == TUNE_SAME   ? "not taken: the plan is the present one"
-            : r.verdict == TUNE_SLOWER ? "not taken: it is right, and not faster here"
-                                       : "not taken",
-            r.why[0] != '\0' ? ": " : "", r.why);
+    fprintf(s->text, "%s %s %s %s: ", x->engine, x->dtype, x->shape_class, x->ops);
+    print_import(s->text, &r);
     tuning_write(&t, "import", candidate, &r, NULL);
     tuning_end(&t);
     if (code == EXIT_OK && r.verdict == TUNE_WRONG) code = EXIT_CHECK;

@@ -38,7 +38,7 @@ typedef struct options {
     const command *command;
     const char *operands[OPT_LIST];
     int operand_count;
-    const char *output, *add, *gpu, *json, *html, *kernel, *export, *import, *start;
+    const char *output, *add, *gpu, *json, *html, *kernel, *export, *import, *start, *others;
     int64_t device, threads, samples, deadline, pause, pad, batch, memory, device_memory, budget, timeout, ranks, hosts,
         rate;
     double network;

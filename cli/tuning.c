@@ -1,6 +1,7 @@
 /* tuning.c - see tuning.h. */
 #include "tuning.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "../lab/record.h"
@@ -17,14 +18,16 @@ static bool same_signature(const tw_lab_tuned *x, const tw_lab_tuned *y)
            strcmp(x->kernels, y->kernels) == 0 && strcmp(x->version, y->version) == 0;
 }
 
-/* Of this device and engine, but signed otherwise: nothing that was tried then tells of today. */
+/* Of this device and engine, but signed otherwise: nothing that was tried then tells of today. What was unclear is
+ * tried again. */
 static bool is_outdated(void *job, const char *line)
 {
     const tuning *t = job;
     tw_lab_tuned x;
     tw_lab_tuned_judge(NULL, line, &x);
     return x.state == TW_LAB_TUNED_DAMAGED || (strcmp(x.engine, t->here.engine) == 0 &&
-                                               strcmp(x.device, t->here.device) == 0 && !same_signature(&x, &t->here));
+                                               strcmp(x.device, t->here.device) == 0 && !same_signature(&x, &t->here)) ||
+           (same_signature(&x, &t->here) && strcmp(x.verdict, tune_verdict_name(TUNE_UNCLEAR)) == 0);
 }
 
 static bool remember(tuned_lines *list, const char *text)
@@ -122,7 +125,11 @@ exit_code tuning_begin(tuning *t, session *s, const char *engine)
     *t = (tuning){.s = s, .code = EXIT_OK};
     t->start_s = measure_now_s();
     t->until_s = t->start_s + (s->opt->budget > 0 ? (double)s->opt->budget : 120);
-    t->device = (tune_device){engine, (int)s->opt->device, (int)s->opt->threads, s->opt->seed};
+    t->device = (tune_device){.engine = engine,
+                              .device = (int)s->opt->device,
+                              .threads = (int)s->opt->threads,
+                              .seed = s->opt->seed,
+                              .others = s->opt->others != NULL ? strtod(s->opt->others, NULL) / 100 : NAN};
     t->worker = (tune_worker){
         .hooks = &program_hooks, .body = tune_worker_run, .job = &t->device, .patience_s = patience_s};
     exit_code code = tuned_user_path(t->path);
@@ -247,6 +254,7 @@ void tuning_write(const tuning *t, const char *event, const char *row, const tun
     object_number(&o, "speed", r->speed);
     object_number(&o, "low_speed", r->low_speed);
     object_number(&o, "high_speed", r->high_speed);
+    object_number(&o, "others", r->others);
     object_text(&o, "why", r->why);
     if (tally != NULL) {
         object_number(&o, "tried", tally->tried);
@@ -255,6 +263,8 @@ void tuning_write(const tuning *t, const char *event, const char *row, const tun
         object_number(&o, "wrong", tally->wrong);
         object_number(&o, "hung", tally->hung);
         object_number(&o, "failed", tally->failed);
+        object_number(&o, "unclear", tally->unclear);
+        object_number(&o, "busy", tally->busy);
         object_flag(&o, "finished", tally->finished);
     }
     object_text(&o, "version", tw_version());

@@ -142,7 +142,7 @@ typedef struct tw_lab_tuned {
     char row[600]; /* what a planner reads: "cpu * f32 large nn * kc=256" */
     char engine[8], dtype[8], shape_class[16], ops[4], kernel[48];
     char device[96], driver[320], kernels[24], version[16]; /* what it was signed with */
-    char verdict[16]; /* "better": planners use it; "slower", "wrong", "hung", "failed": it was tried */
+    char verdict[16]; /* "better": planners use it; "slower", "unclear", "wrong", "hung", "failed": it was tried */
     char shape[48], when[24];
     char plan[256];                      /* of the shape, by this row; empty: it was not noted */
     double before_s, after_s;            /* seconds of the shape */

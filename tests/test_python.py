@@ -971,9 +971,9 @@ def tuning_yields_records_and_ends_with_its_iterator():
         os.environ["TILEWRIGHT_TUNED"] = os.path.join(folder, "tuned")
         try:
             far = "kc=16 unpacked=0.05 unpacked_tall=0.05 b_share=0.05"
-            found = tw.tune(size=200, threads=1, budget=600, start=far)
+            found = tw.tune(size=200, threads=1, budget=600, start=far, others=0)
             first = next(found)
-            assert first["event"] == "candidate" and first["verdict"] in ("better", "slower"), first
+            assert first["event"] == "candidate" and first["verdict"] in ("better", "slower", "unclear"), first
             found.close()
             with open(os.environ["TILEWRIGHT_TUNED"] + ".tried") as tried:
                 assert first["row"] in tried.read()

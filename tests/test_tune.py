@@ -15,6 +15,7 @@ import shutil
 import signal
 import stat
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -56,8 +57,9 @@ def is_whole(line):
     return signed(line.rsplit(" | check=", 1)[0]) == line
 
 
-# Parameters far from any that a planner would take: every step from them is another plan.
-FAR = ["--start", "kc=16 unpacked=0.05 unpacked_tall=0.05 b_share=0.05"]
+# Parameters far from any that a planner would take: every step from them is another plan. Others' load does not count.
+START = ["--start", "kc=16 unpacked=0.05 unpacked_tall=0.05 b_share=0.05"]
+FAR = [*START, "--others", "0"]
 _signature = {}
 
 
@@ -251,9 +253,9 @@ def rows_go_to_a_colleague_and_are_verified_there():
             theirs.write(line_of("cpu  * f64  few_rows nn   * kc=16", shape="2x64x64", device="Theirs") + "\n")
             theirs.write(line_of("cpu * f32 large nn * kc=16", verdict="wrong", device="Theirs") + "\nnonsense\n")
         home.write()
-        done = run("tune", "--import", "theirs.rows", "--budget", "20", env=home.env)
+        done = run("tune", "--import", "theirs.rows", "--budget", "20", "--others", "0", env=home.env)
         assert done.returncode == 0 and "1 line is damaged, and passed over" in done.stderr, done.stderr
-        assert re.search(r"^cpu f32 small nn: (taken|not taken: (the plan is the present one|it is right, and not faster here))$", done.stdout, re.M), done.stdout
+        assert re.search(r"^cpu f32 small nn: (taken|not taken: (the plan is the present one|it is right, and not faster here|[0-9.]+ times as fast, but .*))$", done.stdout, re.M), done.stdout
         assert "cpu f32 medium nn: not taken: its shape 64x64x64 is none of its class" in done.stdout
         assert "cpu f64 small nn: not taken: it has a kernel or a parameter" in done.stdout and " large " not in done.stdout, done.stdout
         assert re.search(r"^cpu f64 few_rows nn: (not )?taken", done.stdout, re.M), done.stdout
@@ -372,6 +374,59 @@ def on_cuda_a_kernel_that_is_wrong_or_hangs_is_marked_and_never_taken():
         assert all("sgemm_simt" not in line and "slicedk_tma" not in line for line in home.lines()), home.lines()
         again, said = tune_cuda(home, "--deadline", "1", times=times)
         assert said == "" and not [r for r in again if r.get("verdict") in ("wrong", "hung")], (again, said)
+
+
+@case
+def what_was_measured_beside_other_processes_is_neither_kept_nor_marked():
+    with Home() as home:
+        fast = "us_sgemm_cpasync_sm80=250"
+        found, _ = tune_cuda(home, "--others", "25", times=fast)
+        assert home.lines() == [] == home.lines(home.file + ".tried"), home.lines()
+        assert found[-1]["busy"] > 0 == found[-1]["tried"] and not [r for r in found if r["event"] == "candidate"], found
+        assert "not judged: other processes ran beside them" in fake_cuda(home, "tune", "--engine", "cuda", "--size", "64", "--others", "60", times=fast).stdout
+        found, _ = tune_cuda(home, "--others", "24", times=fast)
+        assert found[-1]["verdict"] == "better" and found[-1]["busy"] == 0 and abs(found[0]["others"] - 0.24) < 1e-9, found
+        good("tune", "--export", "mine.rows", env=home.env)
+        good("tune", "--forget", env=home.env)
+        words = ("tune", "--import", "mine.rows", "--others")
+        assert "not taken: other processes used 60 % of the processors: let nothing else run, and import again" in fake_cuda(home, *words, "60", times=fast).stdout
+        assert home.lines() == []
+        said = fake_cuda(home, *words, "0", times=fast + " wavers_sgemm_cpasync_sm80=16").stdout
+        assert re.search(r"not taken: [0-9.]+ times as fast, but [0-9.]+ to [0-9.]+ over the rounds: let nothing else run, and import again: sgemm_cpasync", said), said
+        assert home.lines() == []
+        said = fake_cuda(home, *words, "0", times=fast).stdout
+        assert "nn: taken: sgemm_cpasync_sm80_128x128 instead of " in said and len(home.lines()) == 1, said
+
+
+@case
+def what_was_unclear_is_tried_again_by_the_next_run():
+    with Home() as home:
+        fast = "us_sgemm_cpasync_sm80=250"
+        found, _ = tune_cuda(home, times=fast + " wavers_sgemm_cpasync_sm80=16")
+        of = {verdict: [line for line in home.lines(home.file + ".tried") if f"verdict={verdict}" in line] for verdict in ("unclear", "slower", "better")}
+        assert home.lines() == of["better"] == [] and found[-1]["unclear"] == len(of["unclear"]) > 0, of
+        assert all(" sgemm_cpasync_sm80_" in line for line in of["unclear"]) and of["slower"], of
+        found, _ = tune_cuda(home, times=fast)
+        again = [r["row"] for r in found if r["event"] == "candidate"]
+        assert found[-1]["verdict"] == "better" and len(home.lines()) == 1 and any(line.startswith(again[0] + " |") for line in of["unclear"]), (again, of)
+        tried = home.lines(home.file + ".tried")
+        assert not [line for line in tried if "verdict=unclear" in line] and set(of["slower"]) < set(tried), tried
+
+
+@case
+def a_busy_machine_is_told():
+    spinners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count())]
+    try:
+        with Home() as home:
+            done = good("tune", "--size", "200", "--budget", "4", "--json", "tune.jsonl", *START, env=home.env)
+            said = re.search(r"^busy +other processes used (\d+) % of the processors", done.stdout, re.M)
+            assert said and 25 <= int(said.group(1)) <= 100, done.stdout
+            found = records(open("tune.jsonl").read())
+            assert found[-1]["busy"] > 0 == found[-1]["tried"] and home.lines() == [] == home.lines(home.file + ".tried"), found
+    finally:
+        for spinner in spinners:
+            spinner.kill()
+            spinner.wait()
 
 
 @case

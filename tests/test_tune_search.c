@@ -21,6 +21,7 @@ typedef struct device {
     const char *wrong, *hangs; /* candidates that have this text */
     bool hills;                /* one or two steps from the best are no better than three */
     bool told_known;
+    bool busy; /* others run beside each trial */
     int idle; /* a parameter that changes no plan, counted from 1; 0: each does */
 } device;
 
@@ -80,6 +81,7 @@ static void try_rows(void *job, const char *present, const char *candidate, doub
     out->verdict = same                                              ? TUNE_SAME
                    : d->wrong != NULL && strstr(candidate, d->wrong) ? TUNE_WRONG
                    : d->hangs != NULL && strstr(candidate, d->hangs) ? TUNE_HUNG
+                   : d->busy                                         ? TUNE_BUSY
                    : out->speed > 1.02                               ? TUNE_BETTER
                                                                      : TUNE_SLOWER;
 }
@@ -261,6 +263,53 @@ static void faults_case(void)
                "%d wrong, %d hung, %s", tally.wrong, tally.hung, rows);
 }
 
+static void verdict_case(void)
+{
+    if (!tap_case("a verdict needs times that others did not disturb, and a spread that says something")) return;
+    static const struct {
+        double speed, low, high, others;
+        bool faster;
+        tune_verdict verdict;
+    } cases[] = {
+        {1.1, 1.05, 1.2, 0.05, true, TUNE_BETTER},       {1.1, 1.05, 1.2, NAN, true, TUNE_BETTER},
+        {1.1, 1.05, 1.2, 0.05, false, TUNE_SLOWER},      {1.0, 0.98, 1.03, 0, false, TUNE_SLOWER},
+        {0.5, 0.3, 0.9, 0, false, TUNE_SLOWER}, /* a wide spread, and slower all the same */
+        {1.529, 0.39, 2.1, 0, false, TUNE_UNCLEAR},      {0.9, 0.7, 1.1, 0, false, TUNE_UNCLEAR},
+        {20.41, 1.19, 29.23, 0, true, TUNE_UNCLEAR}, /* faster twice, and by noise */
+        {1.1, 1.05, 1.2, 0.25, true, TUNE_BUSY},         {1.1, 1.05, 1.2, 0.24, true, TUNE_BETTER},
+        {20.41, 1.19, 29.23, 0.87, true, TUNE_BUSY},     {0.5, 0.3, 0.9, 1, false, TUNE_BUSY},
+    };
+    bool right = true;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const tune_result r = {.speed = cases[i].speed,
+                               .low_speed = cases[i].low,
+                               .high_speed = cases[i].high,
+                               .others = cases[i].others};
+        if (tune_judge(&r, cases[i].faster) == cases[i].verdict) continue;
+        right = false;
+        printf("# case %zu is %s\n", i, tune_verdict_name(tune_judge(&r, cases[i].faster)));
+    }
+    tap_result(right, "of %zu cases", sizeof cases / sizeof *cases);
+}
+
+static void unjudged_case(void)
+{
+    if (!tap_case("a candidate that was not judged is neither taken nor remembered, and the next run tries it")) return;
+    tune_space space = space_of("cpu");
+    tune_bench bench = bench_of(&made, &space);
+    tune_tally tally, quiet;
+    leave(&space);
+    made.busy = true;
+    const tw_status status = tune_search(&space, &bench, 1e9, &tally);
+    const int remembered = made.known_count, kept = made.kept;
+    made.busy = false;
+    tune_search(&space, &bench, 1e9, &quiet);
+    tap_result(status == TW_OK && tally.busy > 10 && tally.tried + tally.better + remembered + kept == 0 &&
+                   quiet.busy == 0 && quiet.better > 0 && made.kept == quiet.better,
+               "busy %d, tried %d, remembered %d, kept %d; then %d better", tally.busy, tally.tried, remembered, kept,
+               quiet.better);
+}
+
 /* ---- the process ---- */
 
 static void nothing(void) {}
@@ -277,7 +326,7 @@ static void body(void *job, int orders, int answers)
     while (worker_take(orders, &order, sizeof order)) {
         answer = (tune_answer){.done = true};
         begun += order.what == TUNE_BEGIN;
-        if (strstr(order.candidate, "hang")) pause();
+        if (strstr(order.candidate, "hang") || (order.what == TUNE_BEGIN && order.problem.n == 9)) pause();
         if (strstr(order.candidate, "crash")) _exit(3);
         answer.result.verdict = begun == 1 && order.problem.m == 7 ? TUNE_BETTER : TUNE_WRONG;
         if (!worker_give(answers, &answer, sizeof answer)) return;
@@ -290,7 +339,7 @@ static void process_case(void)
     tune_worker w = {.hooks = &hooks, .body = body, .patience_s = 0.5};
     static tune_answer answer;
     const tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, 7, 7, 7);
-    tune_result r[6] = {{.verdict = TUNE_SAME}};
+    tune_result r[7] = {{.verdict = TUNE_SAME}};
     const bool begun = tune_worker_begin(&w, &p, 20, &answer);
     const double start_s = measure_now_s();
     tune_worker_try(&w, "", "hang", 20, &r[0]);
@@ -301,13 +350,16 @@ static void process_case(void)
     tune_worker_try(&w, "", "good", 20, &r[3]);
     tune_worker_try(&w, "", "hang", 0.2, &r[4]); /* the budget ends before the patience: nothing is known */
     tune_worker_try(&w, "", "good", 20, &r[5]);
+    tune_worker_try(&w, "", "hang", 0.2, &r[4]);
+    w.problem.n = 9; /* the next process does not begin before the budget ends */
+    tune_worker_try(&w, "", "good", 0.2, &r[6]);
     tune_worker_end(&w);
     tap_result(begun && r[0].verdict == TUNE_HUNG && hung_s >= 0.5 && r[1].verdict == TUNE_BETTER &&
                    r[2].verdict == TUNE_FAILED && strstr(r[2].why, "exit status 3") && r[3].verdict == TUNE_BETTER &&
-                   r[4].verdict == TUNE_NO_TIME && r[5].verdict == TUNE_BETTER,
-               "verdicts %s, %s, %s (%s), %s, %s, %s", tune_verdict_name(r[0].verdict), tune_verdict_name(r[1].verdict),
+                   r[4].verdict == TUNE_NO_TIME && r[5].verdict == TUNE_BETTER && r[6].verdict == TUNE_NO_TIME,
+               "verdicts %s, %s, %s (%s), %s, %s, %s, %s", tune_verdict_name(r[0].verdict), tune_verdict_name(r[1].verdict),
                tune_verdict_name(r[2].verdict), r[2].why, tune_verdict_name(r[3].verdict),
-               tune_verdict_name(r[4].verdict), tune_verdict_name(r[5].verdict));
+               tune_verdict_name(r[4].verdict), tune_verdict_name(r[5].verdict), tune_verdict_name(r[6].verdict));
 }
 
 /* The most production kernels of one type that an engine has, or that the search lists. */
@@ -354,6 +406,8 @@ int main(int argc, char **argv)
     budget_case();
     resumed_case();
     faults_case();
+    verdict_case();
+    unjudged_case();
     process_case();
     return tap_finish();
 }

@@ -7,8 +7,21 @@
 
 const char *tune_verdict_name(tune_verdict verdict)
 {
-    static const char *const names[] = {"same", "known", "slower", "better", "wrong", "hung", "failed", "no time"};
+    static const char *const names[] = {"same", "known",  "slower", "unclear", "better",
+                                        "wrong", "hung", "failed", "busy", "no time"};
     return names[verdict];
+}
+
+/* Others are let have a quarter of the processors. The share itself is known to two ticks of the system's clock, 20 ms,
+ * which is nearly that much of the shortest trial on two processors; beyond it most rounds are disturbed, some on one
+ * side alone, and so are both of the runs that have to agree. A spread whose ends differ by half is one of noise:
+ * interleaved rounds of a quiet machine lie within a few hundredths. */
+tune_verdict tune_judge(const tune_result *times, bool faster)
+{
+    const double most_others = 0.25, wide = 1.5;
+    if (times->others >= most_others) return TUNE_BUSY;
+    if (times->high_speed > 1 && times->high_speed > wide * times->low_speed) return TUNE_UNCLEAR;
+    return faster ? TUNE_BETTER : TUNE_SLOWER;
 }
 
 bool tune_row(const tune_space *space, const char *kernel, int dim, char row[TUNE_ROW])
@@ -65,7 +78,9 @@ static void count(tune_tally *t, const tune_result *r)
 {
     const bool same = r->verdict == TUNE_SAME, known = r->verdict == TUNE_KNOWN;
     t->same += same, t->known += known;
-    t->tried += !same && !known && r->verdict != TUNE_NO_TIME;
+    t->busy += r->verdict == TUNE_BUSY;
+    t->tried += !same && !known && r->verdict != TUNE_NO_TIME && r->verdict != TUNE_BUSY;
+    t->unclear += r->verdict == TUNE_UNCLEAR;
     t->better += r->verdict == TUNE_BETTER;
     t->wrong += r->verdict == TUNE_WRONG;
     t->hung += r->verdict == TUNE_HUNG;
@@ -96,7 +111,8 @@ static tune_verdict try_value(search *s, int dim, double value)
     s->bench->try_rows(s->bench->job, present, candidate, left_s, &result);
     count(s->tally, &result);
     s->over = result.verdict == TUNE_NO_TIME;
-    if (s->over || result.verdict == TUNE_SAME || result.verdict == TUNE_KNOWN) return result.verdict;
+    const tune_verdict v = result.verdict;
+    if (s->over || v == TUNE_SAME || v == TUNE_KNOWN || v == TUNE_BUSY) return v;
     s->status = s->bench->tried(s->bench->job, row, &result);
     if (s->status == TW_OK && result.verdict == TUNE_BETTER) {
         d->at = value;

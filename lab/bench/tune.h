@@ -24,11 +24,13 @@ typedef struct tune_space {
 typedef enum tune_verdict {
     TUNE_SAME,   /* the plan is that of the present rows: nothing was run */
     TUNE_KNOWN,  /* it is one that was run before: nothing was run */
-    TUNE_SLOWER, /* or not faster beyond the spread, twice */
+    TUNE_SLOWER,  /* or not faster beyond the spread, twice */
+    TUNE_UNCLEAR, /* the spread is too wide to say: another run tries it again */
     TUNE_BETTER,
     TUNE_WRONG,  /* it failed an oracle: not timed */
     TUNE_HUNG,   /* it did not end in time, and its process was ended */
     TUNE_FAILED, /* it does not fit, does not compile, or its process crashed: why says so */
+    TUNE_BUSY,    /* other processes used the processors meanwhile: nothing is known of it */
     TUNE_NO_TIME /* the budget ended first: nothing is known of it */
 } tune_verdict;
 
@@ -38,12 +40,14 @@ typedef struct tune_result {
     tune_verdict verdict;
     double before_s, after_s;            /* medians */
     double speed, low_speed, high_speed; /* of the candidate over the present rows */
+    double others;                       /* the share of the processors that other processes used meanwhile; NAN */
     char why[TUNE_WHY]; /* what is wrong; else which kernel computes instead of which, if it is another */
 } tune_result;
 
 typedef struct tune_tally {
     int known, same;                        /* it or its plan was tried before; of the present plan */
-    int tried, better, wrong, hung, failed; /* tried: that ran; the others are among them */
+    int tried, better, wrong, hung, failed, unclear; /* tried: that ran; the others are among them */
+    int busy;                                        /* that ran beside other processes: not judged */
     /* products of the speeds of those that were better, and of the ends of their spreads; 1: none was */
     double gain, low_gain, high_gain;
     bool finished; /* no neighbour of the best is left; false: the time ended first */
@@ -63,6 +67,9 @@ typedef struct tune_bench {
     tw_status (*keep)(void *job, const tune_space *space, const tune_result *result);
     void (*progress)(void *job, const tune_tally *tally, double left_s);
 } tune_bench;
+
+/* tune_judge - the verdict on times that were measured; faster: beyond the spread, twice. */
+tune_verdict tune_judge(const tune_result *times, bool faster);
 
 /* tune_rows - the rows of the space as lines of text: one for each kernel that has a parameter other than the committed
  * one. "" where none has. */

@@ -1,9 +1,11 @@
 /* tune_worker.c - see tune_worker.h. */
 #include "tune_worker.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../busy.h"
 #include "trial.h"
 
 /* ---- in the process ---- */
@@ -17,6 +19,7 @@ typedef struct bench {
     trial trials[TRIALS]; /* of the shape, and of one whose sides no tile divides */
     bool has[TRIALS];
     void *c; /* of the shape, to time with */
+    bool on_processors; /* a GPU's events tell nothing of other processes */
 } bench;
 
 static void fail_with(tune_answer *answer, tw_status status, const char *what)
@@ -109,6 +112,7 @@ static void begin(bench *b, const tune_order *order, tune_answer *answer)
     if (status == TW_OK) status = tw_lab_plan_of(b->context, NULL, &b->problem, &plan);
     if (status == TW_OK) {
         list_kernels(b, device.engine, plan.reason, answer);
+        b->on_processors = strcmp(device.engine, "cuda") != 0;
         answer->tile_k = plan.kernel->tile_k;
         snprintf(answer->device, sizeof answer->device, "%s", device.name);
         snprintf(answer->engine, sizeof answer->engine, "%s", device.engine);
@@ -169,11 +173,20 @@ static bool is_faster(tw_lab_run *const runs[2], double limit_s, tune_result *ou
     return measure_differs(&works[1]) && works[1].speed > 1;
 }
 
+/* The share of the processors that others used since then. */
+static double others_of(const bench *b, const busy_reading *begun)
+{
+    if (!isnan(b->what->others)) return b->what->others;
+    const busy_reading now = busy_now();
+    return b->on_processors ? busy_share(begun, &now) : NAN;
+}
+
 static void time_both(const bench *b, const tune_order *order, tune_result *out)
 {
     const double most_s = 0.6, limit_s = order->limit_s / 8 < most_s ? order->limit_s / 8 : most_s;
     const char *const rows[2] = {order->present, order->candidate};
     const oracle *o = &b->trials[SHAPE].bound;
+    const busy_reading begun = busy_now();
     tw_lab_run *runs[2] = {NULL, NULL};
     tw_status status = TW_OK;
     for (int i = 0; i < 2 && status == TW_OK; i++) {
@@ -186,8 +199,10 @@ static void time_both(const bench *b, const tune_order *order, tune_result *out)
     if (status != TW_OK) {
         out->verdict = TUNE_FAILED;
         snprintf(out->why, sizeof out->why, "%s", tw_error_text());
-    } else if (is_faster(runs, limit_s, out) && is_faster(runs, limit_s, out)) { /* the second run confirms it */
-        out->verdict = TUNE_BETTER;
+    } else {
+        const bool faster = is_faster(runs, limit_s, out) && is_faster(runs, limit_s, out); /* the second confirms */
+        out->others = others_of(b, &begun);
+        if (out->verdict != TUNE_FAILED) out->verdict = tune_judge(out, faster);
     }
     for (int i = 0; i < 2; i++) tw_lab_run_close(runs[i]);
 }
@@ -220,7 +235,7 @@ void tune_worker_run(void *device, int orders, int answers)
     static tune_order order;
     static tune_answer answer;
     while (worker_take(orders, &order, sizeof order)) {
-        answer = (tune_answer){.done = false};
+        answer = (tune_answer){.result.others = NAN};
         if (order.what == TUNE_BEGIN) {
             begin(&b, &order, &answer);
         } else if (order.what == TUNE_PLAN || order.what == TUNE_TRY) {
@@ -284,14 +299,17 @@ bool tune_worker_plan(tune_worker *w, const char *present, const char *candidate
     return plan[0] != '\0';
 }
 
+static bool is_late(const tune_result *r) { return strncmp(r->why, "did not answer", strlen("did not answer")) == 0; }
+
 void tune_worker_try(tune_worker *w, const char *present, const char *candidate, double limit_s, tune_result *out)
 {
     static tune_order order;
     static tune_answer answer;
-    *out = (tune_result){.verdict = TUNE_FAILED};
+    *out = (tune_result){.verdict = TUNE_FAILED, .others = NAN};
     const double start_s = measure_now_s();
     if (!revive(w, limit_s, &answer)) {
         memcpy(out->why, answer.result.why, sizeof out->why);
+        if (is_late(out)) out->verdict = TUNE_NO_TIME; /* of the candidate nothing is known yet */
         return;
     }
     const double left_s = limit_s - (measure_now_s() - start_s);
@@ -307,7 +325,7 @@ void tune_worker_try(tune_worker *w, const char *present, const char *candidate,
         return;
     }
     memcpy(out->why, answer.result.why, sizeof out->why);
-    if (strncmp(out->why, "did not answer", strlen("did not answer")) == 0)
+    if (is_late(out))
         out->verdict = patient ? TUNE_HUNG : TUNE_NO_TIME;
 }
 

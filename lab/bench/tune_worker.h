@@ -41,6 +41,7 @@ typedef struct tune_device {
     const char *engine; /* NULL: auto */
     int device, threads;
     uint64_t seed;
+    double others; /* taken as the share that other processes used; NAN: measured where candidates run on processors */
 } tune_device;
 
 void tune_worker_run(void *device, int orders, int answers);

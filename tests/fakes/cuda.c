@@ -4,7 +4,8 @@
  * launch. While one is being captured, nothing is allocated, loaded, copied or waited for:
  * CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED. OLD: without its newest function. Events read a clock that each launch puts
  * forward by 1 ms (FAKE_CUDA "us=250": by 0.25; "us_sgemm_simt=500": that kernel's by 0.5; "lacks_sgemm_simt=1": it
- * leaves out the last step of k; "hangs_sgemm_simt=1": its launch does not return). Devices reach each other's memory
+ * leaves out the last step of k; "hangs_sgemm_simt=1": its launch does not return; "wavers_sgemm_simt=16": every other
+ * four of its launches take 16 times as long). Devices reach each other's memory
  * ("peer=0": they do not); "lost=1 after=9": device 1 fails from its tenth launch on. Host memory that cuMemHostAlloc
  * gave is pinned. No kernel is run, but with "product=1" on the host sgemm_simt, sgemm_cpasync_sm80, sgemm_tma_sm90,
  * sgemm_slicedk_sm80 and its like by TMA, dgemm_simt, gemm_simt of bf16 and of bytes, pack, f32's gemm_batched_simt
@@ -383,6 +384,7 @@ typedef struct kernel {
     int arguments;       /* how many it takes of what it is launched with; 0: it is not put off */
     int us, lacks;       /* how long it takes; steps of k that it leaves out */
     bool hangs;
+    int wavers, launches;
 } kernel;
 
 /* clang-format off */
@@ -504,6 +506,7 @@ static void name_kernel(kernel *f, const char *name)
 {
     f->us = choice_of("us", name, choice("us", 1000));
     f->lacks = choice_of("lacks", name, 0), f->hangs = choice_of("hangs", name, 0) > 0;
+    f->wavers = choice_of("wavers", name, 1);
     f->run = strcmp(name, "pack") == 0 ? pack
              : !choice("product", 0)   ? NULL
              : strcmp(name, "sgemm_simt") == 0 || strcmp(name, "sgemm_cpasync_sm80") == 0 ||
@@ -572,11 +575,11 @@ static void log_shape(const kernel *f, void **x)
     fake_log(line);
 }
 
-static cu_result launch(const kernel *f, cu_stream stream, void **x)
+static cu_result launch(kernel *f, cu_stream stream, void **x)
 {
     const int device = device_of(stream != NULL ? stream->context : current());
     while (f->hangs) pause();
-    fake_pass(f->us);
+    fake_pass(f->us * (f->launches++ / 4 % 2 ? f->wavers : 1));
     if (f->run == pack) log_packs(x);
     if (f->run != pack && f->arguments > 0 && choice("shapes", 0)) log_shape(f, x);
     if (device == choice("lost", -1) && launches[device]++ >= choice("after", 0)) lost[device] = CU_LAUNCH_FAILED;
