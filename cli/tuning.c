@@ -18,16 +18,46 @@ static bool same_signature(const tw_lab_tuned *x, const tw_lab_tuned *y)
            strcmp(x->kernels, y->kernels) == 0 && strcmp(x->version, y->version) == 0;
 }
 
-/* Of this device and engine, but signed otherwise: nothing that was tried then tells of today. What was unclear is
- * tried again. */
-static bool is_outdated(void *job, const char *line)
+/* Of this device and engine, but of another version or other kernels: it tells nothing of today. Another driver, or
+ * another number of threads, may come back. */
+static bool is_past(const tuning *t, const tw_lab_tuned *x)
 {
-    const tuning *t = job;
+    return strcmp(x->engine, t->here.engine) == 0 && strcmp(x->device, t->here.device) == 0 &&
+           (strcmp(x->kernels, t->here.kernels) != 0 || strcmp(x->version, t->here.version) != 0);
+}
+
+/* What leaves the file of what was tried before a run: what is damaged or past, and what was unclear here. Of other
+ * signatures the oldest lines beyond MOST_FOREIGN. */
+enum { MOST_FOREIGN = 4096 }; /* some thirty runs, in 3 MB */
+
+typedef struct leaving {
+    const tuning *t;
+    int surplus; /* lines of other signatures that are too many, or less than 1 */
+} leaving;
+
+static bool leaves(void *job, const char *line)
+{
+    leaving *l = job;
     tw_lab_tuned x;
     tw_lab_tuned_judge(NULL, line, &x);
-    return x.state == TW_LAB_TUNED_DAMAGED || (strcmp(x.engine, t->here.engine) == 0 &&
-                                               strcmp(x.device, t->here.device) == 0 && !same_signature(&x, &t->here)) ||
-           (same_signature(&x, &t->here) && strcmp(x.verdict, tune_verdict_name(TUNE_UNCLEAR)) == 0);
+    if (x.state == TW_LAB_TUNED_DAMAGED || is_past(l->t, &x)) return true;
+    if (same_signature(&x, &l->t->here)) return strcmp(x.verdict, tune_verdict_name(TUNE_UNCLEAR)) == 0;
+    return l->surplus-- > 0;
+}
+
+/* Lines of other signatures that are to stay, beyond MOST_FOREIGN. */
+static exit_code count_surplus(leaving *l)
+{
+    tuned_lines lines;
+    l->surplus = -MOST_FOREIGN;
+    const exit_code code = store_read(l->t->tried_path, true, &lines);
+    for (int i = 0; i < lines.count; i++) {
+        tw_lab_tuned x;
+        tw_lab_tuned_judge(NULL, lines.lines[i], &x);
+        l->surplus += x.state != TW_LAB_TUNED_DAMAGED && !is_past(l->t, &x) && !same_signature(&x, &l->t->here);
+    }
+    store_free(&lines);
+    return code;
 }
 
 static bool remember(tuned_lines *list, const char *text)
@@ -75,7 +105,9 @@ static bool remember_tried(tuning *t, const tw_lab_tuned *x)
 static exit_code read_tried(tuning *t)
 {
     tuned_lines lines;
-    exit_code code = store_replace(t->tried_path, is_outdated, t, "", NULL);
+    leaving l = {.t = t};
+    exit_code code = count_surplus(&l);
+    if (code == EXIT_OK) code = store_replace(t->tried_path, leaves, &l, "", NULL);
     if (code != EXIT_OK) return code;
     code = store_read(t->tried_path, true, &lines);
     for (int i = 0; code == EXIT_OK && i < lines.count; i++) {
@@ -193,7 +225,7 @@ exit_code tuning_problem(tuning *t, const tw_problem *p, char why[TUNE_WHY])
     return code == EXIT_OK ? read_begun(t) : code;
 }
 
-/* Lines of this class and device, however they are signed. */
+/* Lines of this class and device, but not those that another driver or another number of threads may use. */
 static bool is_of_class(void *job, const char *line)
 {
     const tuning *t = job;
@@ -201,7 +233,8 @@ static bool is_of_class(void *job, const char *line)
     tw_lab_tuned_judge(NULL, line, &x);
     return x.state != TW_LAB_TUNED_DAMAGED && strcmp(x.device, t->here.device) == 0 &&
            strcmp(x.engine, t->space.engine) == 0 && strcmp(x.dtype, t->space.dtype) == 0 &&
-           strcmp(x.shape_class, t->space.shape_class) == 0 && strcmp(x.ops, t->space.ops) == 0;
+           strcmp(x.shape_class, t->space.shape_class) == 0 && strcmp(x.ops, t->space.ops) == 0 &&
+           (same_signature(&x, &t->here) || is_past(t, &x));
 }
 
 exit_code tuning_keep(tuning *t, const tune_result *result)

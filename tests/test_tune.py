@@ -414,6 +414,45 @@ def what_was_unclear_is_tried_again_by_the_next_run():
 
 
 @case
+def each_number_of_threads_keeps_what_was_found_and_tried():
+    with Home() as home:
+        words = ("tune", "--size", "200", "--budget", "3", *FAR, "--threads")
+        good(*words, "1", env=home.env)
+        first = [signed(re.sub("verdict=[a-z]+", "verdict=slower", line.split(" | check=")[0])) for line in home.lines(home.file + ".tried")]
+        home.write()
+        with open(home.file + ".tried", "w") as tried:
+            tried.write("".join(line + "\n" for line in first))
+        good(*words, "2", env=home.env)
+        assert first and set(first) <= set(home.lines(home.file + ".tried")), "the first run's candidates are gone"
+        good(*words, "1", env=home.env)
+        tried = [line.split(" | ")[0] + line.split(" | ")[2] for line in home.lines(home.file + ".tried")]
+        assert set(first) <= set(home.lines(home.file + ".tried")) and len(set(tried)) == len(tried), tried
+    with Home() as home:
+        others = [line_of(ROW, verdict="slower", shape=f"{i}x1x1", driver="3 threads") for i in range(4100)]
+        home.write()
+        with open(home.file + ".tried", "w") as tried:
+            tried.write("\n".join([line_of(ROW, verdict="slower", version="9.9.9"), *others]) + "\n")
+        good("tune", "--size", "200", "--budget", "2", *FAR, env=home.env)
+        left = home.lines(home.file + ".tried")
+        assert left[:4096] == others[4:] and len(left) > 4096 and not any("3 threads" in line for line in left[4096:]), left[:1]
+
+
+@case
+def rows_for_another_driver_stay_and_those_of_another_version_go():
+    with Home() as home:
+        fast = "us_sgemm_cpasync_sm80=250"
+        tune_cuda(home, times=fast)
+        (line,) = home.lines()
+        body = line.split(" | check=")[0]
+        other, past = (signed(body.replace(f" | {name}=", f" | {name}=9")) for name in ("driver", "version"))
+        home.write(other, past, signed(body.replace(" small ", " large ")))
+        os.remove(home.file + ".tried")
+        tune_cuda(home, times=fast)
+        now = home.lines()
+        assert len(now) == 3 and now[0] == other and " large " in now[1] and now[2].split(" | when=")[0] == line.split(" | when=")[0], now
+
+
+@case
 def a_busy_machine_is_told():
     spinners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count())]
     try:
