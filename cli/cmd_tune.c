@@ -17,10 +17,14 @@ static const bench_case usual[] = {
     {"large", TW_N, TW_T, 2048, 2048, 2048, 0},     {"large", TW_T, TW_N, 2048, 2048, 2048, 0},
 };
 
+enum { AGENDA = OPT_LIST * 8 };
+
 /* What is tuned: a problem for each class, in order. */
 typedef struct agenda {
     int count;
-    tw_problem items[OPT_LIST * 8];
+    tw_problem items[AGENDA];
+    tw_problem alike; /* the last that was left out, for its class has an item before it */
+    int left_out;
 } agenda;
 
 static bool same_class(const tw_problem *p, const tw_problem *q)
@@ -34,8 +38,26 @@ static bool same_class(const tw_problem *p, const tw_problem *q)
 static void add(agenda *list, const tw_problem *p)
 {
     for (int i = 0; i < list->count; i++)
-        if (same_class(&list->items[i], p)) return; /* the first shape of a class stands for it */
-    if (list->count < OPT_LIST * 8) list->items[list->count++] = *p;
+        if (same_class(&list->items[i], p)) { /* the first shape of a class stands for it */
+            list->alike = *p;
+            list->left_out++;
+            return;
+        }
+    if (list->count < AGENDA) list->items[list->count++] = *p;
+}
+
+/* Shapes that were asked for and are not tuned. */
+static void print_left_out(FILE *out, const agenda *list)
+{
+    const char *shape_class, *ops;
+    const tw_problem *p = &list->alike;
+    if (list->left_out == 0) return;
+    tw_lab_tuned_words(p, &shape_class, &ops);
+    fprintf(out, "%lldx%lldx%lld", (long long)p->m, (long long)p->n, (long long)p->k);
+    if (list->left_out > 1) fprintf(out, " and %d more shape%s", list->left_out - 1, list->left_out == 2 ? "" : "s");
+    fprintf(out, "%s of a class that has a shape before %s (%s %s): the rows of that one hold for %s\n\n",
+            list->left_out > 1 ? " are" : " is", list->left_out > 1 ? "them" : "it", shape_class, ops,
+            list->left_out > 1 ? "all" : "both");
 }
 
 static exit_code choose(const options *opt, agenda *out)
@@ -43,7 +65,7 @@ static exit_code choose(const options *opt, agenda *out)
     static case_list cases;
     exit_code code = cases_choose(opt, &cases);
     if (code != EXIT_OK) return code;
-    out->count = 0;
+    out->count = out->left_out = 0;
     const bool named = opt->shapes.count + opt->sizes.count + opt->sets.count > 0;
     if (!named) {
         cases.count = 0;
@@ -82,11 +104,14 @@ static exit_code start_from(const char *text, tune_space *space)
 
 /* ---- a class ---- */
 
-static void print_head(const session *s, int classes, double budget_s)
+static void print_head(const session *s, const agenda *list, double budget_s)
 {
-    fprintf(s->text, "tune       %s, %s: %d class%s in %.0f s\n\n%-5s %-11s %-3s %-16s %5s %9s %9s %5s %10s  %s\n",
-            s->device.engine, s->device.name, classes, classes == 1 ? "" : "es", budget_s, "dtype", "class", "ops",
-            "shape", "tried", "before", "after", "gain", "spread", "rows");
+    const int classes = list->count;
+    fprintf(s->text, "tune       %s, %s: %d class%s in %.0f s\n\n", s->device.engine, s->device.name, classes,
+            classes == 1 ? "" : "es", budget_s);
+    print_left_out(s->text, list);
+    fprintf(s->text, "%-5s %-11s %-3s %-16s %5s %9s %9s %5s %10s  %s\n", "dtype", "class", "ops", "shape", "tried",
+            "before", "after", "gain", "spread", "rows");
 }
 
 /* The rows without the words of their class, which the line has already. */
@@ -100,25 +125,46 @@ static void print_rows(FILE *out, const char *rows)
     }
 }
 
-static void print_class(const tuning *t, const tune_tally *tally, const tune_result *final, const char *rows)
+/* What a class came to, over all its shares of the budget. */
+typedef struct outcome {
+    bool begun;
+    int earlier; /* candidates that earlier runs had tried */
+    tune_tally tally;
+    tune_result final;
+    char dtype[8], shape_class[16], ops[4], shape[48], rows[TUNE_ROWS];
+} outcome;
+
+static void print_nothing(FILE *out, const tune_tally *tally)
 {
-    FILE *out = t->s->text;
+    if (tally->tried + tally->known > 0)
+        fprintf(out, "nothing faster");
+    else if (tally->busy > 0)
+        fprintf(out, "nothing judged");
+    else if (tally->same > 0)
+        fprintf(out, "nothing tried: no parameter changes this product, %d values give the same plan", tally->same);
+    else
+        fprintf(out, "nothing tried");
+}
+
+static void print_class(FILE *out, const outcome *o)
+{
+    const tune_tally *tally = &o->tally;
+    const tune_result *final = &o->final;
     term_number before, after, gain;
     term_progress_end();
-    fprintf(out, "%-5s %-11s %-3s %-16s %5d ", t->space.dtype, t->space.shape_class, t->space.ops, t->shape,
-            tally->tried);
+    fprintf(out, "%-5s %-11s %-3s %-16s %5d ", o->dtype, o->shape_class, o->ops, o->shape, tally->tried);
     if (final->verdict == TUNE_BETTER) {
         fprintf(out, "%9s %9s %5s  %.2f-%.2f  ", term_seconds(final->before_s, before),
                 term_seconds(final->after_s, after), units_factor(final->speed, gain), final->low_speed,
                 final->high_speed);
-        print_rows(out, rows);
-        if (rows[0] == '\0') fprintf(out, "the library's own");
+        print_rows(out, o->rows);
+        if (o->rows[0] == '\0') fprintf(out, "the library's own");
         if (final->why[0] != '\0') fprintf(out, ": %s", final->why);
     } else {
-        fprintf(out, "%9s %9s %5s %10s  nothing %s", term_seconds(t->before_s > 0 ? t->before_s : NAN, before), "-",
-                "-", "-", tally->tried + tally->known > 0 ? "faster" : "tried");
+        fprintf(out, "%9s %9s %5s %10s  ", term_seconds(final->before_s, before), "-", "-", "-");
+        print_nothing(out, tally);
     }
-    if (tally->known > 0) fprintf(out, " (%d candidates were known)", tally->known);
+    if (o->earlier > 0) fprintf(out, " (%d candidates were known from earlier runs)", o->earlier);
     if (tally->unclear > 0) fprintf(out, " (%d unclear: their spread is wide)", tally->unclear);
     if (tally->busy > 0) fprintf(out, " (%d not judged: other processes ran beside them)", tally->busy);
     fprintf(out, "%s\n", tally->finished ? "" : ", the budget ended first");
@@ -141,13 +187,41 @@ static exit_code confirm(tuning *t, const tune_space *before, tune_result *final
     return tuning_restore(t);
 }
 
-static exit_code tune_class(tuning *t, double until_s, bool *any_better)
+/* Another share of the budget: what it found goes on from what those before it found. */
+static void add_share(outcome *o, const tune_tally *x, const tune_result *final)
+{
+    tune_tally *sum = &o->tally;
+    sum->known += x->known, sum->same += x->same, sum->busy += x->busy, sum->tried += x->tried;
+    sum->better += x->better, sum->wrong += x->wrong, sum->hung += x->hung, sum->failed += x->failed;
+    sum->unclear += x->unclear, sum->finished = x->finished;
+    if (o->final.verdict != TUNE_BETTER || !o->begun) {
+        o->final = *final;
+    } else if (final->verdict == TUNE_BETTER) {
+        o->final.after_s = final->after_s, o->final.speed *= final->speed;
+        o->final.low_speed *= final->low_speed, o->final.high_speed *= final->high_speed;
+        if (final->why[0] != '\0') memcpy(o->final.why, final->why, sizeof o->final.why);
+    }
+    o->begun = true;
+}
+
+static void note_class(const tuning *t, outcome *o)
+{
+    memcpy(o->dtype, t->space.dtype, sizeof o->dtype);
+    memcpy(o->shape_class, t->space.shape_class, sizeof o->shape_class);
+    memcpy(o->ops, t->space.ops, sizeof o->ops);
+    memcpy(o->shape, t->shape, sizeof o->shape);
+    tune_rows(&t->space, o->rows);
+    o->earlier += t->earlier;
+}
+
+static exit_code tune_class(tuning *t, double until_s, outcome *o)
 {
     tune_bench bench = tuning_bench;
     tune_tally tally;
     tune_result final = {.after_s = NAN, .speed = NAN, .low_speed = NAN, .high_speed = NAN, .others = NAN};
-    char rows[TUNE_ROWS];
-    exit_code code = t->s->opt->start != NULL ? start_from(t->s->opt->start, &t->space) : EXIT_OK;
+    const bool found = o->begun && o->final.verdict == TUNE_BETTER;
+    const char *start = found ? NULL : t->s->opt->start;
+    exit_code code = start != NULL ? start_from(start, &t->space) : EXIT_OK;
     if (code != EXIT_OK) return code;
     static tune_space before;
     before = t->space;
@@ -156,56 +230,134 @@ static exit_code tune_class(tuning *t, double until_s, bool *any_better)
     if (tune_search(&t->space, &bench, begun_s + 0.9 * left_s, &tally) != TW_OK)
         return t->code != EXIT_OK ? t->code : diag_no_memory("the rows that were tried");
     final.verdict = tally.tried + tally.known > 0 ? TUNE_SLOWER : TUNE_NO_TIME;
-    final.before_s = t->before_s > 0 ? t->before_s : NAN;
+    final.before_s = t->before_s > 0 ? t->before_s : o->begun ? o->final.before_s : NAN;
     if (tally.better > 0) {
         final = (tune_result){.verdict = TUNE_BETTER, .before_s = t->before_s, .speed = tally.gain, .others = NAN};
         final.after_s = t->before_s / tally.gain;
         final.low_speed = tally.low_gain, final.high_speed = tally.high_gain;
         code = confirm(t, &before, &final);
     }
-    tune_rows(&t->space, rows);
-    *any_better |= final.verdict == TUNE_BETTER;
-    print_class(t, &tally, &final, rows);
-    tuning_write(t, "class", rows, &final, &tally);
-    const exit_code flushed = session_flush(t->s);
-    return code == EXIT_OK ? flushed : code;
+    add_share(o, &tally, &final);
+    note_class(t, o);
+    return code;
 }
 
+/* ---- the classes ---- */
+
+/* All classes of a run; waiting: indices of those that did not end yet. */
+typedef struct classes {
+    tuning t;
+    const agenda *list;
+    outcome *of;
+    int waits[AGENDA], waiting, done;
+    bool headed;
+    double budget_s;
+    exit_code refused;
+} classes;
+
+static exit_code end_class(classes *c, const outcome *o)
+{
+    tuning *t = &c->t;
+    c->done++;
+    print_class(t->s->text, o);
+    memcpy(t->space.dtype, o->dtype, sizeof o->dtype);
+    memcpy(t->space.shape_class, o->shape_class, sizeof o->shape_class);
+    memcpy(t->space.ops, o->ops, sizeof o->ops);
+    memcpy(t->shape, o->shape, sizeof o->shape);
+    tuning_write(t, "class", o->rows, &o->final, &o->tally);
+    return session_flush(t->s);
+}
+
+/* A class's share of the budget; *over: it needs no other. */
+static exit_code give_share(classes *c, int which, double until_s, bool *over)
+{
+    char why[TUNE_WHY];
+    const tw_problem *p = &c->list->items[which];
+    outcome *o = &c->of[which];
+    exit_code code = tuning_problem(&c->t, p, why);
+    *over = code != EXIT_OK;
+    if (code != EXIT_OK && why[0] == '\0') return code;
+    if (code == EXIT_DEVICE || code == EXIT_USAGE) return diag(code, "%s", why);
+    if (code == EXIT_RUN && measure_now_s() >= c->t.until_s) {
+        *over = false; /* the budget is */
+        return EXIT_OK;
+    }
+    if (code != EXIT_OK) {
+        c->refused = diag(code, "%lldx%lldx%lld: %s", (long long)p->m, (long long)p->n, (long long)p->k, why);
+        return o->begun ? end_class(c, o) : EXIT_OK;
+    }
+    if (!c->headed) print_head(c->t.s, c->list, c->budget_s);
+    c->headed = true;
+    code = tune_class(&c->t, until_s, o);
+    *over = o->begun && o->tally.finished;
+    return code == EXIT_OK && *over ? end_class(c, o) : code;
+}
+
+/* Once through the classes that wait, each with an equal part of what is left of the budget. */
+static exit_code pass(classes *c, double least_s)
+{
+    const int count = c->waiting;
+    exit_code code = EXIT_OK;
+    c->waiting = 0;
+    for (int i = 0; i < count; i++) {
+        const double now_s = measure_now_s(), left_s = c->t.until_s - now_s;
+        bool over = false;
+        if (code == EXIT_OK && left_s > least_s) code = give_share(c, c->waits[i], now_s + left_s / (count - i), &over);
+        if (!over) c->waits[c->waiting++] = c->waits[i];
+    }
+    return code;
+}
+
+/* Those that the budget ended. */
+static exit_code end_waiting(classes *c)
+{
+    exit_code code = EXIT_OK;
+    for (int i = 0; code == EXIT_OK && i < c->waiting; i++) {
+        const tw_problem *p = &c->list->items[c->waits[i]];
+        const outcome *o = &c->of[c->waits[i]];
+        if (o->begun) {
+            code = end_class(c, o);
+            continue;
+        }
+        c->done++;
+        fprintf(c->t.s->text, "%lldx%lldx%lld: the budget ended before anything was timed: give a larger --budget\n",
+                (long long)p->m, (long long)p->n, (long long)p->k);
+    }
+    return code;
+}
+
+static void print_kept(const classes *c)
+{
+    const char *threads = strrchr(c->t.here.driver, ',');
+    bool better = false;
+    for (int i = 0; i < c->list->count; i++) better |= c->of[i].begun && c->of[i].final.verdict == TUNE_BETTER;
+    if (!better) return;
+    fprintf(c->t.s->text, "\nkept in %s: every program", c->t.path);
+    if (strcmp(c->t.here.engine, "cpu") == 0 && threads != NULL) fprintf(c->t.s->text, " with%s", threads + 1);
+    fprintf(c->t.s->text, " uses it from now on\n");
+}
+
+/* What is left over goes to the classes that did not end with their part, until that is too little. */
 static exit_code search(session *s, const agenda *list)
 {
-    static tuning t;
-    char why[TUNE_WHY];
-    bool any_better = false, headed = false;
-    int done = 0;
-    const busy_reading quiet = busy_now();
-    exit_code code = tuning_begin(&t, s, s->opt->engines.count > 0 ? s->opt->engines.items[0] : NULL),
-              refused = EXIT_OK;
-    for (int i = 0; code == EXIT_OK && i < list->count && measure_now_s() < t.until_s; i++) {
-        const exit_code begun = tuning_problem(&t, &list->items[i], why);
-        if (begun != EXIT_OK && why[0] == '\0') code = begun;
-        if (begun == EXIT_DEVICE || begun == EXIT_USAGE) code = diag(begun, "%s", why);
-        if (begun == EXIT_RUN && measure_now_s() >= t.until_s) {
-            fprintf(s->text, "%lldx%lldx%lld: the budget ended before anything was timed: give a larger --budget\n",
-                    (long long)list->items[i].m, (long long)list->items[i].n, (long long)list->items[i].k);
-            done++;
-            continue;
-        }
-        if (begun != EXIT_OK) {
-            if (code == EXIT_OK)
-                refused = diag(begun, "%lldx%lldx%lld: %s", (long long)list->items[i].m, (long long)list->items[i].n,
-                               (long long)list->items[i].k, why);
-            continue;
-        }
-        if (!headed) print_head(s, list->count, t.until_s - t.start_s);
-        headed = true;
-        const double now_s = measure_now_s();
-        code = tune_class(&t, now_s + (t.until_s - now_s) / (list->count - i), &any_better);
-        done++;
-    }
-    if (code == EXIT_OK && any_better) fprintf(s->text, "\nkept in %s: every program uses it from now on\n", t.path);
-    tuning_end(&t);
-    if (done > 0) rows_tell_busy(s->text, &quiet);
-    return code != EXIT_OK ? code : done > 0 ? EXIT_OK : refused;
+    static classes c;
+    enum { PASSES = 8 };
+    const double too_little = 0.03;
+    const busy_reading begun = busy_now();
+    c = (classes){.list = list, .waiting = list->count, .refused = EXIT_OK};
+    exit_code code = tuning_begin(&c.t, s, s->opt->engines.count > 0 ? s->opt->engines.items[0] : NULL);
+    if (code != EXIT_OK) return code;
+    c.budget_s = c.t.until_s - c.t.start_s;
+    c.of = calloc((size_t)list->count + 1, sizeof *c.of);
+    if (c.of == NULL) code = diag_no_memory("the classes");
+    for (int i = 0; i < list->count; i++) c.waits[i] = i;
+    for (int i = 0; code == EXIT_OK && i < PASSES; i++) code = pass(&c, i > 0 ? too_little * c.budget_s : 0);
+    if (code == EXIT_OK) code = end_waiting(&c);
+    if (code == EXIT_OK) print_kept(&c);
+    tuning_end(&c.t);
+    free(c.of);
+    if (c.done > 0) rows_tell_busy(s->text, &begun);
+    return code != EXIT_OK ? code : c.done > 0 ? EXIT_OK : c.refused;
 }
 
 /* ---- a colleague's rows ---- */
@@ -309,8 +461,15 @@ static exit_code import_class(session *s, const tw_lab_tuned *rows, const bool *
 static exit_code import(session *s)
 {
     tuned_lines lines;
+    tame_name name;
     exit_code code = store_read(s->opt->import, false, &lines), result = EXIT_OK;
-    if (code != EXIT_OK) return code;
+    if (code == EXIT_OK && !lines.is_ours)
+        code = diag(EXIT_INPUT, "%s: it is no file of tuned rows: `tilewright tune --export FILE` writes one",
+                    diag_name(s->opt->import, name));
+    if (code != EXIT_OK) {
+        store_free(&lines);
+        return code;
+    }
     tw_lab_tuned *rows = calloc((size_t)lines.count + 1, sizeof *rows);
     bool *wanted = calloc((size_t)lines.count + 1, sizeof *wanted);
     int damaged = 0, count = rows != NULL && wanted != NULL ? lines.count : 0;

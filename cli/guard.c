@@ -32,7 +32,8 @@ enum { MOST_WATCHED = 8 };
 static kept_path output_temp, json_temp, json_target;
 static volatile sig_atomic_t json_lines;
 static watched watches[MOST_WATCHED];
-static char foreign[600]; /* the sentence of a reader's kernel that runs now; else "" */
+static char kept_text[600]; /* ": ..." behind "interrupted"; else "" */
+static char foreign[600];   /* the sentence of a reader's kernel that runs now; else "" */
 
 static void put(const char *text)
 {
@@ -57,7 +58,9 @@ static void on_stop(int number)
 {
     (void)number;
     clean_up();
-    put("tilewright: interrupted\n");
+    put("tilewright: interrupted");
+    put(kept_text);
+    put("\n");
     _exit(EXIT_INTERRUPTED);
 }
 
@@ -155,6 +158,13 @@ void guard_release(void)
     sigset_t set;
     ending_signals(&set);
     sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+void guard_kept(const char *text)
+{
+    guard_hold(); /* no signal reads half of it */
+    snprintf(kept_text, sizeof kept_text, "%s%s", text != NULL ? ": " : "", text != NULL ? text : "");
+    guard_release();
 }
 
 static void keep(kept_path *kept, const char *path)

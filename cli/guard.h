@@ -21,6 +21,9 @@ void guard_end(int code) __attribute__((noreturn));
 void guard_hold(void);
 void guard_release(void);
 
+/* guard_kept - a part of a sentence that says what stays where a signal ends the program; NULL: nothing is said. */
+void guard_kept(const char *text);
+
 void guard_output(const char *temp_path);                 /* remove this file; NULL: none any more */
 void guard_json(const char *temp_path, const char *path); /* as above, but rename it to path once it has lines */
 void guard_json_has_lines(void);

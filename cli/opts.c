@@ -106,7 +106,8 @@ const option_row option_rows[] = {
      "take the rows of FILE that are verified here and faster here"},
     {"forget", 0, OPT_FLAG, AT(forget), CMD_TUNE, .help = "remove your tuned rows, and what was tried"},
     {"start", 0, OPT_TEXT, AT(start), CMD_TUNE, "VALUES"}, /* for tests: "name=value ..." to begin the search from */
-    {"others", 0, OPT_TEXT, AT(others), CMD_TUNE, "PERCENT"}, /* for tests: of the processors, instead of measuring it */
+    {"others", 0, OPT_TEXT, AT(others), CMD_TUNE,
+     "PERCENT"}, /* for tests: of the processors, instead of measuring it */
     {"pad", 0, OPT_WHOLE, AT(pad), CMD_BENCH, "N", NULL,
      "padding between the rows of A, B and C, in elements (default: 0)", 0, 1 << 20},
     {"batch", 0, OPT_WHOLE, AT(batch), CMD_BENCH, "N", NULL,

@@ -89,7 +89,9 @@ exit_code store_read(const char *path, bool may_miss, tuned_lines *out)
     struct stat info;
     tame_name name;
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0) return may_miss && (errno == ENOENT || errno == ENOTDIR) ? EXIT_OK : cannot(EXIT_INPUT, path, "cannot be opened");
+    if (fd < 0)
+        return may_miss && (errno == ENOENT || errno == ENOTDIR) ? EXIT_OK
+                                                                 : cannot(EXIT_INPUT, path, "cannot be opened");
     char *text = NULL;
     size_t bytes = 0;
     exit_code code = EXIT_OK;

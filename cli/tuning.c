@@ -8,6 +8,7 @@
 #include "hooks.h"
 #include "object.h"
 #include "diag.h"
+#include "guard.h"
 #include "term.h"
 
 /* ---- signatures, and what was tried ---- */
@@ -72,11 +73,12 @@ static bool remember(tuned_lines *list, const char *text)
     return true;
 }
 
-static bool remembers(const tuned_lines *list, const char *text)
+/* Where it stands; the count: nowhere. */
+static int find(const tuned_lines *list, const char *text)
 {
-    for (int i = 0; i < list->count; i++)
-        if (strcmp(list->lines[i], text) == 0) return true;
-    return false;
+    int i = 0;
+    while (i < list->count && strcmp(list->lines[i], text) != 0) i++;
+    return i;
 }
 
 typedef char plan_key[TUNE_PLAN_TEXT + 160];
@@ -117,6 +119,7 @@ static exit_code read_tried(tuning *t)
             code = diag_no_memory("the rows that were tried");
     }
     store_free(&lines);
+    t->earlier_rows = t->known.count, t->earlier_plans = t->plans.count;
     return code;
 }
 
@@ -153,6 +156,8 @@ exit_code tuned_user_path(char path[TUNED_PATH])
 
 exit_code tuning_begin(tuning *t, session *s, const char *engine)
 {
+    char said[400];
+    tame_name name;
     const double patience_s = s->opt->deadline > 0 ? (double)s->opt->deadline : 60;
     *t = (tuning){.s = s, .code = EXIT_OK};
     t->start_s = measure_now_s();
@@ -169,6 +174,9 @@ exit_code tuning_begin(tuning *t, session *s, const char *engine)
     if (code == EXIT_OK) code = store_ours(t->tried_path);
     if (code == EXIT_OK) code = store_check(t->path);
     if (code == EXIT_OK) code = session_flush(s); /* before the fork */
+    snprintf(said, sizeof said, "what was found and tried is kept in %s, and the next run goes on from there",
+             diag_name(t->path, name));
+    if (code == EXIT_OK) guard_kept(said);
     return code;
 }
 
@@ -220,7 +228,7 @@ exit_code tuning_problem(tuning *t, const tw_problem *p, char why[TUNE_WHY])
     snprintf(t->s->device.name, sizeof t->s->device.name, "%s", begun.device);
     snprintf(t->shape, sizeof t->shape, "%lldx%lldx%lld", (long long)p->m, (long long)p->n, (long long)p->k);
     title_of(t->space.dtype, t->space.shape_class, t->space.ops, t->title);
-    t->before_s = 0;
+    t->before_s = 0, t->earlier = 0;
     const exit_code code = learn_signature(t);
     return code == EXIT_OK ? read_begun(t) : code;
 }
@@ -268,10 +276,24 @@ exit_code tuning_restore(tuning *t)
     return store_replace(t->path, is_of_class, t, added, NULL);
 }
 
+/* Rows as the planner reads them, "; " between them. */
+static void join_rows(const char *rows, char out[TUNE_ROWS])
+{
+    size_t used = 0;
+    out[0] = '\0';
+    for (const char *line = rows; *line != '\0'; line += strcspn(line, "\n"), line += *line == '\n') {
+        int length = (int)strcspn(line, "|\n");
+        while (length > 0 && line[length - 1] == ' ') length--;
+        used += (size_t)snprintf(out + used, TUNE_ROWS - used, "%s%.*s", used > 0 ? "; " : "", length, line);
+    }
+}
+
 void tuning_write(const tuning *t, const char *event, const char *row, const tune_result *r, const tune_tally *tally)
 {
     object o = object_begin(t->s->json);
     record_time_text now;
+    char joined[TUNE_ROWS];
+    join_rows(row, joined);
     object_text(&o, "command", "tune");
     object_text(&o, "event", event);
     object_text(&o, "engine", t->s->device.engine);
@@ -280,7 +302,7 @@ void tuning_write(const tuning *t, const char *event, const char *row, const tun
     object_text(&o, "shape_class", t->space.shape_class);
     object_text(&o, "ops", t->space.ops);
     object_text(&o, "shape", t->shape);
-    object_text(&o, "row", row);
+    object_text(&o, "row", joined);
     object_text(&o, "verdict", tune_verdict_name(r->verdict));
     object_number(&o, "before_s", r->before_s);
     object_number(&o, "after_s", r->after_s);
@@ -314,7 +336,13 @@ static double now_s(void *job)
     return measure_now_s();
 }
 
-static bool known(void *job, const char *row) { return remembers(&((const tuning *)job)->known, row); }
+static bool known(void *job, const char *row)
+{
+    tuning *t = job;
+    const int place = find(&t->known, row);
+    t->earlier += place < t->earlier_rows;
+    return place < t->known.count;
+}
 
 static void try_rows(void *job, const char *present, const char *candidate, double limit_s, tune_result *out)
 {
@@ -322,7 +350,9 @@ static void try_rows(void *job, const char *present, const char *candidate, doub
     plan_key key;
     bool same = false;
     if (!tune_worker_plan(&t->worker, present, candidate, limit_s, t->plan, &same)) t->plan[0] = '\0';
-    if (same || remembers(&t->plans, key_of(t->title, t->shape, t->plan, key))) {
+    const int place = same ? t->plans.count : find(&t->plans, key_of(t->title, t->shape, t->plan, key));
+    t->earlier += place < t->earlier_plans;
+    if (same || place < t->plans.count) {
         *out = (tune_result){.verdict = same ? TUNE_SAME : TUNE_KNOWN};
         return;
     }
@@ -375,6 +405,7 @@ const tune_bench tuning_bench = {NULL, now_s, known, try_rows, tried, keep, prog
 
 void tuning_end(tuning *t)
 {
+    guard_kept(NULL);
     tune_worker_end(&t->worker);
     store_free(&t->known);
     store_free(&t->plans);

@@ -13,14 +13,16 @@ typedef struct tuning {
     tune_worker worker;
     double start_s, until_s; /* of the budget */
     char path[TUNED_PATH], tried_path[TUNED_PATH + 8];
-    tw_lab_tuned here; /* signed with this device */
-    tuned_lines known; /* rows that were tried, here or in an earlier run */
-    tuned_lines plans; /* theirs, each behind its class and shape */
+    tw_lab_tuned here;               /* signed with this device */
+    tuned_lines known;               /* rows that were tried, here or in an earlier run */
+    tuned_lines plans;               /* theirs, each behind its class and shape */
+    int earlier_rows, earlier_plans; /* of these, those of earlier runs, which come first */
     /* the class in hand */
     tune_space space;
     char shape[48], title[80];
     char plan[TUNE_PLAN_TEXT]; /* of the candidate in hand */
     tuned_lines begun;         /* its lines of the user's file when it was begun */
+    int earlier;               /* its candidates that earlier runs had tried */
     double before_s;           /* the present rows' time of it when the class was begun */
     exit_code code;            /* the first failure of a file */
 } tuning;

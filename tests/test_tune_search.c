@@ -22,7 +22,7 @@ typedef struct device {
     bool hills;                /* one or two steps from the best are no better than three */
     bool told_known;
     bool busy; /* others run beside each trial */
-    int idle; /* a parameter that changes no plan, counted from 1; 0: each does */
+    int idle;  /* a parameter that changes no plan, counted from 1; 0: each does */
 } device;
 
 static double now_s(void *job) { return ((device *)job)->clock_s; }
@@ -271,20 +271,18 @@ static void verdict_case(void)
         bool faster;
         tune_verdict verdict;
     } cases[] = {
-        {1.1, 1.05, 1.2, 0.05, true, TUNE_BETTER},       {1.1, 1.05, 1.2, NAN, true, TUNE_BETTER},
-        {1.1, 1.05, 1.2, 0.05, false, TUNE_SLOWER},      {1.0, 0.98, 1.03, 0, false, TUNE_SLOWER},
+        {1.1, 1.05, 1.2, 0.05, true, TUNE_BETTER},   {1.1, 1.05, 1.2, NAN, true, TUNE_BETTER},
+        {1.1, 1.05, 1.2, 0.05, false, TUNE_SLOWER},  {1.0, 0.98, 1.03, 0, false, TUNE_SLOWER},
         {0.5, 0.3, 0.9, 0, false, TUNE_SLOWER}, /* a wide spread, and slower all the same */
-        {1.529, 0.39, 2.1, 0, false, TUNE_UNCLEAR},      {0.9, 0.7, 1.1, 0, false, TUNE_UNCLEAR},
+        {1.529, 0.39, 2.1, 0, false, TUNE_UNCLEAR},  {0.9, 0.7, 1.1, 0, false, TUNE_UNCLEAR},
         {20.41, 1.19, 29.23, 0, true, TUNE_UNCLEAR}, /* faster twice, and by noise */
-        {1.1, 1.05, 1.2, 0.25, true, TUNE_BUSY},         {1.1, 1.05, 1.2, 0.24, true, TUNE_BETTER},
-        {20.41, 1.19, 29.23, 0.87, true, TUNE_BUSY},     {0.5, 0.3, 0.9, 1, false, TUNE_BUSY},
+        {1.1, 1.05, 1.2, 0.25, true, TUNE_BUSY},     {1.1, 1.05, 1.2, 0.24, true, TUNE_BETTER},
+        {20.41, 1.19, 29.23, 0.87, true, TUNE_BUSY}, {0.5, 0.3, 0.9, 1, false, TUNE_BUSY},
     };
     bool right = true;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const tune_result r = {.speed = cases[i].speed,
-                               .low_speed = cases[i].low,
-                               .high_speed = cases[i].high,
-                               .others = cases[i].others};
+        const tune_result r = {
+            .speed = cases[i].speed, .low_speed = cases[i].low, .high_speed = cases[i].high, .others = cases[i].others};
         if (tune_judge(&r, cases[i].faster) == cases[i].verdict) continue;
         right = false;
         printf("# case %zu is %s\n", i, tune_verdict_name(tune_judge(&r, cases[i].faster)));
@@ -357,9 +355,10 @@ static void process_case(void)
     tap_result(begun && r[0].verdict == TUNE_HUNG && hung_s >= 0.5 && r[1].verdict == TUNE_BETTER &&
                    r[2].verdict == TUNE_FAILED && strstr(r[2].why, "exit status 3") && r[3].verdict == TUNE_BETTER &&
                    r[4].verdict == TUNE_NO_TIME && r[5].verdict == TUNE_BETTER && r[6].verdict == TUNE_NO_TIME,
-               "verdicts %s, %s, %s (%s), %s, %s, %s, %s", tune_verdict_name(r[0].verdict), tune_verdict_name(r[1].verdict),
-               tune_verdict_name(r[2].verdict), r[2].why, tune_verdict_name(r[3].verdict),
-               tune_verdict_name(r[4].verdict), tune_verdict_name(r[5].verdict), tune_verdict_name(r[6].verdict));
+               "verdicts %s, %s, %s (%s), %s, %s, %s, %s", tune_verdict_name(r[0].verdict),
+               tune_verdict_name(r[1].verdict), tune_verdict_name(r[2].verdict), r[2].why,
+               tune_verdict_name(r[3].verdict), tune_verdict_name(r[4].verdict), tune_verdict_name(r[5].verdict),
+               tune_verdict_name(r[6].verdict));
 }
 
 /* The most production kernels of one type that an engine has, or that the search lists. */

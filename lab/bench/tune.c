@@ -7,8 +7,8 @@
 
 const char *tune_verdict_name(tune_verdict verdict)
 {
-    static const char *const names[] = {"same", "known",  "slower", "unclear", "better",
-                                        "wrong", "hung", "failed", "busy", "no time"};
+    static const char *const names[] = {"same",  "known", "slower", "unclear", "better",
+                                        "wrong", "hung",  "failed", "busy",    "no time"};
     return names[verdict];
 }
 

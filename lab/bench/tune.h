@@ -22,15 +22,15 @@ typedef struct tune_space {
 } tune_space;
 
 typedef enum tune_verdict {
-    TUNE_SAME,   /* the plan is that of the present rows: nothing was run */
-    TUNE_KNOWN,  /* it is one that was run before: nothing was run */
+    TUNE_SAME,    /* the plan is that of the present rows: nothing was run */
+    TUNE_KNOWN,   /* it is one that was run before: nothing was run */
     TUNE_SLOWER,  /* or not faster beyond the spread, twice */
     TUNE_UNCLEAR, /* the spread is too wide to say: another run tries it again */
     TUNE_BETTER,
     TUNE_WRONG,  /* it failed an oracle: not timed */
     TUNE_HUNG,   /* it did not end in time, and its process was ended */
     TUNE_FAILED, /* it does not fit, does not compile, or its process crashed: why says so */
-    TUNE_BUSY,    /* other processes used the processors meanwhile: nothing is known of it */
+    TUNE_BUSY,   /* other processes used the processors meanwhile: nothing is known of it */
     TUNE_NO_TIME /* the budget ended first: nothing is known of it */
 } tune_verdict;
 
@@ -45,7 +45,7 @@ typedef struct tune_result {
 } tune_result;
 
 typedef struct tune_tally {
-    int known, same;                        /* it or its plan was tried before; of the present plan */
+    int known, same;                                 /* it or its plan was tried before; of the present plan */
     int tried, better, wrong, hung, failed, unclear; /* tried: that ran; the others are among them */
     int busy;                                        /* that ran beside other processes: not judged */
     /* products of the speeds of those that were better, and of the ends of their spreads; 1: none was */

@@ -18,7 +18,7 @@ typedef struct bench {
     tw_problem problem;
     trial trials[TRIALS]; /* of the shape, and of one whose sides no tile divides */
     bool has[TRIALS];
-    void *c; /* of the shape, to time with */
+    void *c;            /* of the shape, to time with */
     bool on_processors; /* a GPU's events tell nothing of other processes */
 } bench;
 
@@ -325,8 +325,7 @@ void tune_worker_try(tune_worker *w, const char *present, const char *candidate,
         return;
     }
     memcpy(out->why, answer.result.why, sizeof out->why);
-    if (is_late(out))
-        out->verdict = patient ? TUNE_HUNG : TUNE_NO_TIME;
+    if (is_late(out)) out->verdict = patient ? TUNE_HUNG : TUNE_NO_TIME;
 }
 
 bool tune_worker_sign(tune_worker *w, const tw_lab_tuned *row, char line[TW_LAB_TUNED_LINE], char why[TUNE_WHY])
