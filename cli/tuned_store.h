@@ -14,8 +14,8 @@ typedef struct tuned_lines {
     bool is_ours; /* of store_read: may it be written again? */
 } tuned_lines;
 
-/* store_read - the lines of a file, comments left out; none where there is no file and it may be missing. A file is ours
- * where it is missing or empty, begins as we begin one, or at least half of its lines are rows, whole or damaged.
+/* store_read - the lines of a file, comments left out; none where there is no file and it may be missing. A file is
+ * ours where it is missing or empty, begins as we begin one, or at least half of its lines are rows, whole or damaged.
  * EXIT_INPUT, EXIT_MEMORY after a sentence. store_free() takes a zeroed one. */
 exit_code store_read(const char *path, bool may_miss, tuned_lines *out);
 void store_free(tuned_lines *lines);
