@@ -269,14 +269,8 @@ static void compare(const test *t, const plan *made)
 /* C as it is for this beta, before and after. */
 static tw_status multiply_from(test *t, const plan *made, runnable *r)
 {
-    const tw_batch batch = {.size = sizeof batch,
-                            .count = t->c.items,
-                            .stride_a = t->a.stride,
-                            .stride_b = t->b.stride,
-                            .stride_c = t->c.stride};
     operand to = whole(&t->c);
     to.host = t->found;
-    if (made->gpu.items > 0) r->batch = &batch;
     TRY(upload(t, &t->c));
     tw_status status = t->ops->launch(t->engine, r, &t->a.buffer, &t->b.buffer, &t->c.buffer);
     if (status == TW_OK) status = t->ops->wait(t->engine, r);
@@ -295,6 +289,7 @@ static tw_status fail_memory(const test *t)
 static tw_status multiply(test *t, const plan *made)
 {
     const tw_problem *p = &made->problem;
+    tw_batch batch = {.size = sizeof batch};
     runnable r;
     tw_status status = t->ops->prepare(t->engine, made, &r);
     if (status == TW_BUILD_FAILED || status == TW_DEVICE_FAILED) {
@@ -306,6 +301,9 @@ static tw_status multiply(test *t, const plan *made)
     if (make(made, p->dtype_c, p->m, p->n, p->ldc, &t->c)) t->found = malloc(all_bytes(&t->c));
     if (t->found != NULL) {
         if (p->beta != 0) fill(&t->c, p->dtype_c, 2 * SEED);
+        batch.count = t->c.items;
+        batch.stride_a = t->a.stride, batch.stride_b = t->b.stride, batch.stride_c = t->c.stride;
+        if (made->gpu.items > 0) r.batch = &batch;
         status = multiply_from(t, made, &r);
     } else {
         fail_memory(t);
