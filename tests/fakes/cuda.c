@@ -6,7 +6,8 @@
  * forward by 1 ms (FAKE_CUDA "us=250": by 0.25; "us_sgemm_simt=500": that kernel's by 0.5; "lacks_sgemm_simt=1": it
  * leaves out the last step of k; "hangs_sgemm_simt=1": its launch does not return; "wavers_sgemm_simt=16": every other
  * four of its launches take 16 times as long). Devices reach each other's memory
- * ("peer=0": they do not); "lost=1 after=9": device 1 fails from its tenth launch on. Host memory that cuMemHostAlloc
+ * ("peer=0": they do not); "lost=1 after=9": device 1 fails from its tenth launch on; "stuck=1": its
+ * products never end, "slow_ms=500": they end so long after their launch (both with "order=..."). Host memory that cuMemHostAlloc
  * gave is pinned. No kernel is run, but with "product=1" on the host sgemm_simt, sgemm_cpasync_sm80, sgemm_tma_sm90,
  * sgemm_slicedk_sm80 and its like by TMA, dgemm_simt, gemm_simt of bf16 and of bytes, pack, f32's gemm_batched_simt
  * and, in tiles of "tile=32", sgemm_batched_cpasync_sm80. With "shapes=1" FAKE_LOG gets m, n and k of each product.
@@ -329,7 +330,9 @@ static cu_result query(cu_stream stream)
     if (captures > 0) return NOT_CAPTURED;
     pthread_mutex_lock(&ordering);
     const bool idle = stream->first == NULL;
+    asking = true;
     if (!idle) force(stream);
+    asking = false;
     pthread_mutex_unlock(&ordering);
     const int error = lost[device_of(stream->context)];
     return error != 0 ? error : idle ? CU_SUCCESS : CU_NOT_READY;
@@ -341,7 +344,9 @@ static cu_result query_event(cu_event event)
     if (captures > 0) return NOT_CAPTURED;
     if (event->stream == NULL) return CU_SUCCESS;
     pthread_mutex_lock(&ordering);
+    asking = true;
     if (event->done < event->recorded) force(event->stream);
+    asking = false;
     const bool done = event->done >= event->recorded;
     pthread_mutex_unlock(&ordering);
     const int error = lost[device_of(event->stream->context)];
@@ -575,6 +580,24 @@ static void log_shape(const kernel *f, void **x)
     fake_log(line);
 }
 
+static int64_t clock_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static bool is_late_enough(work *w) { return clock_ms() >= w->until_ms; }
+
+/* "stuck=1", "slow_ms=6000" */
+static void put_off(work *w, int device)
+{
+    const int slow_ms = choice("slow_ms", 0);
+    const bool is_stuck = device == choice("stuck", -1);
+    if (slow_ms > 0 || is_stuck) w->ready = is_late_enough;
+    w->until_ms = is_stuck ? INT64_MAX : clock_ms() + slow_ms;
+}
+
 static cu_result launch(kernel *f, cu_stream stream, void **x)
 {
     const int device = device_of(stream != NULL ? stream->context : current());
@@ -584,12 +607,13 @@ static cu_result launch(kernel *f, cu_stream stream, void **x)
     if (f->run != pack && f->arguments > 0 && choice("shapes", 0)) log_shape(f, x);
     if (device == choice("lost", -1) && launches[device]++ >= choice("after", 0)) lost[device] = CU_LAUNCH_FAILED;
     if (lost[device] != 0) return lost[device];
-    if (order() == 0 || stream == NULL || f->arguments == 0) {
+    if (order() == 0 || stream == NULL || (f->arguments == 0 && !choice("slow_ms", 0))) {
         if (f->run != NULL) f->run(f, x);
         return CU_SUCCESS;
     }
     work *w = calloc(1, sizeof *w);
-    *w = (work){.run = launch_now, .kernel = f};
+    *w = (work){.run = f->run != NULL ? launch_now : NULL, .kernel = f};
+    put_off(w, device);
     for (int i = 0; i < f->arguments; i++) memcpy(w->arguments[i], x[i], argument_bytes(f, i));
     pthread_mutex_lock(&ordering);
     put(stream, w, order());
