@@ -157,7 +157,8 @@ const option_row option_rows[] = {
     {"threads", 0, OPT_WHOLE, AT(threads), CMD_EXPLAIN, "N", NULL, "with --ranks: threads of each rank (default: 1)", 1,
      4096},
     {"timeout", 0, OPT_WHOLE, AT(timeout), CMD_MULTIPLY, "S", NULL,
-     "under mpirun: give up where a rank has waited S seconds for others (default: 600)", 1, 1000000},
+     "under mpirun: give up where ranks have not answered for S seconds; computing may take longer (default: 600)", 1,
+     1000000},
     {"panels", 0, OPT_CHOICES, AT(panels), CMD_MULTIPLY, "WAY", "auto nccl staged",
      "under mpirun with --engine cuda: how panels go between GPUs: from one to the other by NCCL, or staged through "
      "host "

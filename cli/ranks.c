@@ -221,12 +221,21 @@ static tw_status engine_multiply(tw_lab_pipeline *pipeline, const tw_problem *pr
     return status;
 }
 
+static tw_status engine_prepare(tw_lab_pipeline *pipeline, const tw_problem *problem, const void *a, const void *b,
+                                const void *c)
+{
+    const tw_status status = tw_lab_pipeline_prepare(pipeline, problem, a, b, c);
+    watch_alive();
+    return status;
+}
+
 static exit_code make_plan(job *j, double timeout_s)
 {
     const options *opt = j->s->opt;
     const shape *grid = &opt->grids.items[0];
     dist_engine engine = dist_engine_of(j->s->context);
-    engine.gemm = engine_gemm, engine.device.multiply = engine_multiply;
+    engine.gemm = engine_gemm;
+    engine.device.multiply = engine_multiply, engine.device.prepare = engine_prepare;
     tw_mpi_options asked = {.size = sizeof asked, .network_gbps = opt->network, .timeout_s = timeout_s};
     asked.panels = panels_of(opt);
     if (opt->grids.count > 0)
@@ -639,7 +648,7 @@ exit_code ranks_multiply(session *s, const launched *l)
     if (code != EXIT_OK) return code;
     if (l->rank == 0) keeper_begin();
     watch_begin(timeout_s + 2); /* what waits by itself says more */
-    j.mpi->timeout(timeout_s);
+    j.mpi->timeout(timeout_s), j.mpi->while_idle(watch_alive);
     if (j.mpi->start(&j.world) != TW_OK) return diag(EXIT_DEVICE, "MPI does not start: %s", j.mpi->error());
     if (j.world.ranks < l->ranks && j.world.ranks == 1)
         return l->rank > 0 ? EXIT_DEVICE
@@ -658,5 +667,6 @@ exit_code ranks_multiply(session *s, const launched *l)
     if (code != EXIT_OK) signal(SIGTERM, SIG_IGN); /* a launcher's, to ranks that end behind the first */
     j.mpi->stop();
     watch_end();
+    if (j.mpi->stuck()) guard_end(code); /* the driver would wait for it */
     return code;
 }

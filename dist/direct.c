@@ -282,7 +282,13 @@ tw_status direct_end(tw_mpi_plan *plan)
 {
     int64_t count = 0;
     const tw_status status = notice_collect(plan->comm, computing(plan), plan->stopped, &count, plan->timeout_s);
-    plan->ended = count > 0;
-    if (plan->ended && plan->computes) plan->engine.device.leave(plan->pipeline);
+    plan->lost = status != TW_OK;
+    if (count > 0 && !plan->lost) direct_leave(plan);
+    plan->ended = plan->ended || count > 0;
     return status;
+}
+
+void direct_leave(tw_mpi_plan *plan)
+{
+    if (plan->computes && !plan->pending.stuck) plan->engine.device.leave(plan->pipeline);
 }

@@ -18,4 +18,7 @@ tw_status direct_stop(tw_mpi_plan *plan, tw_status status);
 /* direct_end - collective, after a call that failed on all ranks: NCCL is left where a rank has stopped. */
 tw_status direct_end(tw_mpi_plan *plan);
 
+/* direct_leave - NCCL, unless the device does not answer: leaving would wait for it. Not collective. */
+void direct_leave(tw_mpi_plan *plan);
+
 #endif

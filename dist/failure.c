@@ -44,9 +44,14 @@ double failure_now_s(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+static void (*while_idle)(void);
+
+void failure_while_idle(void (*call)(void)) { while_idle = call; }
+
 /* More ranks than processors: whoever is waited for needs the processor. */
 void failure_idle(double waited_s)
 {
+    if (while_idle != NULL) while_idle();
     if (waited_s > 20e-6 && waited_s <= 10e-3) sched_yield();
     if (waited_s > 10e-3) nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
 }
@@ -102,22 +107,31 @@ tw_status failure_tell(MPI_Comm comm, int from, void *words, int bytes, const ch
     return await_room(&request, room, words, room, (size_t)bytes, what, timeout_s);
 }
 
+tw_status failure_unheard(tw_status status, const char own[FAILURE_TEXT])
+{
+    char why[FAILURE_TEXT];
+    if (status == TW_OK) return TW_DEVICE_FAILED;
+    memcpy(why, sentence, sizeof why);
+    return failure(TW_DEVICE_FAILED, "%.700s; then %.300s", own, why);
+}
+
 tw_status failure_agree(MPI_Comm comm, tw_status status, double timeout_s)
 {
     int rank;
-    char text[FAILURE_TEXT];
+    char own[FAILURE_TEXT], text[FAILURE_TEXT];
     MPI_Comm_rank(comm, &rank);
+    memcpy(own, sentence, sizeof own);
     /* the largest status first, of its ranks the lowest */
     const int64_t mine = ((int64_t)status << 32) + (INT32_MAX - rank);
     int64_t all = 0;
     tw_status told = failure_reduce(comm, &mine, &all, 1, MPI_MAX, "agreeing on the outcome", timeout_s);
-    if (told != TW_OK) return told;
+    if (told != TW_OK) return failure_unheard(status, own);
     const tw_status agreed_status = (tw_status)(all >> 32);
     const int from = (int)(INT32_MAX - (all & INT32_MAX));
     if (agreed_status == TW_OK) return TW_OK;
-    memcpy(text, sentence, sizeof text);
+    memcpy(text, own, sizeof text);
     told = failure_tell(comm, from, text, sizeof text, "telling of a failure", timeout_s);
-    if (told != TW_OK) return told;
+    if (told != TW_OK) return failure_unheard(status, own);
     if (from != rank) failure(agreed_status, "rank %d: %.900s", from, text);
     agreed = true;
     return agreed_status;

@@ -13,7 +13,8 @@ tw_status failure(tw_status status, const char *format, ...) __attribute__((form
 /* failure_mpi - TW_OK of MPI_SUCCESS; else what MPI says, and of what. */
 tw_status failure_mpi(int code, const char *what);
 
-/* failure_agree - collective: the largest status of all ranks, with the sentence of the lowest rank that has it. */
+/* failure_agree - collective: the largest status of all ranks, with the sentence of the lowest rank that has it. Where
+ * the ranks cannot agree, TW_DEVICE_FAILED, behind this rank's own sentence. */
 tw_status failure_agree(MPI_Comm comm, tw_status status, double timeout_s);
 
 /* failure_is_agreed - the calling thread's sentence is of a failure that all ranks were told of. */
@@ -34,7 +35,13 @@ tw_status failure_alike(MPI_Comm comm, const dist_value *values, int count, doub
 
 double failure_now_s(void);
 
-/* failure_idle - between two looks at messages that have not come: spins, then yields, then sleeps. */
+/* failure_unheard - status of this rank, whose sentence nobody else could be told, for the last failure is MPI's. */
+tw_status failure_unheard(tw_status status, const char own[FAILURE_TEXT]);
+
+/* failure_idle - between two looks at what has not come, with a deadline: spins, then yields, then sleeps. */
 void failure_idle(double waited_s);
+
+/* failure_while_idle - what failure_idle() calls; NULL: nothing. */
+void failure_while_idle(void (*call)(void));
 
 #endif

@@ -91,6 +91,7 @@ block mirror_arrival(const side *s, int number, int64_t depth, int piece)
 static tw_status take(tw_mpi_plan *plan, bool on_device, double bytes, char **memory)
 {
     void *found = NULL;
+    life_computes(&plan->life);
     if (!(bytes < 0x1p62)) return failure(TW_NO_MEMORY, "no memory for blocks of %g bytes", bytes);
     const tw_status status = plan->engine.device.memory(plan->pipeline, on_device, (int64_t)bytes, &found);
     *memory = found;
@@ -107,6 +108,8 @@ static int pieces_together(const side *s)
 tw_status mirror_open(tw_mpi_plan *plan)
 {
     if (!plan->engine.on_device) return TW_OK;
+    /* as if nothing were done before the products should have ended, at a twentieth of the nominal speed */
+    plan->pending.device_s = plan->timeout_s > 0 ? plan->timeout_s + 20 * plan->grid.compute_s : HUGE_VAL;
     plan->a.group = pieces_together(&plan->a), plan->b.group = pieces_together(&plan->b);
     return told(plan, plan->engine.device.open(plan->engine.self, &plan->pipeline));
 }
@@ -148,17 +151,11 @@ tw_status mirror_host(tw_mpi_plan *plan, double bytes, char **memory)
 
 void mirror_close(tw_mpi_plan *plan)
 {
-    if (plan->pipeline != NULL) plan->engine.device.close(plan->pipeline);
+    if (plan->pipeline != NULL && !plan->pending.stuck) plan->engine.device.close(plan->pipeline);
     plan->pipeline = NULL, plan->c_mirror = plan->c_host = NULL;
 }
 
 /* ---- copies and waits ---- */
-
-/* The deadline begins when the products should have ended, at a fifth of the nominal speed; none: infinite. */
-static double limit_s(const tw_mpi_plan *plan)
-{
-    return plan->timeout_s > 0 ? plan->timeout_s + 5 * plan->grid.compute_s : HUGE_VAL;
-}
 
 static tw_status await(tw_mpi_plan *plan, bool all)
 {
@@ -169,8 +166,7 @@ static tw_status await(tw_mpi_plan *plan, bool all)
         if (status != TW_OK || done) return told(plan, status);
         pending_poll(&plan->pending);
         const double waited_s = failure_now_s() - start_s;
-        if (waited_s > limit_s(plan))
-            return failure(TW_DEVICE_FAILED, "the device has not finished its products for %g s", limit_s(plan));
+        if (waited_s > plan->pending.device_s) return pending_stuck(&plan->pending);
         failure_idle(waited_s);
     }
 }
@@ -273,10 +269,11 @@ tw_status mirror_end(tw_mpi_plan *plan, char *c, int64_t ldc)
 void mirror_drain(tw_mpi_plan *plan)
 {
     const double start_s = failure_now_s();
-    for (int done = 0; plan->pipeline != NULL && !done;) {
+    for (int done = 0; plan->pipeline != NULL && !plan->pending.stuck && !done;) {
         if (plan->engine.device.poll(plan->pipeline, true, &done) != TW_OK) return;
+        life_computes(&plan->life);
         const double waited_s = failure_now_s() - start_s;
-        if (waited_s > limit_s(plan)) return;
+        plan->pending.stuck = waited_s > plan->pending.device_s;
         failure_idle(waited_s);
     }
 }

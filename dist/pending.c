@@ -165,9 +165,49 @@ static tw_status check_exchanges(pending *p)
     return p->exchange_status;
 }
 
+tw_status pending_stuck(pending *p)
+{
+    p->stuck = true;
+    return failure(TW_DEVICE_FAILED, "the device has not finished its products for %g s", p->device_s);
+}
+
 void pending_poll(pending *p)
 {
     while (poll_once(p) > 0) continue;
+    if (p->life != NULL) life_computes(p->life);
+}
+
+/* Exchanges wait for products of this rank's device too. */
+static void look_at_device(pending *p, double waited_s)
+{
+    int done = 1;
+    if (p->first == p->end || p->exchange_status != TW_OK) return;
+    if (exchange_failed(p, p->engine->device.poll(p->pipeline, 1, &done)) != TW_OK || done) return;
+    if (waited_s > p->device_s)
+        p->exchange_status = pending_stuck(p);
+    else
+        life_computes(p->life);
+}
+
+/* For how long this rank has waited while no rank computed, or while one did not answer. */
+static double look_for_life(pending *p, double start_s)
+{
+    const double now_s = failure_now_s();
+    if (p->life == NULL) return now_s - start_s;
+    if (life_due(p->life)) look_at_device(p, now_s - start_s);
+    life_waits(p->life);
+    const double idle_s = now_s - (p->life->sign_s > start_s ? p->life->sign_s : start_s);
+    return p->life->silent_s > idle_s ? p->life->silent_s : idle_s;
+}
+
+/* Where exchanges alone have stopped, MPI still tells the others. */
+static void give_up(pending *p)
+{
+    const bool by_messages = p->count > 0;
+    const tw_status status = failure(
+        TW_DEVICE_FAILED, "rank %d and this one have not moved a block for %g s; messages on their way: %d",
+        by_messages ? p->notes[0].rank : p->turns[p->first].rank, p->timeout_s, p->count + p->end - p->first);
+    *(by_messages ? &p->status : &p->exchange_status) = status;
 }
 
 tw_status pending_wait(pending *p)
@@ -175,17 +215,12 @@ tw_status pending_wait(pending *p)
     const double start_s = failure_now_s();
     tw_status told = check_exchanges(p);
     while ((p->count > 0 || p->first < p->end) && p->status == TW_OK && told == TW_OK && poll_once(p) == 0) {
-        const double waited_s = failure_now_s() - start_s;
-        if (p->timeout_s > 0 && waited_s > p->timeout_s)
-            p->status = failure(TW_DEVICE_FAILED,
-                                "rank %d and this one have not moved a block for %g s; messages on their way: "
-                                "%d",
-                                p->count > 0 ? p->notes[0].rank : p->turns[p->first].rank, p->timeout_s,
-                                p->count + p->end - p->first);
-        failure_idle(waited_s);
+        const double waited_s = look_for_life(p, start_s);
         told = check_exchanges(p);
+        if (p->timeout_s > 0 && waited_s > p->timeout_s && told == TW_OK) give_up(p);
+        failure_idle(failure_now_s() - start_s);
     }
-    return p->status != TW_OK ? p->status : told;
+    return p->status != TW_OK ? p->status : check_exchanges(p);
 }
 
 tw_status pending_wait_all(pending *p)

@@ -4,7 +4,7 @@
 #define TILEWRIGHT_DIST_PENDING_H
 
 #include "engine.h"
-#include "failure.h"
+#include "life.h"
 
 /* rows x cols elements, ld elements from one row to the next. */
 typedef struct block {
@@ -30,7 +30,7 @@ typedef struct pending {
     int *indices;
     int count, room;
     int64_t received;          /* elements, since pending_begin() */
-    tw_status status;          /* of the first failure of MPI, which has a sentence: nobody can be told */
+    tw_status status;          /* of the first failure of messages, which has a sentence: nobody can be told */
     const dist_engine *engine; /* of exchanges */
     tw_lab_pipeline *pipeline;
     pending_turn *turns; /* exchanges under way, from `first` to `end` */
@@ -38,6 +38,9 @@ typedef struct pending {
     int64_t exchanged;         /* since the ranks have joined */
     tw_status exchange_status; /* of the first exchange that failed, which has a sentence: ranks can be told by MPI */
     bool heard;                /* while exchanges were under way, of another rank's failure */
+    double device_s;           /* within which the device finishes its products */
+    bool stuck;                /* it has not: nothing that it has is waited for, or freed */
+    life *life;                /* of ranks that may compute meanwhile; NULL: none does */
 } pending;
 
 void pending_begin(pending *p, MPI_Comm comm, double timeout_s);
@@ -55,12 +58,15 @@ void pending_exchange(pending *p, const tw_lab_exchange *what, int64_t received,
 /* pending_drop_exchanges - nobody waits for them any more. */
 void pending_drop_exchanges(pending *p);
 
-/* pending_poll - let MPI, and NCCL, move blocks on. */
+/* pending_poll - of a rank that computes: let MPI, and NCCL, move blocks on. */
 void pending_poll(pending *p);
 
-/* pending_wait - poll until a message or an exchange is done; TW_DEVICE_FAILED where none is for timeout_s, or where
- * another rank has failed while exchanges are under way. At once where none is on its way. */
+/* pending_wait - poll until a message or an exchange is done; TW_DEVICE_FAILED where for timeout_s none is and no rank
+ * computes, or where another rank has failed while exchanges are under way. At once where none is on its way. */
 tw_status pending_wait(pending *p);
 tw_status pending_wait_all(pending *p);
+
+/* pending_stuck - the device is given up, after device_s: TW_DEVICE_FAILED. */
+tw_status pending_stuck(pending *p);
 
 #endif

@@ -96,6 +96,7 @@ static tw_status compare(MPI_Comm comm, const dist_engine *e, const tw_problem *
         {"grid[2]", o->grid[2]},
         {"the bits of network_gbps", bits_of(o->network_gbps)},
         {"memory_bytes", o->memory_bytes},
+        {"the bits of timeout_s", bits_of(o->timeout_s)},
         {"panels (0: auto, 1: NCCL, 2: staged)", o->panels},
     };
     return failure_alike(comm, values, sizeof values / sizeof *values, o->timeout_s);
@@ -234,7 +235,10 @@ static void release(tw_mpi_plan *plan)
 void tw_mpi_plan_free(tw_mpi_plan *plan)
 {
     if (plan == NULL) return;
-    if (plan->pending.status != TW_OK && plan->pending.count > 0) return; /* MPI may still use its buffers */
+    if (plan->lost) {
+        if (plan->direct) direct_leave(plan); /* NCCL's kernels would wait for the others */
+        return;
+    }
     release(plan);
     pending_free(&plan->pending);
     if (plan->comm != MPI_COMM_NULL) MPI_Comm_free(&plan->comm);
@@ -243,12 +247,24 @@ void tw_mpi_plan_free(tw_mpi_plan *plan)
 
 /* ---- making ---- */
 
-/* Memory for the way that panels go, on all ranks. */
+/* What all ranks hear of at the end of what life_begin() has begun, however long one of them was at work. */
+static tw_status agree(tw_mpi_plan *plan, tw_status status)
+{
+    char own[FAILURE_TEXT];
+    memcpy(own, tw_mpi_error_text(), sizeof own);
+    const tw_status ended = life_end(&plan->life);
+    status = ended == TW_OK ? failure_agree(plan->comm, status, plan->timeout_s) : failure_unheard(status, own);
+    plan->lost = status != TW_OK && !failure_is_agreed();
+    return status;
+}
+
+/* Memory for the way that panels go, on all ranks, and kernels: none is built while others wait. */
 static tw_status allocate(tw_mpi_plan *plan)
 {
+    life_begin(&plan->life, plan->comm, plan->timeout_s);
     tw_status status = plan->computes ? allocate_all(plan) : TW_OK;
-    if (status == TW_OK && plan->direct && plan->c_mirror != NULL) status = schedule_prepare(plan, NULL, 1);
-    return failure_agree(plan->comm, status, plan->timeout_s);
+    if (status == TW_OK && plan->c_mirror != NULL) status = schedule_prepare(plan, NULL, 1);
+    return agree(plan, status);
 }
 
 /* Staged panels take less of the GPU's memory than those by NCCL, of which a rank has too little. */
@@ -294,6 +310,7 @@ tw_status plan_make(const dist_engine *engine, const tw_problem *problem, MPI_Co
     *out = NULL;
     if (plan == NULL) return failure(TW_NO_MEMORY, "no memory for a plan");
     plan->comm = MPI_COMM_NULL;
+    plan->pending.life = &plan->life;
     MPI_Request request;
     const double timeout_s = options != NULL && options->size >= FIRST_OPTIONS ? options->timeout_s : 0;
     tw_status status = failure_mpi(MPI_Comm_idup(comm, &plan->comm, &request), "copying the communicator");
@@ -407,24 +424,30 @@ tw_status tw_mpi_gemm(tw_mpi_plan *plan, const void *a, int64_t lda, const void 
     tw_mpi_layout own = {.size = sizeof own};
     tw_status status = tw_mpi_plan_layout(plan, &own);
     if (status != TW_OK) return status;
+    if (plan->lost) return failure(TW_BAD_ARGUMENT, "plan: an earlier call has lost other ranks: make another plan");
     if (plan->sizes.k > 0) {
         status = check_block("a", a, lda, &own.a);
         if (status == TW_OK) status = check_block("b", b, ldb, &own.b);
     }
     if (status == TW_OK) status = check_block("c", c, ldc, &own.c);
     if (status == TW_OK && plan->ended)
-        status = failure(TW_BAD_ARGUMENT, "plan: an earlier call has failed, and NCCL was left: make another plan");
-    if (status == TW_OK && plan->direct && plan->computes && plan->c_mirror == NULL)
+        status = failure(TW_BAD_ARGUMENT, "plan: an earlier call has failed, and %s: make another plan",
+                         plan->pending.stuck ? "the device does not answer" : "NCCL was left");
+    life_begin(&plan->life, plan->comm, plan->timeout_s);
+    if (status == TW_OK && plan->pipeline != NULL && plan->c_mirror == NULL)
         status = schedule_prepare(plan, c, ldc); /* of a C on the GPU: its address and ldc decide the kernels */
-    status = failure_agree(plan->comm, status, plan->timeout_s);
+    status = agree(plan, status);
     if (status != TW_OK) return status;
+    life_begin(&plan->life, plan->comm, plan->timeout_s);
     pending_begin(&plan->pending, plan->comm, plan->timeout_s);
     plan->stopped = false;
     if (plan->computes) status = compute(plan, &own, a, lda, b, ldb, c, ldc);
-    if (plan->pending.status != TW_OK) return status; /* nobody can be told */
-    if (plan->pending.heard) status = TW_OK;          /* the rank that has failed says why */
-    status = failure_agree(plan->comm, status, plan->timeout_s);
-    if (status == TW_OK || !plan->direct || !failure_is_agreed()) return status;
+    plan->ended = plan->pending.stuck;
+    plan->lost = plan->pending.status != TW_OK;
+    if (plan->lost) return status;           /* nobody can be told */
+    if (plan->pending.heard) status = TW_OK; /* the rank that has failed says why */
+    status = agree(plan, status);
+    if (status == TW_OK || !plan->direct || plan->lost) return status;
     const tw_status ended = direct_end(plan);
     return ended == TW_OK ? status : ended;
 }

@@ -59,7 +59,9 @@ struct tw_mpi_plan {
     double flops; /* that this rank was last seen to compute in a second */
     bool direct;  /* panels go by NCCL, from device to device */
     bool stopped; /* this rank's part of the call has failed, and the others were told */
-    bool ended;   /* NCCL was left after a call that failed */
+    bool ended;   /* NCCL was left after a call that failed, or the device was: of no use */
+    bool lost;    /* the ranks could not agree: nothing can be asked on comm, and MPI may use what it was given */
+    life life;
     char panels_text[512];
 };
 

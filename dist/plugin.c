@@ -16,6 +16,7 @@ static tw_mpi_plan *plan;
 static int64_t received_words;
 static char panels_text[512];
 static double deadline_s;
+static bool is_stuck;
 
 static void set_timeout(double timeout_s) { deadline_s = timeout_s; }
 
@@ -152,11 +153,13 @@ static tw_status make(const dist_engine *engine, const tw_problem *problem, cons
 static tw_status gemm(const void *a, int64_t lda, const void *b, int64_t ldb, void *c, int64_t ldc)
 {
     const tw_status status = tw_mpi_gemm(plan, a, lda, b, ldb, c, ldc);
-    received_words = tw_mpi_received_words(plan);
+    received_words = tw_mpi_received_words(plan), is_stuck = plan->pending.stuck;
     return status;
 }
 
 static int64_t received(void) { return received_words; }
+
+static bool stuck(void) { return is_stuck; }
 
 static const char *panels(void) { return panels_text; }
 
@@ -194,4 +197,6 @@ const dist_plugin tilewright_mpi_plugin = {
     .read = files_move,
     .write = write_piece,
     .close = files_close,
-    .timeout = set_timeout};
+    .timeout = set_timeout,
+    .while_idle = failure_while_idle,
+    .stuck = stuck};

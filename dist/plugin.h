@@ -51,8 +51,10 @@ typedef struct dist_plugin {
     tw_status (*open)(const char *path, bool writes, dist_file **file);
     tw_status (*read)(dist_file *file, const dist_piece *piece, void *data);
     tw_status (*write)(dist_file *file, const dist_piece *piece, const void *data);
-    tw_status (*close)(dist_file *file); /* what was written is on the disk, or it fails */
-    void (*timeout)(double timeout_s);   /* not collective: of all calls to come */
+    tw_status (*close)(dist_file *file);    /* what was written is on the disk, or it fails */
+    void (*timeout)(double timeout_s);      /* not collective: of all calls to come */
+    void (*while_idle)(void (*call)(void)); /* not collective: what calls do while they wait with a deadline */
+    bool (*stuck)(void); /* not collective: after gemm(), this rank's device does not answer, and would be waited for */
 } dist_plugin;
 
 #define DIST_PLUGIN "tilewright_mpi_plugin" /* the one symbol, a const dist_plugin */

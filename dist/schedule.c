@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double stripe_s = 3e-3; /* of a product between two polls */
+static const double stripe_s = 3e-3; /* of a product between two polls while messages are on their way */
 enum { LEAST_STRIPE = 192, LEAST_RUN = 256 };
 
 /* A panel of the segment: steps begin to begin + depth. */
@@ -111,13 +111,20 @@ static block block_of_run(const side *s, const panel *p, run r)
     return buffer_block(s, p, place_of(s, r.first), part_of_run(s, r).length);
 }
 
+/* So many 64 rows (or columns) as fit, and `least` of them. */
+static int64_t steps_in(double fits, int64_t least)
+{
+    return fits < (double)least ? least : fits < 0x1p40 ? (int64_t)fits / 64 * 64 : INT64_MAX / 2;
+}
+
 /* Rows (or columns) of the next stripe. */
 static int64_t stripe_of(const work *w, int64_t across, int64_t left)
 {
-    if (w->plan->pending.count == 0 || w->plan->pipeline != NULL) return left; /* a device need not be waited for */
-    const double each = 2.0 * (double)across * (double)w->panel.depth / w->plan->flops;
-    const double fits = stripe_s / each;
-    const int64_t length = fits < LEAST_STRIPE ? LEAST_STRIPE : fits < 0x1p40 ? (int64_t)fits / 64 * 64 : left;
+    if (w->plan->pipeline != NULL) return left; /* a device need not be waited for */
+    const double each_s = 2.0 * (double)across * (double)w->panel.depth / w->plan->flops;
+    const int64_t shows_life = w->plan->timeout_s > 0 ? steps_in(w->plan->timeout_s / LIFE_ROUNDS / each_s, 64) : left,
+                  moves = w->plan->pending.count > 0 ? steps_in(stripe_s / each_s, LEAST_STRIPE) : left,
+                  length = moves < shows_life ? moves : shows_life;
     return left < length + length / 2 ? left : length;
 }
 
@@ -146,7 +153,7 @@ static void multiply_stripe(work *w, const block *a, const block *b, char *c, in
     if (spent_s > 1e-4) plan->flops = 2.0 * (double)m * (double)n * (double)p.k / spent_s;
 }
 
-/* One run of A by one of B, in stripes of its longer edge while messages are on their way. */
+/* One run of A by one of B, in stripes of its longer edge: messages move on between them, and this rank shows life. */
 static void multiply(work *w, run ra, run rb)
 {
     const side *sa = &w->plan->a, *sb = &w->plan->b;
@@ -279,6 +286,7 @@ static tw_status prepare_product(const work *w, run ra, run rb)
     const block a = block_of_run(sa, &w->panel, ra), b = block_of_run(sb, &w->panel, rb);
     const tw_problem p = problem_of(w, &a, &b, rows.length, cols.length);
     if (rows.length == 0 || cols.length == 0) return TW_OK;
+    life_computes(&w->plan->life);
     const tw_status status = w->plan->engine.device.prepare(
         w->plan->pipeline, &p, a.data, b.data, w->c + (rows.begin * w->ldc + cols.begin) * w->plan->sizes.c_bytes);
     return status == TW_OK ? TW_OK : failure(status, "%.900s", w->plan->engine.error());

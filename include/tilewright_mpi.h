@@ -54,9 +54,11 @@ typedef struct tw_mpi_options {
      * chosen depend on it */
     double network_gbps;
     int64_t memory_bytes; /* most memory of a rank's blocks and buffers; 0: any */
-    double timeout_s;     /* give up where nothing has come for so long; 0: never */
-    int32_t panels;       /* TW_MPI_PANELS_AUTO, ...: cuda engine only */
-    int32_t reserved;     /* 0 */
+    /* give up where for so long a rank has not answered, or nothing has come while no rank computed; 0: never. Alike on
+     * all ranks. Computing itself may take any time, and a GPU much more than its nominal time */
+    double timeout_s;
+    int32_t panels;   /* TW_MPI_PANELS_AUTO, ...: cuda engine only */
+    int32_t reserved; /* 0 */
 } tw_mpi_options;
 
 /* How panels of A and B go between ranks with GPUs. The bits do not depend on it. */
@@ -106,8 +108,8 @@ typedef struct tw_mpi_plan tw_mpi_plan;
 TW_API tw_status tw_mpi_plan_make(tw_context *context, const tw_problem *problem, MPI_Comm comm,
                                   const tw_mpi_options *options, tw_mpi_plan **plan);
 
-/* tw_mpi_plan_free - collective; NULL does nothing. A plan of whose messages some are on their way after
- * TW_DEVICE_FAILED is not freed. */
+/* tw_mpi_plan_free - collective; NULL does nothing. After TW_DEVICE_FAILED what other ranks or a GPU may still use is
+ * not freed. */
 TW_API void tw_mpi_plan_free(tw_mpi_plan *plan);
 
 /* tw_mpi_plan_layout - which blocks this rank owns. Not collective. Returns TW_OK, TW_BAD_ARGUMENT. */
@@ -122,7 +124,8 @@ TW_API tw_status tw_mpi_plan_layout(const tw_mpi_plan *plan, tw_mpi_layout *layo
  * Cost      layout.words elements received by this rank, in messages of 1 GiB at most; 2 m n k flops in all
  * Returns   TW_OK; TW_BAD_ARGUMENT: C untouched; TW_NO_MEMORY, TW_BUILD_FAILED (a GPU's kernel), TW_DEVICE_FAILED (a
  *           rank's product or MPI failed, or the time ran out): C undefined. Where a rank has failed while panels went
- *           by NCCL, later calls of the plan are refused (TW_BAD_ARGUMENT) */
+ *           by NCCL, or the time ran out, later calls of the plan are refused (TW_BAD_ARGUMENT). A GPU that has not
+ *           finished in time may still read and write this rank's blocks: tw_close() would wait for it */
 TW_API tw_status tw_mpi_gemm(tw_mpi_plan *plan, const void *a, int64_t lda, const void *b, int64_t ldb, void *c,
                              int64_t ldc);
 

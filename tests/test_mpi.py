@@ -489,6 +489,58 @@ def nothing_is_loaded_or_allocated_while_nccl_waits_for_another_rank():
     nothing_left("A.npy", "B.npy")
 
 
+# ---- ranks and GPUs that take long, or for ever ------------------------------------------------------------------------
+
+@case
+def ranks_wait_for_those_that_compute_longer_than_the_deadline():
+    """One that is not of the grid, and the thread that watches each. Products of 4.5 s, which GPUs of one multiprocessor may take 7 s for."""
+    for name, rows, cols in (("A.npy", 3000, 3400), ("B.npy", 3400, 6000)):
+        with open(name, "wb") as file:
+            file.write(npy_header("<f4", (rows, cols)))
+            file.truncate(file.tell() + rows * cols * 4)
+    driver = "sm=75 gpus=3 order=4 product=0 multiprocessors=1 slow_ms=4500"
+    for number, env in enumerate((with_nccl, gpus) if FULL else (with_nccl,)):
+        for mpi in built() if FULL else built()[:1]:
+            env_of_late = env("", FAKE_CUDA=driver)
+            done = multiply(mpi, 3, "A.npy", "B.npy", "-o", "C.npy", "--engine", "cuda", "--grid", "1x2x1", "--timeout", 4, "-v", env=env_of_late)
+            assert "ranks      2 of 3" in done.out and float(re.search(r"compute ([\d.]+) s,", done.out).group(1)) >= 4.5, done.out
+            if FULL:
+                done = mpirun(mpi, 3, os.path.join(BUILD, f"tests/mpi_gemm_{mpi}"), "late", 4.5, env=env_of_late)
+                assert done.returncode == 0 and "1 late, 0 faults" in done.out, (mpi, number, done.out + done.err)
+
+
+@case
+def ranks_wait_for_those_that_compute_on_the_cpu():
+    """The same by stripes: of a product that is large enough for this machine to take twice the deadline."""
+    if not FULL:
+        raise Skip("takes up to a minute: --full")
+    for mpi in built():
+        spent_s, side = 0, 500
+        while spent_s < 5:
+            side *= 2
+            for name in ("A.npy", "B.npy"):
+                with open(name, "wb") as file:
+                    file.write(npy_header("<c16", (side, side)))
+                    file.truncate(file.tell() + side * side * 16)
+            done = multiply(mpi, 3, "A.npy", "B.npy", "-o", "C.npy", "--grid", "1x2x1", "--timeout", 2, "--threads", 1, "-v")
+            spent, unit = re.search(r"compute ([\d.]+) (\w+),", done.out).groups()
+            spent_s = float(spent) if unit == "s" else 0
+
+
+@case
+def a_gpu_that_never_ends_its_products():
+    """The rank that has it gives it up, and all ranks hear of it. None of their calls waits for it."""
+    of = "gpus=3 order=4 stuck=1"
+    for number, (way, k) in enumerate((("nccl", 70), ("nccl", 20000), ("staged", 70), ("staged", 20000))):
+        for mpi in built() if FULL else built()[number % 2 % len(built()):][:1]:
+            done = mpirun(mpi, 3, os.path.join(BUILD, f"tests/mpi_gemm_{mpi}"), "stuck", way, k, env=with_nccl(f"sm=75 {of}"), timeout=60)
+            assert done.returncode == 0 and "1 stuck, 0 faults" in done.out, (mpi, way, k, done.out + done.err)
+    pair(90, 80, 70, "f4")
+    for way in ("nccl", "staged"):
+        refused(built()[0], 3, 8, "A.npy", "B.npy", "-o", "C.npy", "--engine", "cuda", "--grid", "1x3x1", "--timeout", 2, "--panels", way, env=with_nccl(f"sm=75 {of}"), timeout=60,
+                says="rank 1: the device has not finished its products for 2")
+
+
 # ---- what is refused --------------------------------------------------------------------------------------------------
 
 @case

@@ -5,6 +5,8 @@
  *                                            numbers, and the same bits at each call
  *   mpirun -n P gemm nccl CASES SEED TYPE    the same by NCCL, with the bits of panels that are staged
  *   mpirun -n P gemm lost PMxPNxPK           the GPU of rank 1 fails, and all ranks say so
+ *   mpirun -n P gemm stuck WAY K             the GPU of rank 1 never ends its products; WAY of panels is nccl or staged
+ *   mpirun -n P gemm late SECONDS            products on GPUs end later than the deadline: others wait
  *   mpirun -n P gemm memory                  GPUs on which panels by NCCL do not fit: they are staged
  *   mpirun -n P gemm refusals
  *   mpirun -n P gemm absent                  the last rank never calls: the others give up and say so
@@ -26,6 +28,13 @@
 #include "tilewright_mpi.h"
 
 static tw_context *context; /* NULL: the CPU */
+
+static double now_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
 
 /* ---- numbers ---- */
 
@@ -523,6 +532,55 @@ static void lose_gpu(const char *grid)
     free(a.data), free(b.data), free(c.data);
 }
 
+/* All ranks hear what has happened on which, and no call waits for that GPU. Its context cannot be closed. */
+static void stick_gpu(const char *way, int64_t k)
+{
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, 8, 6, k);
+    const bool by_nccl = strcmp(way, "nccl") == 0;
+    const tw_mpi_options o = {.size = sizeof o,
+                              .timeout_s = 2,
+                              .grid = {1, ranks, 1},
+                              .panels = by_nccl ? TW_MPI_PANELS_NCCL : TW_MPI_PANELS_STAGED};
+    tw_mpi_layout l = {.size = sizeof l};
+    tw_mpi_plan *plan;
+    open_gpu(0);
+    p.dtype_b = p.dtype_c = TW_F32;
+    expect("a plan", tw_mpi_plan_make(context, &p, MPI_COMM_WORLD, &o, &plan), TW_OK, "");
+    tw_mpi_plan_layout(plan, &l);
+    matrix a = matrix_make(TW_F32, l.a.rows, l.a.cols, 0), b = matrix_make(TW_F32, l.b.rows, l.b.cols, 0),
+           c = matrix_make(TW_F32, l.c.rows, l.c.cols, 0);
+    fill(&a, true, A_SEED, l.a.row, l.a.col), fill(&b, true, B_SEED, l.b.row, l.b.col);
+    const tw_status status = tw_mpi_gemm(plan, a.data, a.ld, b.data, b.ld, c.data, c.ld);
+    expect("a GPU that does not answer", status, TW_DEVICE_FAILED,
+           rank == 1 ? "the device has not finished its products for"
+                     : "rank 1: the device has not finished its products for");
+    expect("a plan whose GPU does not answer", tw_mpi_gemm(plan, a.data, a.ld, b.data, b.ld, c.data, c.ld),
+           TW_BAD_ARGUMENT, "make another plan");
+    tw_mpi_plan_free(plan);
+    free(a.data), free(b.data), free(c.data);
+    if (rank != 1) tw_close(context);
+}
+
+/* A product that may take 7 s, by a device of one multiprocessor, and does take longer than the deadline. */
+static void compute_late(double late_s)
+{
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, 3000, 6000, 3400);
+    const tw_mpi_options o = {.size = sizeof o, .timeout_s = 4, .grid = {1, 2, 1}};
+    tw_mpi_layout l = {.size = sizeof l};
+    tw_mpi_plan *plan;
+    open_gpu(0);
+    p.dtype_b = p.dtype_c = TW_F32;
+    expect("a plan", tw_mpi_plan_make(context, &p, MPI_COMM_WORLD, &o, &plan), TW_OK, "");
+    tw_mpi_plan_layout(plan, &l);
+    matrix a = matrix_make(TW_F32, l.a.rows, l.a.cols, 0), b = matrix_make(TW_F32, l.b.rows, l.b.cols, 0),
+           c = matrix_make(TW_F32, l.c.rows, l.c.cols, 0);
+    const double start_s = now_s();
+    expect("a product that is late", tw_mpi_gemm(plan, a.data, a.ld, b.data, b.ld, c.data, c.ld), TW_OK, "");
+    if (late_s <= o.timeout_s || now_s() - start_s < late_s) FAULT("no product was late: %g s", now_s() - start_s);
+    tw_mpi_plan_free(plan), tw_close(context);
+    free(a.data), free(b.data), free(c.data);
+}
+
 /* Some memory is enough for panels that are staged, and not for those by NCCL. */
 static void run_short_of_memory(void)
 {
@@ -550,13 +608,6 @@ static void run_short_of_memory(void)
     if (by_nccl == 0 || staged == 0 || refused == 0)
         FAULT("of the sizes of memory %d were enough for NCCL, %d for staging, %d for neither", by_nccl, staged,
               refused);
-}
-
-static double now_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
 /* Ends all ranks: messages are on their way. */
@@ -636,6 +687,10 @@ int main(int argc, char **argv)
         tw_close(context);
     } else if (argc == 3 && strcmp(argv[1], "lost") == 0) {
         lose_gpu(argv[2]), done = 1;
+    } else if (argc == 4 && strcmp(argv[1], "stuck") == 0) {
+        stick_gpu(argv[2], atoll(argv[3])), done = 1;
+    } else if (argc == 3 && strcmp(argv[1], "late") == 0) {
+        compute_late(atof(argv[2])), done = 1;
     } else if (argc == 2 && strcmp(argv[1], "memory") == 0) {
         run_short_of_memory(), done = 1;
     } else if (argc == 2 && strcmp(argv[1], "refusals") == 0) {
@@ -646,7 +701,7 @@ int main(int argc, char **argv)
         large(), done = 1;
     } else {
         fprintf(stderr, "usage: gemm products CASES SEED | cuda CASES SEED TYPE | nccl CASES SEED TYPE | lost GRID | "
-                        "memory | refusals | absent | large\n");
+                        "stuck WAY K | late SECONDS | memory | refusals | absent | large\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     MPI_Allreduce(MPI_IN_PLACE, &faults, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
