@@ -677,6 +677,9 @@ CALL(cuMemcpyHtoDAsync_v2, (cu_pointer to, const void *from, size_t bytes, cu_st
      return put_copy(stream, line((void *)(uintptr_t)to, from, bytes), HOST, device_of(stream->context)))
 CALL(cuMemcpyDtoHAsync_v2, (void *to, cu_pointer from, size_t bytes, cu_stream stream),
      return put_copy(stream, line(to, (const void *)(uintptr_t)from, bytes), device_of(stream->context), HOST))
+CALL(cuMemcpyDtoDAsync_v2, (cu_pointer to, cu_pointer from, size_t bytes, cu_stream stream),
+     return put_copy(stream, line((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes),
+                     device_of(stream->context), device_of(stream->context)))
 CALL(cuMemcpy2DAsync_v2, (const cu_copy_2d *copy, cu_stream stream), return put_rows(copy, stream))
 CALL(cuMemcpy3DPeerAsync, (const cu_copy_peer *copy, cu_stream stream), return put_peer_rows(copy, stream))
 CALL(cuMemcpyPeerAsync,

@@ -139,6 +139,7 @@ enum {
     F(cuMemcpy2DUnaligned_v2, (const cu_copy_2d *))                                                                    \
     F(cuMemcpyHtoDAsync_v2, (cu_pointer, const void *, size_t, cu_stream))                                             \
     F(cuMemcpyDtoHAsync_v2, (void *, cu_pointer, size_t, cu_stream))                                                   \
+    F(cuMemcpyDtoDAsync_v2, (cu_pointer, cu_pointer, size_t, cu_stream))                                               \
     F(cuMemcpy2DAsync_v2, (const cu_copy_2d *, cu_stream))                                                             \
     F(cuMemcpyPeerAsync, (cu_pointer, cu_context, cu_pointer, cu_context, size_t, cu_stream))                          \
     F(cuMemcpy3DPeerAsync, (const cu_copy_peer *, cu_stream))                                                          \

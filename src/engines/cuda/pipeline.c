@@ -116,15 +116,20 @@ static tw_status cuda_pipeline_memory(pipeline *p, bool on_device, size_t bytes,
 
 /* ---- copies ---- */
 
-/* Host memory that the device copies itself, in rows that a copy takes. */
-static bool copies_itself(engine *e, const tw_lab_copy *c)
+/* One copy takes such rows. */
+static bool rows_fit(engine *e, const tw_lab_copy *c)
 {
     const int64_t most_pitch = cuda_attribute(e->cu, e->device, CU_ATTRIBUTE_MAX_PITCH);
+    return c->rows == 1 || (c->from_pitch <= most_pitch && c->to_pitch <= most_pitch);
+}
+
+/* Host memory that the device copies itself. */
+static bool copies_itself(engine *e, const tw_lab_copy *c)
+{
     const uint64_t host = (uint64_t)(uintptr_t)(c->way == TW_LAB_UP ? c->from : c->to);
     const int64_t pitch = c->way == TW_LAB_UP ? c->from_pitch : c->to_pitch;
     const uint64_t last = host + (uint64_t)((c->rows - 1) * pitch + c->width - 1);
-    return (c->rows == 1 || (c->from_pitch <= most_pitch && c->to_pitch <= most_pitch)) && cuda_is_pinned(e, host) &&
-           cuda_is_pinned(e, last);
+    return rows_fit(e, c) && cuda_is_pinned(e, host) && cuda_is_pinned(e, last);
 }
 
 static tw_status copy_by_threads(engine *e, const tw_lab_copy *c)
@@ -158,8 +163,22 @@ static tw_status copy_by_device(engine *e, cu_stream stream, const tw_lab_copy *
         CU_TRY(cuMemcpyHtoDAsync_v2, (copy.dst_device, c->from, (size_t)c->width, stream));
     else if (c->rows == 1 && to_host)
         CU_TRY(cuMemcpyDtoHAsync_v2, (c->to, copy.src_device, (size_t)c->width, stream));
+    else if (c->rows == 1)
+        CU_TRY(cuMemcpyDtoDAsync_v2, (copy.dst_device, copy.src_device, (size_t)c->width, stream));
     else
         CU_TRY(cuMemcpy2DAsync_v2, (&copy, stream));
+    return TW_OK;
+}
+
+/* Rows that no copy takes together go one by one. */
+static tw_status copy_across(engine *e, cu_stream stream, const tw_lab_copy *c)
+{
+    if (rows_fit(e, c)) return copy_by_device(e, stream, c);
+    for (int64_t i = 0; i < c->rows; i++) {
+        tw_lab_copy row = *c;
+        row.to = (char *)c->to + i * c->to_pitch, row.from = (const char *)c->from + i * c->from_pitch, row.rows = 1;
+        TRY(copy_by_device(e, stream, &row));
+    }
     return TW_OK;
 }
 
@@ -171,8 +190,9 @@ static tw_status cuda_pipeline_copy(pipeline *p, const tw_lab_copy *copy)
     if (c.from_pitch == c.width && c.to_pitch == c.width) c.width *= c.rows, c.rows = 1;
     if (c.rows == 1) c.from_pitch = c.to_pitch = c.width;
     TRY(cuda_enter(e));
-    const bool itself = c.way == TW_LAB_ACROSS || copies_itself(e, &c);
-    return cuda_leave(e, itself ? copy_by_device(e, p->copies, &c) : copy_by_threads(e, &c));
+    return cuda_leave(e, c.way == TW_LAB_ACROSS ? copy_across(e, p->copies, &c)
+                         : copies_itself(e, &c) ? copy_by_device(e, p->copies, &c)
+                                                : copy_by_threads(e, &c));
 }
 
 /* ---- products ---- */
