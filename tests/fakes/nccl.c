@@ -89,8 +89,8 @@ static void run(void *of)
 static nccl_result add(nccl_comm comm, void *memory, size_t bytes, int type, int peer, cu_stream stream, bool sends)
 {
     if (depth == 0) return INVALID_USAGE;
-    if (type != NCCL_INT8 || peer < 0 || peer >= comm->ranks || bytes == 0 || !comm->joined || comm->asked < 2 ||
-        comm->in_group == MOST_IN_GROUP)
+    if (comm->aborted || type != NCCL_INT8 || peer < 0 || peer >= comm->ranks || bytes == 0 || !comm->joined ||
+        comm->asked < 2 || comm->in_group == MOST_IN_GROUP)
         return INVALID_ARGUMENT;
     message *m = calloc(1, sizeof *m);
     *m = (message){.comm = comm, .memory = memory, .bytes = bytes, .stream = stream, .sends = sends};
@@ -196,6 +196,7 @@ static bool all_have_joined(const struct nccl_comm_ *comm)
 nccl_result ncclCommGetAsyncError(nccl_comm comm, nccl_result *state)
 {
     const int error = choice("state", 0);
+    if (comm->aborted) return INVALID_ARGUMENT;
     *state = NCCL_IN_PROGRESS;
     if (error != 0 && comm->groups >= choice("from", 0)) *state = error;
     if (*state == error) return NCCL_SUCCESS;
@@ -213,6 +214,7 @@ nccl_result ncclCommAbort(nccl_comm comm)
     char file[300];
     if (depth > 0) end("a group was not ended, so nothing is done for", comm->folder);
     if (fault != 0) return fault;
+    if (comm->aborted) return INVALID_ARGUMENT;
     comm->aborted = true;
     hold_group(comm, false);
     snprintf(file, sizeof file, "%s/rank %d", comm->folder, comm->rank);
