@@ -489,6 +489,23 @@ def nothing_is_loaded_or_allocated_while_nccl_waits_for_another_rank():
     nothing_left("A.npy", "B.npy")
 
 
+@case
+def kernels_and_memory_are_there_before_panels_move():
+    """Of all panels of k, whose last one is short and has other kernels; of a C that products write where it lies; of copies by more threads than the first."""
+    mpi = built()[0]
+    for number, (way, place, m, n, k) in enumerate((("nccl", "host", 300, 200, 16390), ("nccl", "device", 300, 200, 160), ("nccl", "host", 8, 4000, 600),
+                                                    ("staged", "host", 300, 200, 16390), ("staged", "device", 300, 200, 160))):
+        command = each_rank(f'exec env FAKE_LOG="log.{number}.$R" {BUILD}/tests/mpi_gemm_{mpi} once {way} {place} {m} {n} {k}')
+        done = mpirun(mpi, 2, *command, env=with_nccl("sm=80 gpus=2 order=3"))
+        assert done.returncode == 0 and "1 once, 0 faults" in done.out, (way, place, done.out + done.err)
+        calls = open(f"log.{number}.0").read().split("\n")
+        moves = [i for i, call in enumerate(calls) if call == ("ncclSend" if way == "nccl" else "cuLaunchKernel")]
+        begin = moves[1 if way == "nccl" else 0]  # behind the first bytes
+        end = max(i for i, call in enumerate(calls) if call == "cuLaunchKernel")
+        asked = [call for call in calls[begin:end] if call in ("nvrtcCompileProgram", "cuModuleLoadData", "cuMemAlloc_v2", "cuMemHostAlloc")]
+        assert "nvrtcCompileProgram" in calls[:begin] and asked == [], (way, place, m, n, k, asked)
+
+
 # ---- ranks and GPUs that take long, or for ever ------------------------------------------------------------------------
 
 @case

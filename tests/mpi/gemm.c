@@ -6,6 +6,7 @@
  *   mpirun -n P gemm nccl CASES SEED TYPE    the same by NCCL, with the bits of panels that are staged
  *   mpirun -n P gemm lost PMxPNxPK           the GPU of rank 1 fails, and all ranks say so
  *   mpirun -n P gemm stuck WAY K             the GPU of rank 1 never ends its products; WAY of panels is nccl or staged
+ *   mpirun -n P gemm once WAY PLACE M N K    one product of f32 on GPUs; PLACE of the blocks is host or device
  *   mpirun -n P gemm late SECONDS            products on GPUs end later than the deadline: others wait
  *   mpirun -n P gemm memory                  GPUs on which panels by NCCL do not fit: they are staged
  *   mpirun -n P gemm refusals
@@ -561,6 +562,33 @@ static void stick_gpu(const char *way, int64_t k)
     if (rank != 1) tw_close(context);
 }
 
+/* For who looks at what the driver is asked for meanwhile. */
+static void compute_once(const char *way, const char *place, const char *const sizes[3])
+{
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, atoll(sizes[0]), atoll(sizes[1]), atoll(sizes[2]));
+    const tw_mpi_options o = {.size = sizeof o,
+                              .timeout_s = 20,
+                              .grid = {1, ranks, 1},
+                              .panels = strcmp(way, "nccl") == 0 ? TW_MPI_PANELS_NCCL : TW_MPI_PANELS_STAGED};
+    tw_mpi_layout l = {.size = sizeof l};
+    tw_mpi_plan *plan;
+    open_gpu(0);
+    p.dtype_b = p.dtype_c = TW_F32;
+    if (strcmp(place, "device") == 0) {
+        p.place_a = p.place_b = p.place_c = TW_DEVICE;
+        expect("memory of the test", tw_lab_pipeline_open(context, &pipeline), TW_OK, "");
+    }
+    expect("a plan", tw_mpi_plan_make(context, &p, MPI_COMM_WORLD, &o, &plan), TW_OK, "");
+    tw_mpi_plan_layout(plan, &l);
+    matrix a = matrix_make(TW_F32, l.a.rows, l.a.cols, 0), b = matrix_make(TW_F32, l.b.rows, l.b.cols, 0),
+           c = matrix_make(TW_F32, l.c.rows, l.c.cols, 0);
+    fill(&a, true, A_SEED, l.a.row, l.a.col), fill(&b, true, B_SEED, l.b.row, l.b.col);
+    const void *const of_a = given(&a), *const of_b = given(&b);
+    expect("a product", tw_mpi_gemm(plan, of_a, a.ld, of_b, b.ld, given(&c), c.ld), TW_OK, "");
+    tw_mpi_plan_free(plan), tw_lab_pipeline_close(pipeline), tw_close(context);
+    free(a.data), free(b.data), free(c.data);
+}
+
 /* A product that may take 7 s, by a device of one multiprocessor, and does take longer than the deadline. */
 static void compute_late(double late_s)
 {
@@ -689,6 +717,8 @@ int main(int argc, char **argv)
         lose_gpu(argv[2]), done = 1;
     } else if (argc == 4 && strcmp(argv[1], "stuck") == 0) {
         stick_gpu(argv[2], atoll(argv[3])), done = 1;
+    } else if (argc == 7 && strcmp(argv[1], "once") == 0) {
+        compute_once(argv[2], argv[3], (const char *const[]){argv[4], argv[5], argv[6]}), done = 1;
     } else if (argc == 3 && strcmp(argv[1], "late") == 0) {
         compute_late(atof(argv[2])), done = 1;
     } else if (argc == 2 && strcmp(argv[1], "memory") == 0) {
@@ -701,7 +731,7 @@ int main(int argc, char **argv)
         large(), done = 1;
     } else {
         fprintf(stderr, "usage: gemm products CASES SEED | cuda CASES SEED TYPE | nccl CASES SEED TYPE | lost GRID | "
-                        "stuck WAY K | late SECONDS | memory | refusals | absent | large\n");
+                        "stuck WAY K | once WAY PLACE M N K | late SECONDS | memory | refusals | absent | large\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     MPI_Allreduce(MPI_IN_PLACE, &faults, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
