@@ -31,7 +31,7 @@ static bool ends_round(life *l)
     return true;
 }
 
-bool life_due(const life *l)
+static bool is_due(const life *l)
 {
     return l->timeout_s > 0 && !l->under_way && l->code == MPI_SUCCESS && failure_now_s() >= l->next_s;
 }
@@ -39,7 +39,7 @@ bool life_due(const life *l)
 void life_waits(life *l)
 {
     ends_round(l);
-    if (life_due(l)) begin_round(l, l->computed ? COMPUTES : WAITS);
+    if (is_due(l)) begin_round(l, l->computed ? COMPUTES : WAITS);
 }
 
 void life_computes(life *l)

@@ -33,9 +33,6 @@ void life_begin(life *l, MPI_Comm comm, double timeout_s);
 void life_computes(life *l);
 void life_waits(life *l);
 
-/* life_due - the next life_waits() begins a round. */
-bool life_due(const life *l);
-
 /* life_end - collective: wait for all ranks, as long as each takes part. TW_DEVICE_FAILED: one does not, and MPI may
  * still use *l. */
 tw_status life_end(life *l);

@@ -177,24 +177,11 @@ void pending_poll(pending *p)
     if (p->life != NULL) life_computes(p->life);
 }
 
-/* Exchanges wait for products of this rank's device too. */
-static void look_at_device(pending *p, double waited_s)
-{
-    int done = 1;
-    if (p->first == p->end || p->exchange_status != TW_OK) return;
-    if (exchange_failed(p, p->engine->device.poll(p->pipeline, 1, &done)) != TW_OK || done) return;
-    if (waited_s > p->device_s)
-        p->exchange_status = pending_stuck(p);
-    else
-        life_computes(p->life);
-}
-
 /* For how long this rank has waited while no rank computed, or while one did not answer. */
 static double look_for_life(pending *p, double start_s)
 {
     const double now_s = failure_now_s();
     if (p->life == NULL) return now_s - start_s;
-    if (life_due(p->life)) look_at_device(p, now_s - start_s);
     life_waits(p->life);
     const double idle_s = now_s - (p->life->sign_s > start_s ? p->life->sign_s : start_s);
     return p->life->silent_s > idle_s ? p->life->silent_s : idle_s;

@@ -1,6 +1,9 @@
 /* nvrtc.c - a fake libnvrtc.so.13: compiles everything to "FAKE" and what of the operands it was compiled for, and
- * notes the architecture in FAKE_LOG. FAKE_ARCHS, "75 80", is what it knows; FAKE_NVRTC "major=11" its version. OLD:
+ * notes the architecture in FAKE_LOG. FAKE_ARCHS, "75 80", is what it knows; FAKE_NVRTC "major=11" its version, and
+ * "slow_ms=1500" how long it takes. OLD:
  * without cubins. */
+#include <time.h>
+
 #include "engines/cuda/cu_api.h"
 #include "fake.h"
 
@@ -28,6 +31,9 @@ typedef char binary[sizeof "FAKE NN--4"];
 
 static void compile(char *to, int count, const char *const *options)
 {
+    int unused;
+    const int slow_ms = fake_number("FAKE_NVRTC", "slow_ms", 0, &unused);
+    nanosleep(&(struct timespec){.tv_sec = slow_ms / 1000, .tv_nsec = slow_ms % 1000 * 1000000L}, NULL);
     memcpy(to, "FAKE NN--4", sizeof(binary));
     for (int i = 0; i < count; i++) {
         if (strncmp(options[i], "-DTYPE_A=", 9) == 0) to[7] = options[i][9];
