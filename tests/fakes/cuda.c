@@ -5,14 +5,14 @@
  * CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED. OLD: without its newest function. Events read a clock that each launch puts
  * forward by 1 ms (FAKE_CUDA "us=250": by 0.25; "us_sgemm_simt=500": that kernel's by 0.5; "lacks_sgemm_simt=1": it
  * leaves out the last step of k; "hangs_sgemm_simt=1": its launch does not return; "wavers_sgemm_simt=16": every other
- * four of its launches take 16 times as long). Devices reach each other's memory
- * ("peer=0": they do not); "lost=1 after=9": device 1 fails from its tenth launch on; "stuck=1": its
- * products never end, "slow_ms=500": they end so long after their launch (both with "order=..."). Host memory that cuMemHostAlloc
- * gave is pinned. No kernel is run, but with "product=1" on the host sgemm_simt, sgemm_cpasync_sm80, sgemm_tma_sm90,
- * sgemm_slicedk_sm80 and its like by TMA, dgemm_simt, gemm_simt of bf16 and of bytes, pack, f32's gemm_batched_simt
- * and, in tiles of "tile=32", sgemm_batched_cpasync_sm80. With "shapes=1" FAKE_LOG gets m, n and k of each product.
- * With "order=..." (order.h) streams are ordered by events alone, new memory holds NaN, and a copy or a product outside
- * its device's memory ends the context. */
+ * four of its launches take 16 times as long). Devices reach each other's memory ("peer=0": they do not); "lost=1
+ * after=9": device 1 fails from its tenth launch on; "stuck=1": its products never end, "slow_ms=500": they end so
+ * long after their launch (both with "order=..."). Host memory that cuMemHostAlloc gave is pinned. No kernel is run,
+ * but with "product=1" on the host sgemm_simt, sgemm_cpasync_sm80, sgemm_tma_sm90, sgemm_slicedk_sm80 and its like
+ * by TMA, dgemm_simt, gemm_simt of bf16 and of bytes, pack, f32's gemm_batched_simt and, in tiles of "tile=32",
+ * sgemm_batched_cpasync_sm80. With "shapes=1" FAKE_LOG gets m, n and k of each product. With "order=..." (order.h)
+ * streams are ordered by events alone, new memory holds NaN, and a copy or a product outside its device's memory
+ * ends the context. */
 #include <stdint.h>
 
 #include "engines/cuda/cu_api.h"
