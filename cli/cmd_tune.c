@@ -54,10 +54,11 @@ static void print_left_out(FILE *out, const agenda *list)
     if (list->left_out == 0) return;
     tw_lab_tuned_words(p, &shape_class, &ops);
     fprintf(out, "%lldx%lldx%lld", (long long)p->m, (long long)p->n, (long long)p->k);
-    if (list->left_out > 1) fprintf(out, " and %d more shape%s", list->left_out - 1, list->left_out == 2 ? "" : "s");
-    fprintf(out, "%s of a class that has a shape before %s (%s %s): the rows of that one hold for %s\n\n",
-            list->left_out > 1 ? " are" : " is", list->left_out > 1 ? "them" : "it", shape_class, ops,
-            list->left_out > 1 ? "all" : "both");
+    if (list->left_out == 1)
+        fprintf(out, " is not tuned: an earlier shape of its class (%s %s) stands for it\n\n", shape_class, ops);
+    else
+        fprintf(out, " and %d more shape%s are not tuned: an earlier shape of the same class stands for each\n\n",
+                list->left_out - 1, list->left_out == 2 ? "" : "s");
 }
 
 static exit_code choose(const options *opt, agenda *out)

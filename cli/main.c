@@ -145,10 +145,9 @@ const command commands[] = {
      "faster beyond the spread, in two runs.\n\n"
      "What is found is kept at once, in one file that every program reads as it opens the device: no rebuild. Ctrl-C "
      "keeps it, and the next run goes on where this one was. A row is signed with device, driver, number of threads, "
-     "kernels and version, and is used where all of them are the same. What is timed while other processes use a "
-     "quarter of the processors or more is not judged: let nothing else run. A candidate that hangs or computes wrong "
-     "numbers is marked and "
-     "not tried again.\n\n"
+     "kernels and version, and is used where all of them are the same. On cpu and opencl what is timed while other "
+     "processes use a quarter of the processors or more is not judged: let nothing else run. A candidate that hangs or "
+     "computes wrong numbers is marked and not tried again.\n\n"
      "On the cpu no row changes a bit of a result. On a GPU it may change the kernel and how k is divided, and so the "
      "last bits; --show names the kernel that computes instead of another. TILEWRIGHT_TUNED=off turns your rows off.",
      CMD_TUNE, 0, 0, cmd_tune},

@@ -381,8 +381,8 @@ static exit_code see_output(const job *j)
     const int fd = open(j->out.temp_path, O_WRONLY | O_CLOEXEC);
     if (fd < 0)
         return diag(EXIT_OUTPUT,
-                    "-o %s: rank 0 has begun it, and this rank does not see that file: %s. All ranks write "
-                    "into one folder, on a file system that their hosts share",
+                    "-o %s: rank 0 has made the temporary file, and this rank cannot open it: %s. All hosts must share "
+                    "the folder of the output",
                     diag_name(j->s->opt->output, name), strerror(errno));
     close(fd);
     return EXIT_OK;
@@ -653,8 +653,8 @@ exit_code ranks_multiply(session *s, const launched *l)
     if (j.world.ranks < l->ranks && j.world.ranks == 1)
         return l->rank > 0 ? EXIT_DEVICE
                            : diag(EXIT_DEVICE,
-                                  "%d processes were started, and the MPI of the library for %s knows of one alone: "
-                                  "TILEWRIGHT_MPI names the library for the launcher's MPI",
+                                  "%d processes were started, and the library for %s sees one: TILEWRIGHT_MPI must "
+                                  "name the launcher's MPI",
                                   l->ranks, l->mpi);
     diag_hold();
     code = multiply(&j, timeout_s);

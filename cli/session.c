@@ -118,7 +118,7 @@ static exit_code check_several(const options *opt, const char *engine)
 {
     const number_list *given = &opt->devices;
     if (strcmp(engine, "cuda") != 0)
-        return diag(EXIT_USAGE, "--device names several: they compute a product together with --engine cuda alone");
+        return diag(EXIT_USAGE, "--device names several: several devices need --engine cuda");
     for (int i = 0; i < given->count; i++)
         for (int j = 0; j < i; j++)
             if (given->items[j] == given->items[i])

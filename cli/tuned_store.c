@@ -61,10 +61,11 @@ static bool is_like_row(const char *line)
 
 static bool may_write(const char *text, size_t bytes, const tuned_lines *lines)
 {
-    int rows = 0;
+    int rows = 0, notes = 0;
     if (bytes == 0 || (bytes >= sizeof BEGIN - 1 && memcmp(text, BEGIN, sizeof BEGIN - 1) == 0)) return true;
     for (int i = 0; i < lines->count; i++) rows += is_like_row(lines->lines[i]);
-    return rows > 0 && 2 * rows >= lines->count;
+    for (size_t i = 0; i < bytes; i++) notes += text[i] == '#' && (i == 0 || text[i - 1] == '\n');
+    return rows > 0 && 2 * rows >= lines->count + notes;
 }
 
 static exit_code split(char *text, size_t bytes, tuned_lines *out)

@@ -349,6 +349,7 @@ static void try_rows(void *job, const char *present, const char *candidate, doub
     tuning *t = job;
     plan_key key;
     bool same = false;
+    const double begin_s = measure_now_s();
     if (!tune_worker_plan(&t->worker, present, candidate, limit_s, t->plan, &same)) t->plan[0] = '\0';
     const int place = same ? t->plans.count : find(&t->plans, key_of(t->title, t->shape, t->plan, key));
     t->earlier += place < t->earlier_plans;
@@ -356,7 +357,9 @@ static void try_rows(void *job, const char *present, const char *candidate, doub
         *out = (tune_result){.verdict = same ? TUNE_SAME : TUNE_KNOWN};
         return;
     }
-    tune_worker_try(&t->worker, present, candidate, limit_s, out);
+    const double left_s = limit_s - (measure_now_s() - begin_s); /* a worker that begins anew has taken some */
+    *out = (tune_result){.verdict = TUNE_NO_TIME};
+    if (left_s > 0) tune_worker_try(&t->worker, present, candidate, left_s, out);
     if (t->before_s == 0) t->before_s = out->before_s;
 }
 

@@ -444,7 +444,7 @@ tw_status tw_mpi_gemm(tw_mpi_plan *plan, const void *a, int64_t lda, const void 
     if (plan->computes) status = compute(plan, &own, a, lda, b, ldb, c, ldc);
     plan->ended = plan->pending.stuck;
     plan->lost = plan->pending.status != TW_OK;
-    if (plan->lost) return status;           /* nobody can be told */
+    if (plan->lost) return TW_DEVICE_FAILED; /* whatever has failed, nobody can be told */
     if (plan->pending.heard) status = TW_OK; /* the rank that has failed says why */
     status = agree(plan, status);
     if (status == TW_OK || !plan->direct || plan->lost) return status;

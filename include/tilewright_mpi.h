@@ -54,8 +54,9 @@ typedef struct tw_mpi_options {
      * chosen depend on it */
     double network_gbps;
     int64_t memory_bytes; /* most memory of a rank's blocks and buffers; 0: any */
-    /* give up where for so long a rank has not answered, or nothing has come while no rank computed; 0: never. Alike on
-     * all ranks. Computing itself may take any time, and a GPU much more than its nominal time */
+    /* give up where a rank has not answered for so long, or no block has moved and no rank has computed for so long; 0:
+     * never. Must be equal on all ranks. A CPU may compute for any time, a GPU for timeout_s and 20 times its nominal
+     * time */
     double timeout_s;
     int32_t panels;   /* TW_MPI_PANELS_AUTO, ...: cuda engine only */
     int32_t reserved; /* 0 */
@@ -125,7 +126,8 @@ TW_API tw_status tw_mpi_plan_layout(const tw_mpi_plan *plan, tw_mpi_layout *layo
  * Returns   TW_OK; TW_BAD_ARGUMENT: C untouched; TW_NO_MEMORY, TW_BUILD_FAILED (a GPU's kernel), TW_DEVICE_FAILED (a
  *           rank's product or MPI failed, or the time ran out): C undefined. Where a rank has failed while panels went
  *           by NCCL, or the time ran out, later calls of the plan are refused (TW_BAD_ARGUMENT). A GPU that has not
- *           finished in time may still read and write this rank's blocks: tw_close() would wait for it */
+ *           finished in time may still read and write this rank's blocks, and MPI read A and B after a lost rank: keep
+ *           them. tw_close() would wait for such a GPU */
 TW_API tw_status tw_mpi_gemm(tw_mpi_plan *plan, const void *a, int64_t lda, const void *b, int64_t ldb, void *c,
                              int64_t ldc);
 

@@ -17,7 +17,8 @@
  * Bits       Those of tw_gemm() of the whole, at any grid and blocks. A k of at least m + n may be divided among
  *            processes: then they depend on the grid.
  * Threads    of a process: TILEWRIGHT_THREADS, else OMP_NUM_THREADS, else all that it may run on.
- *            TILEWRIGHT_PBLAS_TIMEOUT: seconds without a message after which a call fails; not set: none.
+ *            TILEWRIGHT_PBLAS_TIMEOUT: seconds without a message after which a call fails, of time in which no process
+ *            multiplies; not set: none.
  */
 #ifndef TILEWRIGHT_PBLAS_H
 #define TILEWRIGHT_PBLAS_H

@@ -2,6 +2,8 @@
 #include "planners.h"
 #include "tuned.h"
 
+#include <math.h>
+
 /* Below thread_work multiply-adds of 4 bytes per thread another thread costs more than it gains: they take some 5 to 7
  * us on wide vectors (docs/perf/cpu-threads.md#no-waiting-for-threads). waited_work, which is more, is for calls that
  * wait for threads that wake late (batches, rungs), and for types that take less time. */
@@ -34,12 +36,13 @@ typedef struct division {
 static int64_t task_time(const division *d, int64_t rows) { return rows + ceil_div(rows, d->tile); }
 
 /* When the last thread ends: tasks are taken one after the other, shorter ones where a thread would have none. */
-static int64_t last_end(const division *d, int64_t rows)
+static double last_end(const division *d, int64_t rows)
 {
-    const int64_t times = d->others * d->repeats, whole = d->length / rows * times,
-                  rounds = ceil_div(whole, d->threads), rest = d->length % rows,
-                  more = (rest > 0 ? times : 0) - (rounds * d->threads - whole);
-    return rounds * task_time(d, rows) + (more > 0 ? ceil_div(more, d->threads) * task_time(d, rest) : 0);
+    const int64_t rest = d->length % rows;
+    const double times = (double)d->others * (double)d->repeats, whole = (double)(d->length / rows) * times,
+                 threads = d->threads, rounds = ceil(whole / threads),
+                 more = (rest > 0 ? times : 0) - (rounds * threads - whole);
+    return rounds * (double)task_time(d, rows) + (more > 0 ? ceil(more / threads) * (double)task_time(d, rest) : 0);
 }
 
 /* Rows of a task: as usual, or those of `each` to twice as many tasks a thread, where that ends earlier by a sixteenth
@@ -48,8 +51,9 @@ static int64_t even_rows(const division *d, int64_t usual, int64_t each)
 {
     enum { EARLIER = 16 };
     const int64_t tiles = ceil_div(d->length, d->tile) * d->others;
-    int64_t best = usual, best_end = last_end(d, usual);
-    best_end -= best_end / EARLIER;
+    int64_t best = usual;
+    double best_end = last_end(d, usual);
+    best_end -= floor(best_end / EARLIER);
     for (int64_t tasks = min_i64(each, ceil_div(tiles, d->threads)); tasks <= 2 * each; tasks++) {
         const int64_t rows = round_up(ceil_div(d->length * d->others, tasks * d->threads), d->unit);
         if (rows < d->least) break;

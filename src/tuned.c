@@ -105,6 +105,8 @@ static bool word_holds(const char *word, const char *is)
 
 static bool is_kernel(const char *word, const char *engine)
 {
+    const char *star = strchr(word, '*');
+    if (star != NULL && star[1] != '\0') return false;
     for (int i = 0; i < kernel_count(); i++) {
         const tw_lab_kernel *k = &kernel_at(i)->lab;
         if (word_holds(word, k->rung) && strcmp(k->engine, engine) == 0 && k->production) return true;

@@ -634,7 +634,9 @@ static const oracle *shared_oracle(const tw_problem *p, double max_work)
         if (memcmp(&made[i].problem, p, sizeof *p) == 0) return &made[i];
     oracle *o = &made[count++ % MOST];
     oracle_free(o);
-    return oracle_make(p, ORACLE_BOUND, 7, max_work, o) == TW_OK ? o : NULL;
+    if (oracle_make(p, ORACLE_BOUND, 7, max_work, o) == TW_OK) return o;
+    o->problem = (tw_problem){0}; /* nobody finds it */
+    return NULL;
 }
 
 /* Does the covering set take this number of threads beside 1? AddressSanitizer, which is slow, sees with 3 what it

@@ -633,7 +633,7 @@ def a_library_for_another_mpi_than_the_launchers():
     pair()
     for mpi, other in (("openmpi", "mpich"), ("mpich", "openmpi")):
         refused(mpi, 2, 3, "A.npy", "B.npy", "-o", "C.npy", env={"TILEWRIGHT_MPI": other},
-                says=f"2 processes were started, and the MPI of the library for {other} knows of one alone")
+                says=f"2 processes were started, and the library for {other} sees one")
 
 
 @case
@@ -644,7 +644,7 @@ def ranks_that_write_into_different_folders():
     for mpi in built():
         rank = {"openmpi": "OMPI_COMM_WORLD_RANK", "mpich": "PMI_RANK"}[mpi]
         apart = f'[ "${rank}" = 0 ] || cd other; exec "$0" multiply "{os.getcwd()}/A.npy" "{os.getcwd()}/B.npy" -o C.npy --timeout 200'
-        refused(mpi, 2, 7, command=("sh", "-c", apart, PROGRAM), timeout=60, says="-o C.npy: rank 0 has begun it, and this rank does not see that file")
+        refused(mpi, 2, 7, command=("sh", "-c", apart, PROGRAM), timeout=60, says="-o C.npy: rank 0 has made the temporary file, and this rank cannot open it")
         assert os.listdir("other") == []
     os.rmdir("other")
 

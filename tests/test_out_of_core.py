@@ -294,7 +294,7 @@ def on_several_gpus():
     assert read_npy("C.npy")[2] == product(a, b) and "(no peer access): copies go through the host" in done.stdout, done
     assert "device 7 was asked for, CUDA has 2" in on_fake("--device", "0,7", code=3, FAKE_CUDA="gpus=2").stderr
     assert "found '0;1', expected all, or whole numbers" in on_fake("--device", "0;1", code=2).stderr
-    on_the_cpu = bad(2, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--device", "all", says="together with --engine cuda alone")
+    on_the_cpu = bad(2, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--device", "all", says="several devices need --engine cuda")
     assert "options." not in on_the_cpu.stderr, on_the_cpu
     assert "--device names 1 twice" in on_fake("--device", "1,1", code=2, FAKE_CUDA="gpus=2").stderr
 

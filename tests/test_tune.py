@@ -208,7 +208,8 @@ def where_nothing_can_be_kept_nothing_is_tuned():
 def a_file_of_something_else_is_never_written():
     with Home() as home:
         env, says = {**home.env, "TILEWRIGHT_TUNED": os.path.abspath("README.md")}, "README.md holds something else than tuned rows: it stays as it is"
-        for text in ("# Mine\n\nA line.\n", "# only a heading\n", f"# Mine\n{line_of(ROW)}\nis a row\nof many\n", "\0\n"):
+        for text in ("# Mine\n\nA line.\n", "# only a heading\n", f"# Mine\n{line_of(ROW)}\nis a row\nof many\n",
+                     f"# Mine\n# of many lines\n{line_of(ROW)}\n", "\0\n"):
             open("README.md", "w").write(text)
             for words in (("--size", "64", "--budget", "2"), ("--forget",), ("--forget", "--engine", "cpu"), ("--import", "theirs.rows")):
                 open("theirs.rows", "w").write(line_of("cpu * f32 small nn * kc=16", shape="64x64x64") + "\n")
@@ -484,9 +485,9 @@ def the_whole_budget_is_used_and_no_more():
 def what_is_not_tuned_is_said():
     with Home() as home:
         said = fake_cuda(home, "tune", "--engine", "cuda", "--shape", "64x64x64,65x64x64", "--budget", "60").stdout
-        assert "\n65x64x64 is of a class that has a shape before it (small nn): the rows of that one hold for both\n" in said, said
+        assert "\n65x64x64 is not tuned: an earlier shape of its class (small nn) stands for it\n" in said, said
         said = fake_cuda(home, "tune", "--engine", "cuda", "--shape", "64x64x64,65x64x64,66x64x64", "--budget", "60").stdout
-        assert "\n66x64x64 and 1 more shape are of a class that has a shape before them (small nn)" in said, said
+        assert "\n66x64x64 and 1 more shape are not tuned: an earlier shape of the same class stands for each\n" in said, said
         said = good("tune", "--size", "64", "--threads", "1", "--budget", "60", env=home.env).stdout
         assert re.search(r" nothing tried: no parameter changes this product, \d+ values give the same plan$", said, re.M) and "known" not in said, said
 

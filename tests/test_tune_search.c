@@ -106,12 +106,17 @@ static void progress(void *job, const tune_tally *tally, double left_s) { (void)
 /* The cpu's parameters, or opencl's with two kernels; all at the committed values, which the build knows. */
 static tune_space space_of(const char *engine)
 {
-    static const double cpu[] = {512, 4096, 24, 12, 4, 0.5, 3, 6, 393216, 2097152};
+    static const double cpu[] = {512, 4096, 24, 12, 4, 67108864, 0.5, 3, 6, 393216, 2097152};
     tune_space s = {.engine = "", .dtype = "f32", .shape_class = "large", .ops = "nn"};
     tw_lab_parameter about;
     snprintf(s.engine, sizeof s.engine, "%s", engine);
     for (int i = 0, own = 0; tw_lab_parameter_at(i, &about); i++) {
         if (strcmp(about.engine, engine) != 0) continue;
+        if (strcmp(engine, "cpu") == 0 &&
+            (own == (int)(sizeof cpu / sizeof *cpu) || cpu[own] < about.least || cpu[own] > about.most)) {
+            printf("Bail out! %s: cpu[] is not of the parameters of the cpu engine\n", about.name);
+            exit(1);
+        }
         for (int k = 0; k < (about.each_kernel ? 2 : 1); k++) {
             tune_dim *d = &s.dims[s.count++];
             *d = (tune_dim){.about = about, .committed = strcmp(engine, "cpu") == 0 ? cpu[own] : 0.4 * about.most};

@@ -50,6 +50,7 @@ static void reader_cases(void)
         {"mpi * * * * * kc=256 | x", "line 7: the engine is mpi, which is none"},
         {"cuda * * * * * kc=256 | x", "line 7: the cuda engine's planner has no parameter kc"},
         {"cuda * * * * sgemm_tma_sm80_* cost=2 | x", "line 7: the kernel is sgemm_tma_sm80_*, which is none"},
+        {"cuda * * * * sgemm_*_64x64 cost=2 | x", "line 7: the kernel is sgemm_*_64x64, which is none"},
         {"cuda * * * * r04_banks cost=2 | x", "line 7: the kernel is r04_banks, which is none"},
         {"cuda * * * * * cost=0 | x", "line 7: cost is 0, expected a number from 0.05 to 20"},
         {"cuda * * * * * few_tiles=2.5 | x", "line 7: few_tiles is 2.5, expected a whole number from 1 to 64"},

@@ -122,7 +122,7 @@ class Tilewright:
             text = lambda name, size: (name, ctypes.c_char * size)
             _fields_ = [("state", ctypes.c_int), text("row", 600), text("engine", 8), text("dtype", 8), text("shape_class", 16), text("ops", 4),
                         text("kernel", 48), text("device", 96), text("driver", 320), text("kernels", 24), text("version", 16),
-                        text("verdict", 16), text("shape", 48), text("when", 24)]
+                        text("verdict", 16), text("shape", 48), text("when", 24), text("plan", 256)]
             _fields_ += [(name, ctypes.c_double) for name in ("before_s", "after_s", "speed", "low_speed", "high_speed")] + [text("why", 400)]
 
         context, line = ctypes.c_void_p(), ctypes.create_string_buffer(2048)

@@ -4,7 +4,7 @@
     tools/first_call.py [--engine opencl] [--size 1024]
 
 Multiplies f32 squares from host memory by the host's clock, and prints one line of JSON: open_s, first_s, and run_s, the
-median of the 5 calls behind the first. Which kernels are compiled then, the caches say that the process finds:
+median of the 5 calls behind the first. The caches that the process finds decide which kernels are compiled:
 TILEWRIGHT_CACHE, PoCL's POCL_CACHE_DIR, NVIDIA's CUDA_CACHE_PATH. All elements of the first and of the last C are
 compared with sums of small integers, which are exact. Needs build/libtilewright.so.0 (TILEWRIGHT_LIBRARY). Exit status 1:
 C is wrong; 3: the engine cannot be opened here.

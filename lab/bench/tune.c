@@ -13,7 +13,7 @@ const char *tune_verdict_name(tune_verdict verdict)
 }
 
 /* Others are let have a quarter of the processors. The share itself is known to two ticks of the system's clock, 20 ms,
- * which is nearly that much of the shortest trial on two processors; beyond it most rounds are disturbed, some on one
+ * which is a fifth of the shortest trial on two processors; beyond it most rounds are disturbed, some on one
  * side alone, and so are both of the runs that have to agree. A spread whose ends differ by half is one of noise:
  * interleaved rounds of a quiet machine lie within a few hundredths. */
 tune_verdict tune_judge(const tune_result *times, bool faster)
