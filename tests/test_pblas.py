@@ -101,9 +101,12 @@ def wrong_arguments_are_told_once_by_their_numbers():
 
 @case
 def a_refusal_ends_the_program():
+    """What it says goes into a file: MPICH's launcher may drop what is on its way when a process aborts."""
     for mpi in with_scalapack():
-        done = start(mpi, 3, program("scalapack", mpi), "wrong", before=["env", f"LD_PRELOAD={library(mpi)}"])
+        own_file = ["sh", "-c", f'exec "$@" 2>>said.{mpi}', "sh", "env", f"LD_PRELOAD={library(mpi)}"]
+        done = start(mpi, 3, program("scalapack", mpi), "wrong", before=own_file)
         assert done.returncode != 0 and "right" not in done.out, done.out
+        done.err = open(f"said.{mpi}", encoding="utf-8").read()
         assert len(sentences(done)) == 1 and "{0,1}: On entry to PDGEMM parameter number 1009 had an illegal value: LLD_" in sentences(done)[0], done.err
 
 
