@@ -2,8 +2,6 @@
 #include "planners.h"
 #include "tuned.h"
 
-#include <math.h>
-
 /* Below thread_work multiply-adds of 4 bytes per thread another thread costs more than it gains: they take some 5 to 7
  * us on wide vectors (docs/perf/cpu-threads.md#no-waiting-for-threads). waited_work, which is more, is for calls that
  * wait for threads that wake late (batches, rungs), and for types that take less time. */
@@ -36,13 +34,12 @@ typedef struct division {
 static int64_t task_time(const division *d, int64_t rows) { return rows + ceil_div(rows, d->tile); }
 
 /* When the last thread ends: tasks are taken one after the other, shorter ones where a thread would have none. */
-static double last_end(const division *d, int64_t rows)
+static int64_t last_end(const division *d, int64_t rows)
 {
-    const int64_t rest = d->length % rows;
-    const double times = (double)d->others * (double)d->repeats, whole = (double)(d->length / rows) * times,
-                 threads = d->threads, rounds = ceil(whole / threads),
-                 more = (rest > 0 ? times : 0) - (rounds * threads - whole);
-    return rounds * (double)task_time(d, rows) + (more > 0 ? ceil(more / threads) * (double)task_time(d, rest) : 0);
+    const int64_t times = d->others * d->repeats, whole = d->length / rows * times,
+                  rounds = ceil_div(whole, d->threads), rest = d->length % rows,
+                  more = (rest > 0 ? times : 0) - (rounds * d->threads - whole);
+    return rounds * task_time(d, rows) + (more > 0 ? ceil_div(more, d->threads) * task_time(d, rest) : 0);
 }
 
 /* Rows of a task: as usual, or those of `each` to twice as many tasks a thread, where that ends earlier by a sixteenth
@@ -51,9 +48,8 @@ static int64_t even_rows(const division *d, int64_t usual, int64_t each)
 {
     enum { EARLIER = 16 };
     const int64_t tiles = ceil_div(d->length, d->tile) * d->others;
-    int64_t best = usual;
-    double best_end = last_end(d, usual);
-    best_end -= floor(best_end / EARLIER);
+    int64_t best = usual, best_end = last_end(d, usual);
+    best_end -= best_end / EARLIER;
     for (int64_t tasks = min_i64(each, ceil_div(tiles, d->threads)); tasks <= 2 * each; tasks++) {
         const int64_t rows = round_up(ceil_div(d->length * d->others, tasks * d->threads), d->unit);
         if (rows < d->least) break;
@@ -365,6 +361,7 @@ static void even_tasks(plan *plan, const tuned_values *tuned)
 {
     cpu_plan *cpu = &plan->cpu;
     const tw_problem *p = &plan->problem;
+    enum { MANY = 4096 }; /* repeats, which decide no more; so that no sum of the longest sides overflows */
     const int64_t mr = plan->row->lab.tile_m, panels = ceil_div(max_i64(p->k, 1), cpu->kc),
                   blocks = ceil_div(p->m, cpu->macro_m) * ceil_div(p->n, cpu->macro_n);
     const division rows = {.length = min_i64(p->m, cpu->macro_m),
@@ -373,7 +370,7 @@ static void even_tasks(plan *plan, const tuned_values *tuned)
                            .least = mr,
                            .most = (int64_t)tuned->shared_task_tiles * mr,
                            .others = ceil_div(cpu->macro_n, cpu->task_n),
-                           .repeats = blocks * panels,
+                           .repeats = min_i64(blocks * panels, MANY),
                            .threads = plan->threads};
     cpu->task_m = even_rows(&rows, cpu->task_m, (int64_t)tuned->thread_tasks);
 }
