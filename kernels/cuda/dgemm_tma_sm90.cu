@@ -42,146 +42,13 @@
 #define SUMS_F64 1
 #include "rung.cuh"
 #include "hopper.cuh"
-#include "dgemm_pieces.cuh"
+#include "dgemm_boxes.cuh"
 
-enum {
-    BM = ROW_M,
-    BN = ROW_N,
-    BK = ROW_K,
-    THREADS = ROW_THREADS,
-    STAGES = ROW_STAGES,
-    A_ALONG = !OP_A,
-    B_ALONG = OP_B,
-    TM = BM / WARPS_M,
-    TN = BN / WARPS_N,
-    PIECES_M = TM / 16,
-    PIECES_N = TN / 8,
-    TURNS = BK / 8 * PIECES_M, /* of a stage: 8 steps of a row of pieces */
-    EDGE = 16,                 /* rows or columns of an MN-major box */
-    BOXES_A = A_ALONG ? 1 : BM / EDGE,
-    BOXES_B = B_ALONG ? 1 : BN / EDGE,
-    WARPS = THREADS / 32,
-    GROUP_M = 8,
-    EACH = BM * BN / 2 / THREADS /* pairs of sums of a thread */
-};
-ASSUME(32 * WARPS_M * WARPS_N == THREADS && TM % 16 == 0 && TN % 16 == 0 && BK == 16 && STAGES >= 2)
+enum { GROUP_M = 8, EACH = BM * BN / 2 / THREADS /* pairs of sums of a thread */ };
 ASSUME_BOXES(BK, EDGE, BK, EDGE)
 
 #include "raster.cuh"
 #include "splitk.cuh"
-
-struct stage {
-    double a[BM * BK], b[BN * BK];
-};
-
-struct memory {
-    struct stage stage[STAGES];
-    barrier full[STAGES], empty[STAGES];
-};
-ASSUME(sizeof(struct memory) == ROW_BYTES)
-
-/* ---- from memory to shared memory ---- */
-
-/* One thread: all boxes of a stage, from step p0 on. */
-static __device__ __forceinline__ void fetch(struct stage *to, const tensor_map *a_map, const tensor_map *b_map, int i0,
-                                             int j0, int p0, barrier *full)
-{
-    barrier_expect(full, sizeof *to);
-    UNROLLED
-    for (int box = 0; box < BOXES_A; box++)
-        tma_load(to->a + box * EDGE * BK, a_map, A_ALONG ? p0 : i0 + box * EDGE, A_ALONG ? i0 : p0, full);
-    UNROLLED
-    for (int box = 0; box < BOXES_B; box++)
-        tma_load(to->b + box * EDGE * BK, b_map, B_ALONG ? p0 : j0 + box * EDGE, B_ALONG ? j0 : p0, full);
-}
-
-/* ---- from shared memory to registers ---- */
-
-/* Where a lane finds its operands: words from the begin of the stage's A or B. Those of piece number 0 and the first 8
- * steps; `other` says which of its two steps, and for the second 8 steps of a K-major line, or the right half of an
- * MN-major box of B, the piece of 16 is exchanged by 4 more (that is 8 words). */
-struct places {
-    int a[2], b[2];
-};
-
-/* The row of a K-major piece of 8 that lane / 4 stands for. */
-static __device__ __forceinline__ int row_of(int g) { return g % 2 + g / 2 % 2 * 4 + g / 4 * 2; }
-
-static __device__ __forceinline__ struct places places_of(int lane, int i_warp, int j_warp)
-{
-    int g = lane / 4, t = lane % 4, row = row_of(g);
-    struct places at;
-    UNROLLED
-    for (int q = 0; q < 2; q++) {
-        int half = q ^ t % 2, step = 2 * t + half; /* of the 8 */
-        at.a[q] = A_ALONG ? (i_warp + row) * 16 + (t ^ row) * 2 + half : (i_warp + step) * 16 + (g ^ step) * 2;
-        at.b[q] = B_ALONG ? (j_warp + row) * 16 + (t ^ row) * 2 + half
-                          : (j_warp + step) * 16 + (g / 2 ^ step) * 2 + g % 2;
-        /* as numbers that the compiler cannot compute again */
-        at.a[q] = __shfl_sync(~0u, at.a[q], lane), at.b[q] = __shfl_sync(~0u, at.b[q], lane);
-    }
-    return at;
-}
-
-/* What a lane holds of 8 steps, the first or the second of the stage, of piece number i of the warp's A, 16 rows: of
- * its first step both rows, then of its second. */
-static __device__ __forceinline__ void load_a(double *x, const struct stage *from, const struct places *at, int i,
-                                              int eight)
-{
-    UNROLLED
-    for (int q = 0; q < 2; q++) {
-        if (A_ALONG) {
-            const double *line = from->a + ((at->a[q] ^ eight * 8) + i * 256);
-            x[2 * q] = line[0], x[2 * q + 1] = line[8 * 16];
-        } else
-            *(double2 *)&x[2 * q] = *(const double2 *)&from->a[at->a[q] + i * 256 + eight * 128];
-    }
-}
-
-/* The same of piece number j of B, 8 columns. */
-static __device__ __forceinline__ void load_b(double *x, const struct stage *from, const struct places *at, int j,
-                                              int eight)
-{
-    UNROLLED
-    for (int q = 0; q < 2; q++)
-        x[q] = B_ALONG ? from->b[(at->b[q] ^ eight * 8) + j * 128]
-                       : from->b[(at->b[q] ^ j % 2 * 8) + j / 2 * 256 + eight * 128];
-}
-
-/* ---- a warp's part of C ---- */
-
-static __device__ __forceinline__ void store_warp(double *c, long ldc, int i_warp, int j_warp, int m, int n,
-                                                  double alpha, const struct piece_sums (*sum)[PIECES_N], double beta)
-{
-    int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-    UNROLLED
-    for (int i = 0; i < 2 * PIECES_M; i++) {
-        int r = i_warp + i / 2 * 16 + (A_ALONG ? i % 2 * 8 + row_of(g) : g * 2 + i % 2);
-        if (r >= m) continue;
-        UNROLLED
-        for (int j = 0; j < PIECES_N; j++) {
-            int column = j_warp + 8 * j + (B_ALONG ? row_of(2 * t) : 2 * t);
-            store(&C(r, column), n - column, alpha, i % 2 ? sum[i / 2][j].lower : sum[i / 2][j].upper, beta);
-        }
-    }
-}
-
-/* ---- the product ---- */
-
-/* A lane's operands for 8 steps, twice: those that are multiplied, and those that are loaded meanwhile. */
-struct fragments {
-    double a[2][PIECES_M][4], b[2][PIECES_N][2];
-};
-
-/* Loads a part of the 8 steps number `eight` of a stage: of A piece number i, and of B as large a part. */
-static __device__ __forceinline__ void load_part(struct fragments *x, const struct stage *from, const struct places *at,
-                                                 int i, int eight)
-{
-    load_a(x->a[eight][i], from, at, i, eight);
-    UNROLLED
-    for (int j = 0; j < PIECES_N; j++)
-        if (j * PIECES_M / PIECES_N == i) load_b(x->b[eight][j], from, at, j, eight);
-}
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     dgemm_tma_sm90(const __grid_constant__ tensor_map a_map, const __grid_constant__ tensor_map b_map, int m, int n,
@@ -203,52 +70,37 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     struct fragments x;
     const struct places at = places_of(lane, i_warp, j_warp);
     raster(tile, ceil_div(m, BM), ceil_div(n, BN), &i0, &j0);
+    auto fetch_block = [&](int block, int to) {
+        fetch(&ring[to], i0, j0, block * BK, &full[to], [&](double *box, int operand, int col, int row) {
+            tma_load(box, operand ? &b_map : &a_map, col, row, &full[to]);
+        });
+    };
     /* Blocks of the next launch that came now beside these would be spread unevenly over the multiprocessors. */
     const bool late = BLOCKS > 1 && gridDim.x > multiprocessors();
     if (!late) pdl_trigger();
     if (threadIdx.x == 0 && begin < end) {
         prefetch_map(&a_map), prefetch_map(&b_map);
-        for (int q = 0; q < STAGES; q++) barrier_init(&full[q], 1), barrier_init(&empty[q], WARPS);
-        barrier_init_done();
+        ring_init(shared);
     }
     UNROLLED
     for (int i = 0; i < EACH; i++) sum.pairs[i] = make_double2(0, 0);
     pdl_wait();
     __syncthreads(); /* the barriers are ready for all */
     if (warp == 0 && elected())
-        for (int q = 0; q < STAGES && begin + q < end; q++)
-            fetch(&ring[q], &a_map, &b_map, i0, j0, (begin + q) * BK, &full[q]);
+        for (int q = 0; q < STAGES && begin + q < end; q++) fetch_block(begin + q, q);
     if (begin < end) {
         barrier_wait(&full[0], 0);
         UNROLLED
         for (int i = 0; i < PIECES_M; i++) load_part(&x, ring, &at, i, 0);
     }
+    struct position is = {0, 0};
     ROLLED /* mainloop */
-        for (int block = begin, now = 0, phase = 0; block < end; block++)
-    {
-        const struct stage *from = &ring[now];
-        int next = now + 1 == STAGES ? 0 : now + 1, before = now == 0 ? STAGES - 1 : now - 1,
-            next_phase = phase ^ (next == 0);
-        UNROLLED
-        for (int turn = 0; turn < TURNS; turn++) {
-            const int i = turn % PIECES_M, eight = turn / PIECES_M;
-            if (turn == PIECES_M) {
-                if (block + 1 < end) barrier_wait(&full[next], next_phase);
-                from = &ring[next];
-            }
-            UNROLLED
-            for (int j = 0; j < PIECES_N; j++) {
-                multiply_8(&sum.of[i][j], x.a[eight][i], x.b[eight][j]);
-                if (j == 0) load_part(&x, from, &at, i, 1 - eight);
-            }
-            if (turn == TURNS - 1 && lane == 0) barrier_arrive(&empty[now]); /* the warp has read it */
-            if (turn == PIECES_M / 2 && warp == block % WARPS && block > begin && block - 1 + STAGES < end) {
-                barrier_wait(&empty[before], now == 0 ? phase ^ 1 : phase);
-                if (elected()) fetch(&ring[before], &a_map, &b_map, i0, j0, (block - 1 + STAGES) * BK, &full[before]);
-            }
-        }
-        now = next, phase = next_phase;
-    }
+        for (int block = begin; block < end; block++)
+            multiply_stage(sum.of, &x, shared, &at, &is, block + 1 < end, [&](int before, int phase) {
+                if (warp != block % WARPS || block == begin || block - 1 + STAGES >= end) return;
+                barrier_wait(&empty[before], phase);
+                if (elected()) fetch_block(block - 1 + STAGES, before);
+            });
     if (late) pdl_trigger();
     if (!fix_up(sum.pairs, NULL, tile, split, splits, memory, flags, epoch)) return;
     store_warp(c, ldc, i0 + i_warp, j0 + j_warp, m, n, alpha, sum.of, beta);
