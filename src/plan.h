@@ -18,9 +18,11 @@ enum { BATCH_MOST_TILES = 1 << 30 };
  * splits = 0: stream-K, `length` steps of all tiles laid end to end. GPU_SPLIT_K: `splits` blocks share each tile. */
 typedef struct k_split {
     int64_t whole, count, length;
-    int64_t bytes;   /* of partial sums and flags, a multiple of 256 */
-    int64_t splits;  /* GPU_SWAP_AB, GPU_SPLIT_K */
-    bool by_cluster; /* GPU_SLICED_K: cluster reduction through distributed shared memory, not the workspace */
+    int64_t bytes;  /* of partial sums and flags, a multiple of 256 */
+    int64_t splits; /* GPU_SWAP_AB, GPU_SPLIT_K */
+    /* GPU_SLICED_K: cluster reduction through distributed shared memory, not the workspace. GPU_CLUSTERS: the sums of
+     * each cluster are added so, then those of a tile's clusters through the workspace */
+    bool by_cluster;
 } k_split;
 
 /* How a CPU computes a product by a production kernel; a rung's is empty. */

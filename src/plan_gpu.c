@@ -110,9 +110,12 @@ static int64_t steps_of_quarter(int64_t steps, int64_t splits, int64_t warps)
     return each * 2 + (left > 0) + both;
 }
 
-/* A GPU_SLICED_K row: what cluster reduction adds to a block's shared memory: a tile's worth of sums that the others
- * send, and a barrier (kernels/cuda/splitk.cuh). */
-static int64_t cluster_bytes(const kernel_row *row) { return row->lab.tile_m * row->lab.tile_n * 4 + 16; }
+/* What cluster reduction adds to a block's shared memory: a tile's worth of sums that the others send, and a barrier
+ * (kernels/cuda/splitk.cuh). */
+static int64_t cluster_bytes(const kernel_row *row)
+{
+    return row->lab.tile_m * row->lab.tile_n * kernel_sum_bytes(row) + 16;
+}
 
 /* Whether the blocks of each tile can be clusters that are all resident at a time. Of the 132 multiprocessors of an
  * H200 clusters of 2 can have all, of 4 and of 8 blocks 120 (cuOccupancyMaxActiveClusters: 66, 30, 15), since a cluster
@@ -122,6 +125,15 @@ static bool cluster_fits(const kernel_row *row, const device_facts *device, int6
     if (!device->clusters || (splits != 2 && splits != 4 && splits != 8)) return false;
     return room * (row->gpu.dynamic_bytes + cluster_bytes(row)) <= device->local_bytes &&
            tiles * splits <= room * device->multiprocessors * (splits == 2 ? 11 : 10) / 11;
+}
+
+/* The same of a GPU_CLUSTERS row, whose tiles have several clusters of GPU_CLUSTER blocks, one block on a
+ * multiprocessor. */
+static bool clusters_fit(const kernel_row *row, const device_facts *device, int64_t tiles, int64_t splits)
+{
+    return device->clusters && (row->gpu.traits & GPU_CLUSTERS) && splits > GPU_CLUSTER && splits % GPU_CLUSTER == 0 &&
+           row->gpu.dynamic_bytes + cluster_bytes(row) <= device->local_bytes &&
+           tiles * splits <= device->multiprocessors * 10 / 11;
 }
 
 /* Split-K through memory: blocks of a group of the fix-up; most bytes of partial sums for each multiprocessor. */
@@ -180,8 +192,9 @@ static k_split choose_split_k(const kernel_row *row, const tw_problem *p, const 
 }
 
 /* Split-K of a GPU_SPLITS row: the number of blocks per tile with the lowest estimated time. *cycles: how long the
- * busiest multiprocessor multiplies, or the L2 or memory delivers; then the fix-up, in groups of 8 and then once more;
- * before all of it the packing pass.
+ * busiest multiprocessor multiplies, or the L2 or memory delivers; then the fix-up, in groups of 8 and then once more,
+ * or in clusters, each block an eighth of its cluster's sums, and then of all clusters'; before all of it the packing
+ * pass.
  * A multiprocessor reaches the share `alone` of the peak with one block, `full` with all that have room; with some of
  * them it lies evenly between. */
 static k_split choose_splits(const kernel_row *row, const tw_problem *p, const device_facts *device,
@@ -213,15 +226,22 @@ static k_split choose_splits(const kernel_row *row, const tw_problem *p, const d
                                                                    (double)(room - 1);
         const double multiply = (double)(each - rest) * block / tuned->full + (double)rest * block / share_of_rest +
                                 (double)ceil_div(each, room) * tuned->block;
-        const double add = splits == 1 ? 0
-                                       : (splits > FIX_UP_GROUP ? 2 : 1) * tuned->fix_up +
-                                             (double)(each * (min_i64(splits, FIX_UP_GROUP) + splits / FIX_UP_GROUP)) *
-                                                 area * kernel_sum_bytes(row) / tuned->fix_up_bytes;
+        const bool by_cluster = clusters_fit(row, device, tiles, splits);
+        const double tile_bytes = area * kernel_sum_bytes(row);
+        const double add = splits == 1  ? 0
+                           : by_cluster ? tuned->cluster_reduce + tuned->fix_up +
+                                              tile_bytes * (1 + (double)splits / (GPU_CLUSTER * GPU_CLUSTER)) /
+                                                  tuned->fix_up_bytes
+                                        : (splits > FIX_UP_GROUP ? 2 : 1) * tuned->fix_up +
+                                              (double)(each * (min_i64(splits, FIX_UP_GROUP) + splits / FIX_UP_GROUP)) *
+                                                  tile_bytes / tuned->fix_up_bytes;
         const double time = longer(multiply, longer(ask, memory)) + add;
         if (*cycles > 0 && time >= *cycles) continue;
         *cycles = time;
         made = (k_split){.whole = tiles};
-        if (splits > 1) made = (k_split){.count = tiles * splits, .length = length, .bytes = round_up(sums, 256)};
+        if (splits > 1)
+            made = (k_split){
+                .count = tiles * splits, .length = length, .bytes = round_up(sums, 256), .by_cluster = by_cluster};
     }
     if (!(row->gpu.traits & GPU_PACKS) && !kernel_is_wide(row, p)) *cycles *= COPIES_OF_8;
     if (packed > 0) *cycles += tuned->pass + 2.0 * packed / (tuned->dram_bytes * (double)multiprocessors);

@@ -65,6 +65,9 @@ static const struct {
      "cuCtxPopCurrent_v2"},
     {"blocks that add through shared memory are launched as clusters", "FAKE_CUDA=multiprocessors=132", "meeting",
      TW_OK, "", "cuCtxPushCurrent_v2 cuLaunchKernelEx STREAM clusters of 4 cuCtxPopCurrent_v2"},
+    {"as several clusters of 8 where k is long", "FAKE_CUDA=multiprocessors=132", "deep", TW_OK, "",
+     "cuCtxPushCurrent_v2 cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernelEx STREAM clusters of 8 "
+     "cuCtxPopCurrent_v2"},
     {"C is scaled on the stream where k is 0", NULL, "scaled", TW_OK, "", NULL},
     {"nothing is enqueued where m is 0", NULL, "nothing", TW_OK, "", ""},
     {"a capture does not wait for a kernel to be built", NULL, "captured too early", TW_BUILD_FAILED,

@@ -927,6 +927,7 @@ int main(int argc, char **argv)
             threads_case(kernel, 300, 200, 5003);
             threads_case(kernel, 100, 90, 1000); /* rows that divide k: parts that are a cluster */
             threads_case(kernel, 15, 13, 1030);
+            if (kernel->dtype == TW_F64) threads_case(kernel, 64, 60, 16384); /* many clusters */
             shape_case(kernel, TW_T, TW_N, 200, 30, 4000, 6);
             shape_case(kernel, TW_N, TW_T, 200, 30, 4000, 7);
             threads_case(kernel, 2600, 2500, 500);

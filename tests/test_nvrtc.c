@@ -301,8 +301,8 @@ static bool asks_more(const kernel_row *row, const asked *a, int turn)
     if (!tap.full && a->as_is && is_later_type(row->lab.dtype)) return false;
     if (row->lab.production && !a->meets && !covers(turn, a->op, a->narrow)) return false;
     if (a->tall && (!tap.full || !(traits & GPU_SWAP_AB))) return false;
-    if (!a->meets || tap.full) return !a->meets || (traits & GPU_SLICED_K);
-    return (traits & GPU_SLICED_K) && (a->narrow ? a->op == 1 : covers_ops(turn, a->op));
+    if (!a->meets || tap.full) return !a->meets || (traits & (GPU_SLICED_K | GPU_CLUSTERS));
+    return (traits & (GPU_SLICED_K | GPU_CLUSTERS)) && (a->narrow ? a->op == 1 : covers_ops(turn, a->op));
 }
 
 static void name_variant(const kernel_row *row, const asked *a, char name[48])

@@ -238,6 +238,49 @@ static void stream_k_bytes_case(const char *kernel)
                planned ? "" : tw_error_text());
 }
 
+/* Deep products of f64: the tile's blocks are so many clusters of 8, whose sums go by memory; 0: none is a cluster. */
+static void f64_deep_case(const char *kernel, int64_t m, int64_t n, int64_t k, bool may, bool workspace,
+                          int64_t clusters)
+{
+    device_facts device = sm_90;
+    device.clusters = may, device.no_workspace = !workspace;
+    const tw_lab_choice choice = {.kernel = kernel};
+    tw_problem p = tw_problem_make(TW_F64, TW_N, TW_N, m, n, k);
+    char text[256] = "";
+    plan out = {0};
+    if (!tap_case("f64 %s %dx%dx%d, %s%s: %d clusters", kernel != NULL ? kernel : "free", (int)m, (int)n, (int)k,
+                  may ? "clusters" : "no clusters", workspace ? "" : ", no workspace", (int)clusters))
+        return;
+    p.dtype_c = TW_F64, p.align_a = p.align_b = p.align_c = 256;
+    bool planned = plan_find(&p, &device, kernel != NULL ? &choice : NULL, &out) == TW_OK;
+    if (planned) plan_text(&out, text, sizeof text);
+    const bool by_cluster = out.gpu.k_split.by_cluster, told = strstr(text, "in clusters") != NULL,
+               built = strstr(out.gpu.options, "-DCLUSTER_REDUCE=1") != NULL;
+    /* sums and a flag of each block, behind each other */
+    const int64_t sums = planned ? out.row->lab.tile_m * out.row->lab.tile_n * 8 : 0,
+                  bytes = out.gpu.k_split.count * (sums + 8);
+    tap_result(planned && by_cluster == (clusters > 0) && told == by_cluster && built == by_cluster &&
+                   (!by_cluster || (out.gpu.k_split.count == 8 * clusters && out.gpu.grid_x == 8 * clusters &&
+                                    out.gpu.dynamic_bytes == out.row->gpu.dynamic_bytes + sums + 16 &&
+                                    (int64_t)out.workspace_bytes >= bytes)),
+               "%s, %d bytes shared, %lld blocks", planned ? text : tw_error_text(), out.gpu.dynamic_bytes,
+               (long long)out.gpu.k_split.count);
+}
+
+static void f64_deep_cases(void)
+{
+    f64_deep_case(NULL, 64, 64, 65536, true, true, 15);
+    f64_deep_case(NULL, 64, 64, 65536, false, true, 0);
+    f64_deep_case(NULL, 64, 64, 65536, true, false, 0);
+    f64_deep_case(NULL, 64, 64, 4096, true, true, 0); /* tiles of 32 x 32 */
+    f64_deep_case(NULL, 128, 128, 128, true, true, 0);
+    f64_deep_case("cuda_f64_dgemm_tma_sm90_64x64", 100, 90, 1000, true, true, 4 * 3);
+    /* 8 tiles of 2 clusters are not all resident */
+    f64_deep_case("cuda_f64_dgemm_tma_sm90_64x64", 512, 64, 20000, true, true, 0);
+    for (int i = 0; i < kernel_count(); i++) /* what tools/ahead.c builds for clusters */
+        if (kernel_at(i)->gpu.traits & GPU_CLUSTERS) f64_deep_case(kernel_at(i)->lab.name, 4, 4, 1280, true, true, 5);
+}
+
 /* Which row the planner takes on 132 multiprocessors. */
 static void row_case(tw_op op_a, int64_t m, int64_t n, int64_t k, const char *expected)
 {
@@ -429,6 +472,7 @@ static void packing_cases(void)
 {
     cost_case();
     cluster_cases();
+    f64_deep_cases();
     transposes_case();
     matrix_cases();
     across_cases();

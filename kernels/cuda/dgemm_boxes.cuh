@@ -161,17 +161,26 @@ static __device__ __forceinline__ void multiply_stage(struct piece_sums (*sum)[P
     is->now = next, is->phase = next_phase;
 }
 
+/* Where in the warp's part of C a lane's sums lie, g = lane / 4 and t = lane % 4: row number i of 2 PIECES_M, and the
+ * first of two columns of piece number j. */
+static __device__ __forceinline__ int row_in_warp(int g, int i)
+{
+    return i / 2 * 16 + (A_ALONG ? i % 2 * 8 + row_of(g) : g * 2 + i % 2);
+}
+
+static __device__ __forceinline__ int column_in_warp(int t, int j) { return 8 * j + (B_ALONG ? row_of(2 * t) : 2 * t); }
+
 static __device__ __forceinline__ void store_warp(double *c, long ldc, int i_warp, int j_warp, int m, int n,
                                                   double alpha, const struct piece_sums (*sum)[PIECES_N], double beta)
 {
     int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
     UNROLLED
     for (int i = 0; i < 2 * PIECES_M; i++) {
-        int r = i_warp + i / 2 * 16 + (A_ALONG ? i % 2 * 8 + row_of(g) : g * 2 + i % 2);
+        int r = i_warp + row_in_warp(g, i);
         if (r >= m) continue;
         UNROLLED
         for (int j = 0; j < PIECES_N; j++) {
-            int column = j_warp + 8 * j + (B_ALONG ? row_of(2 * t) : 2 * t);
+            int column = j_warp + column_in_warp(t, j);
             store(&C(r, column), n - column, alpha, i % 2 ? sum[i / 2][j].lower : sum[i / 2][j].upper, beta);
         }
     }

@@ -23,6 +23,10 @@
  *               MN-major   lines of 16 rows or columns. Lane l takes the same steps; of A rows 2 (l / 4) and the next,
  *                          of B column l / 4
  *
+ *           In deep products, of few tiles and a long k, clusters of 8 blocks divide k (-DCLUSTER_REDUCE=1). A cluster
+ *           adds its sums through shared memory, so that one tile for each cluster goes by memory, not one for each
+ *           block (splitk.cuh).
+ *
  *           The unit takes any order of the 8 steps that A and B share, and any order of rows and columns that the
  *           stores know of.
  *
@@ -33,8 +37,9 @@
  * LIMITS    sm_90 and above. m, n >= 1. A and B in rows of whole 16 bytes; any c and ldc, WIDE = 1 promises whole 16
  *           bytes of these too. Fewer than 2^31 tiles.
  * HOST      grid ceil(m / BM) * ceil(n / BN) * splits, block 32 WARPS_M WARPS_N, dynamic shared memory sizeof(struct
- *           memory). splits as in dgemm_mma_sm80. Two tensor maps, rank 2, FLOAT64, element strides 1, no interleave,
- *           swizzled by 128 bytes, zeros outside; A and B as stored:
+ *           memory). splits as in dgemm_mma_sm80. With -DCLUSTER_REDUCE=1 a multiple of 8, in clusters of 8, and
+ *           sizeof(struct cluster_sums) more of shared memory. Two tensor maps, rank 2, FLOAT64, element strides 1, no
+ *           interleave, swizzled by 128 bytes, zeros outside; A and B as stored:
  *               K-major    box {16, BM (B: BN)}
  *               MN-major   box {16, 16}
  * CHANGED   from dgemm_mma_sm80: TMA copies, barriers in shared memory, the order of steps, rows and columns.
@@ -49,6 +54,24 @@ ASSUME_BOXES(BK, EDGE, BK, EDGE)
 
 #include "raster.cuh"
 #include "splitk.cuh"
+
+#if CLUSTER_REDUCE
+/* The part of the tile that this block has added. Piece number e of the tile is pair e / THREADS of thread
+ * e % THREADS. */
+static __device__ __forceinline__ void store_part(double *c, long ldc, int i0, int j0, int m, int n, double alpha,
+                                                  const double2 *x, double beta, int split, int splits)
+{
+    UNROLLED
+    for (int i = 0; i < EACH_PART; i++) {
+        int own = threadIdx.x + i * THREADS, e = own + first_quad(split, splits), thread = e % THREADS,
+            warp = thread / 32, piece = e / THREADS / 2, lower = e / THREADS % 2;
+        int r = i0 + warp / WARPS_N * TM + row_in_warp(thread % 32 / 4, piece / PIECES_N * 2 + lower),
+            column = j0 + warp % WARPS_N * TN + column_in_warp(thread % 4, piece % PIECES_N);
+        const double sum[2] = {x[i].x, x[i].y};
+        if (own < PART && r < m) store(&C(r, column), n - column, alpha, sum, beta);
+    }
+}
+#endif
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     dgemm_tma_sm90(const __grid_constant__ tensor_map a_map, const __grid_constant__ tensor_map b_map, int m, int n,
@@ -69,6 +92,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     } sum;
     struct fragments x;
     const struct places at = places_of(lane, i_warp, j_warp);
+    struct cluster_sums *cluster_sums = (struct cluster_sums *)&shared[1];
+    cluster_begin(cluster_sums);
     raster(tile, ceil_div(m, BM), ceil_div(n, BN), &i0, &j0);
     auto fetch_block = [&](int block, int to) {
         fetch(&ring[to], i0, j0, block * BK, &full[to], [&](double *box, int operand, int col, int row) {
@@ -102,6 +127,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
                 if (elected()) fetch_block(block - 1 + STAGES, before);
             });
     if (late) pdl_trigger();
-    if (!fix_up(sum.pairs, NULL, tile, split, splits, memory, flags, epoch)) return;
+    if (!fix_up(sum.pairs, cluster_sums, tile, split, splits, memory, flags, epoch)) return;
+#if CLUSTER_REDUCE
+    store_part(c, ldc, i0, j0, m, n, alpha, sum.pairs, beta, split, splits);
+#else
     store_warp(c, ldc, i0 + i_warp, j0 + j_warp, m, n, alpha, sum.of, beta);
+#endif
 }

@@ -1,7 +1,7 @@
 /* splitk.cuh - the fix-up of split-K: adds the partial sums of a tile whose k several blocks divide, always in the same
- * order. For sgemm_slicedk_sm80, sgemm_slicedk_tma_sm90 and dgemm_mma_sm80. Include it after their BM x BN tile,
- * THREADS, and EACH: the pieces of 16 bytes that a thread holds of the tile, ceil(BM * BN / PIECE_SUMS / THREADS). A
- * piece is a float4, or a double2 if SUMS_F64.
+ * order. For sgemm_slicedk_sm80, sgemm_slicedk_tma_sm90, dgemm_mma_sm80 and dgemm_tma_sm90. Include it after their BM x
+ * BN tile, THREADS, and EACH: the pieces of 16 bytes that a thread holds of the tile, ceil(BM * BN / PIECE_SUMS /
+ * THREADS). A piece is a float4, or a double2 if SUMS_F64.
  *
  * Through global memory: every block but the last stores its sums there and signals a flag. The last of each GROUP adds
  * the group's, and the last of all adds those of the groups. A block waits only for blocks that begin before it.
@@ -16,6 +16,14 @@
  *     split     0            1            2            3
  *     adds      rows 0-15    rows 16-31   rows 32-47   rows 48-63, of splits 0, 1, 2, 3
  *
+ * Of f64 a tile's blocks may be several clusters, of 8. Each block stores what it has added, an eighth of the tile, and
+ * signals a flag. Those of the last cluster add the eighths of the others.
+ *
+ *     cluster             0        1       ...   14
+ *     block 0, eighth 0   stores   stores        adds 0, 1, ... 13 to its own: the tile's eighth 0
+ *     ...
+ *     block 7, eighth 7   stores   stores        adds 0, 1, ... 13 to its own: the tile's eighth 7
+ *
  * SOURCE    PTX ISA: st.async, mapa, mbarrier, barrier.cluster */
 #include "flags.cuh"
 #include "shared.cuh"
@@ -24,9 +32,6 @@
 #define CLUSTER_REDUCE 0
 #endif
 
-#if SUMS_F64 && CLUSTER_REDUCE
-#error "a cluster sends float4"
-#endif
 #if SUMS_F64
 typedef double2 sums_piece;
 enum { PIECE_SUMS = 2 };
@@ -44,19 +49,35 @@ enum { GROUP = 8, TILE_PIECES = BM * BN / PIECE_SUMS, TOGETHER = EACH > 8 ? 1 : 
 
 /* In shared memory: what the blocks of the cluster have sent for this block's part, block by block. */
 struct cluster_sums {
-    float4 sent[TILE_PIECES];
+    sums_piece sent[TILE_PIECES];
     unsigned long long full;
 };
 
-/* Quads of the tile that a block stores, and the first of them. */
+/* Blocks of a cluster: all of a tile's; of f64 8 of them. */
+static __device__ __forceinline__ int cluster_blocks(int splits) { return SUMS_F64 ? 8 : splits; }
+
+/* A block's number in its cluster. */
+static __device__ __forceinline__ int cluster_rank(int split, int splits)
+{
+    return SUMS_F64 ? split % cluster_blocks(splits) : split;
+}
+
+/* Pieces of the tile that a block stores, and the first of them. */
 static __device__ __forceinline__ int quads_of_split(int splits)
 {
-    return CLUSTER_REDUCE ? TILE_PIECES / splits : TILE_PIECES;
+    return CLUSTER_REDUCE ? TILE_PIECES / cluster_blocks(splits) : TILE_PIECES;
 }
 
 static __device__ __forceinline__ int first_quad(int split, int splits)
 {
-    return CLUSTER_REDUCE ? split * quads_of_split(splits) : 0;
+    return CLUSTER_REDUCE ? cluster_rank(split, splits) * quads_of_split(splits) : 0;
+}
+
+/* All threads: the partial sums of this block are stored; signal the flag. */
+static __device__ __forceinline__ void signal_flag(unsigned long long *flag, unsigned long long epoch)
+{
+    __syncthreads();
+    if (threadIdx.x == 0) flag_signal(flag, epoch);
 }
 
 #if CLUSTER_REDUCE
@@ -82,9 +103,69 @@ static __device__ __forceinline__ void cluster_begin(struct cluster_sums *here)
     asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 }
 
-/* All threads: x becomes the sum of all blocks, for the quads first_quad() + threadIdx.x, and each THREADS further. */
-static __device__ __forceinline__ bool fix_up(float4 *x, struct cluster_sums *here, int, int split, int splits,
-                                              float4 *, unsigned long long *, unsigned long long)
+/* Sends a piece to `to` in another block's shared memory, whose barrier `full` counts its bytes. */
+static __device__ __forceinline__ void send(unsigned to, unsigned full, float4 x)
+{
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(to),
+                 "f"(x.x), "f"(x.y), "f"(x.z), "f"(x.w), "r"(full)
+                 : "memory");
+}
+
+static __device__ __forceinline__ void send(unsigned to, unsigned full, double2 x)
+{
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.f64 [%0], {%1, %2}, [%3];" ::"r"(to),
+                 "d"(x.x), "d"(x.y), "r"(full)
+                 : "memory");
+}
+
+#if SUMS_F64
+enum { CLUSTER = 8, PART = TILE_PIECES / CLUSTER, EACH_PART = (PART + THREADS - 1) / THREADS };
+
+/* x is the block's part of its cluster's sums. True in the last cluster, where it becomes that of all clusters' sums,
+ * always added in the same order. */
+static __device__ __forceinline__ bool add_clusters(double2 *x, int split, int splits, double2 *memory,
+                                                    unsigned long long *flags, unsigned long long epoch)
+{
+    enum { AT_ONCE = 8 }; /* loaded before the first is added */
+    const int last = splits - CLUSTER;
+    if (split < last) {
+        UNROLLED
+        for (int i = 0; i < EACH_PART; i++) {
+            int e = threadIdx.x + i * THREADS;
+            if (e < PART) __stcg(&memory[(long)split * PART + e], x[i]);
+        }
+        signal_flag(&flags[split], epoch);
+        return false;
+    }
+    for (int other = split % CLUSTER + (int)threadIdx.x * CLUSTER; other < last; other += THREADS * CLUSTER)
+        flag_wait_and_reset(flags, other, epoch);
+    __syncthreads();
+    ROLLED
+    for (int first = split % CLUSTER; first < last; first += AT_ONCE * CLUSTER) {
+        double2 y[AT_ONCE][EACH_PART];
+        UNROLLED
+        for (int q = 0; q < AT_ONCE; q++) {
+            UNROLLED
+            for (int i = 0; i < EACH_PART; i++) {
+                int other = first + q * CLUSTER, e = threadIdx.x + i * THREADS;
+                if (other < last && e < PART) y[q][i] = __ldcg(&memory[(long)other * PART + e]);
+            }
+        }
+        UNROLLED
+        for (int q = 0; q < AT_ONCE; q++) {
+            if (first + q * CLUSTER >= last) break;
+            UNROLLED
+            for (int i = 0; i < EACH_PART; i++) add(&x[i], y[q][i]);
+        }
+    }
+    return true;
+}
+#endif
+
+/* All threads: x becomes the sum of all blocks of the cluster, for the quads first_quad() + threadIdx.x, and each
+ * THREADS further; and if true that of all blocks. */
+static __device__ __forceinline__ bool fix_up(sums_piece *x, struct cluster_sums *here, int tile, int split, int splits,
+                                              sums_piece *memory, unsigned long long *flags, unsigned long long epoch)
 {
     int quads = quads_of_split(splits), came;
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
@@ -92,10 +173,8 @@ static __device__ __forceinline__ bool fix_up(float4 *x, struct cluster_sums *he
     for (int i = 0; i < EACH; i++) {
         int e = threadIdx.x + i * THREADS, to = e / quads;
         if (e >= TILE_PIECES) break;
-        asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(
-                         address_at(&here->sent[split * quads + e % quads], to)),
-                     "f"(x[i].x), "f"(x[i].y), "f"(x[i].z), "f"(x[i].w), "r"(address_at(&here->full, to))
-                     : "memory");
+        send(address_at(&here->sent[cluster_rank(split, splits) * quads + e % quads], to), address_at(&here->full, to),
+             x[i]);
     }
     do
         asm volatile(
@@ -110,9 +189,13 @@ static __device__ __forceinline__ bool fix_up(float4 *x, struct cluster_sums *he
         if (e >= quads) break;
         x[i] = here->sent[e];
         ROLLED
-        for (int from = 1; from < splits; from++) add(&x[i], here->sent[from * quads + e]);
+        for (int from = 1; from < cluster_blocks(splits); from++) add(&x[i], here->sent[from * quads + e]);
     }
+#if SUMS_F64
+    return add_clusters(x, split, splits, memory + (long)tile * splits * PART, flags + (long)tile * splits, epoch);
+#else
     return true;
+#endif
 }
 #else
 
@@ -120,13 +203,6 @@ static __device__ __forceinline__ void cluster_begin(struct cluster_sums *) {}
 
 /* Is there a piece of this number? Of most tiles each thread has as many. */
 static __device__ __forceinline__ bool holds(int piece) { return TILE_PIECES % THREADS == 0 || piece < TILE_PIECES; }
-
-/* All threads: the partial sums of this block are stored; signal the flag. */
-static __device__ __forceinline__ void signal_flag(unsigned long long *flag, unsigned long long epoch)
-{
-    __syncthreads();
-    if (threadIdx.x == 0) flag_signal(flag, epoch);
-}
 
 /* All threads: wait for the flags first, first + by, ... below `end`; then add those partial sums to x, in order. */
 static __device__ __forceinline__ void gather(sums_piece *x, const sums_piece *memory, unsigned long long *flags,

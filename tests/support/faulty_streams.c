@@ -142,6 +142,10 @@ static void use_streams(tw_context *context, const caller *me, cu_stream stream,
     q = p, q.lda = EDGE + 1;
     tw_prepare(context, &q);
     enqueue("copied", context, &q, x, &launch);
+    q = tw_problem_make(TW_F64, TW_N, TW_N, 64, 64, 65536), q.place_a = q.place_b = q.place_c = TW_DEVICE;
+    tw_workspace_bytes(context, &q, &launch.workspace_bytes);
+    tw_prepare(context, &q);
+    enqueue("deep", context, &q, x, &launch);
     launch.workspace = NULL, launch.workspace_bytes = 0;
     me->cuStreamBeginCapture_v2(stream, CALLER_CAPTURE_GLOBAL);
     enqueue("captured", context, &p, x, &launch);

@@ -94,8 +94,8 @@ static tw_status launch_grid(engine *e, const runnable *r, int64_t width, int64_
                                      .block_y = (unsigned)gpu->threads_y,
                                      .block_z = 1,
                                      .dynamic_bytes = (unsigned)gpu->dynamic_bytes};
-    return launch_kernel(e, r, r->kernel, p->row->gpu.traits & GPU_PDL, gpu->k_split.by_cluster ? splits_each(p) : 1,
-                         config, arguments);
+    const int cluster = gpu->k_split.by_cluster ? (int)min_i64(splits_each(p), GPU_CLUSTER) : 1;
+    return launch_kernel(e, r, r->kernel, p->row->gpu.traits & GPU_PDL, cluster, config, arguments);
 }
 
 /* The arguments of a product's kernels. Each family takes some of them, in the order of its parameters. */
