@@ -30,9 +30,11 @@ enum { WORDS = TILE_BYTES / 4, PART_BYTES = NR * 4 };
 _Static_assert(MR == 2 * TILE_EDGE && NR == 2 * TILE_EDGE, "four tiles of sums");
 
 #if IS_INT8
-#define real_of(x) ((real)(int64_t)(x))
+#define real_of(x)          ((real)(int64_t)(x))
+#define times_plus(x, y, z) ((x) * (y) + (z))
 #else
-#define real_of(x) ((real)(x))
+#define real_of(x)          ((real)(x))
+#define times_plus(x, y, z) __builtin_fmaf(x, y, z) /* rounded once, as gemm_simd does */
 #endif
 
 #define EACH_SUM(do_it, at, stride)                                                                                    \
@@ -82,7 +84,7 @@ static void end_sums(const cpu_tile *t, bool whole, real part[MR][NR])
         else if (t->beta == 0)
             for (int64_t j = 0; j < t->cols; j++) row[j] = alpha * part[i][j];
         else
-            for (int64_t j = 0; j < t->cols; j++) row[j] = alpha * part[i][j] + beta * row[j];
+            for (int64_t j = 0; j < t->cols; j++) row[j] = times_plus(alpha, part[i][j], beta * row[j]);
     }
 }
 
