@@ -202,6 +202,7 @@ static k_split choose_splits(const kernel_row *row, const tw_problem *p, const d
 {
     enum { MOST_SPLITS = 128 };
     static const double COPIES_OF_8 = 1.2; /* how much longer by them */
+    static const double CLUSTERED = 0.75;  /* of `alone`: fitted to three products (docs/perf/dgemm-mma.md#clusters) */
     const int64_t multiprocessors = max_i64(device->multiprocessors, 1), bytes = dtype_find(p->dtype)->lab.bytes,
                   room = max_i64(device->local_bytes / row->gpu.dynamic_bytes, 1);
     const int64_t tiles = max_i64(ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n), 1),
@@ -220,13 +221,14 @@ static k_split choose_splits(const kernel_row *row, const tw_problem *p, const d
         if (splits > 1 && (device->no_workspace || sums > MOST_SUMS * multiprocessors)) break;
         const int64_t each = ceil_div(tiles * splits, multiprocessors), length = ceil_div(steps, splits),
                       rest = each % room;
+        const bool by_cluster = clusters_fit(row, device, tiles, splits);
         const double block = (double)(length * row->lab.tile_k) * area / fmas,
-                     share_of_rest = rest < 2 ? tuned->alone
-                                              : tuned->alone + (tuned->full - tuned->alone) * (double)(rest - 1) /
-                                                                   (double)(room - 1);
+                     share_of_rest = by_cluster ? tuned->alone * CLUSTERED
+                                     : rest < 2 ? tuned->alone
+                                                : tuned->alone + (tuned->full - tuned->alone) * (double)(rest - 1) /
+                                                                     (double)(room - 1);
         const double multiply = (double)(each - rest) * block / tuned->full + (double)rest * block / share_of_rest +
                                 (double)ceil_div(each, room) * tuned->block;
-        const bool by_cluster = clusters_fit(row, device, tiles, splits);
         const double tile_bytes = area * kernel_sum_bytes(row);
         const double add = splits == 1  ? 0
                            : by_cluster ? tuned->cluster_reduce + tuned->fix_up +

@@ -274,11 +274,13 @@ static void f64_deep_cases(void)
     f64_deep_case(NULL, 64, 64, 65536, true, false, 0);
     f64_deep_case(NULL, 64, 64, 4096, true, true, 0); /* tiles of 32 x 32 */
     f64_deep_case(NULL, 128, 128, 128, true, true, 0);
+    f64_deep_case(NULL, 256, 64, 20000, true, true, 0); /* tiles of 32 x 32 are faster */
+    f64_deep_case(NULL, 100, 60, 30000, true, true, 0);
     f64_deep_case("cuda_f64_dgemm_tma_sm90_64x64", 100, 90, 1000, true, true, 4 * 3);
     /* 8 tiles of 2 clusters are not all resident */
     f64_deep_case("cuda_f64_dgemm_tma_sm90_64x64", 512, 64, 20000, true, true, 0);
     for (int i = 0; i < kernel_count(); i++) /* what tools/ahead.c builds for clusters */
-        if (kernel_at(i)->gpu.traits & GPU_CLUSTERS) f64_deep_case(kernel_at(i)->lab.name, 4, 4, 1280, true, true, 5);
+        if (kernel_at(i)->gpu.traits & GPU_CLUSTERS) f64_deep_case(kernel_at(i)->lab.name, 4, 4, 1280, true, true, 10);
 }
 
 /* Which row the planner takes on 132 multiprocessors. */
