@@ -11,6 +11,8 @@ A script knows --list, --only TEXT, and the path of the program `tilewright`; --
 run by `python3 -B`: nothing is written beside the sources.
 """
 import argparse
+import concurrent.futures
+import multiprocessing
 import os
 import sys
 import tempfile
@@ -81,10 +83,23 @@ def run_prepared(chosen, prepare):
         return run(chosen, lambda _: ("skipped", why))
 
 
-def main(prepare=None):
-    """Each case runs in an empty folder of its own; or all in one that `prepare` filled, whose Skip skips them all."""
+def judge_by_name(name):
+    return in_a_folder(lambda: judge(dict(CASES)[name]))
+
+
+def run_side_by_side(chosen, side_by_side):
+    """Each case in a process beside others. The verdicts come in the order of the cases."""
+    with concurrent.futures.ProcessPoolExecutor(side_by_side, multiprocessing.get_context("fork")) as pool:
+        verdicts = {function: pool.submit(judge_by_name, name) for name, function in chosen}
+        return run(chosen, lambda function: verdicts[function].result())
+
+
+def main(prepare=None, side_by_side=1):
+    """Each case runs in an empty folder of its own; or all in one that `prepare` filled, whose Skip skips them all. Cases that wait more than
+    they compute may run several side by side."""
     asked = options()
     chosen = [(name, function) for name, function in CASES if asked.only in name]
     if asked.list: sys.exit(print("\n".join(name for name, _ in chosen)))
     if prepare: sys.exit(in_a_folder(lambda: run_prepared(chosen, prepare)))
+    if side_by_side > 1: sys.exit(run_side_by_side(chosen, side_by_side))
     sys.exit(run(chosen, lambda function: in_a_folder(lambda: judge(function))))
