@@ -82,6 +82,10 @@ static void triangles(void)
                     char why[160] = "";
                     bool right = true;
                     if (d > 1 && sizes[s][0] > 300 && !tap.full) continue;
+                    /* of f32 both triangles with two threads, of others smaller ones */
+                    if (tap_spares() && sizes[s][0] > (d == 0 ? 300 : 200) &&
+                        (threads == 1 || (d == 1 && sizes[s][0] > 300)))
+                        continue;
                     if (!tap_case("%s %s %lldx%lld, %d threads", tw_lab_dtype_of(dtypes[d])->name,
                                   flags == TW_LOWER ? "lower" : "upper", (long long)sizes[s][0], (long long)sizes[s][1],
                                   threads))
