@@ -121,14 +121,14 @@ static void kernel_case(const tw_lab_kernel *kernel, int tile, int variant)
                            : 19;
     tw_op op = kernel->transposes && variant ? TW_T : TW_N;
     /* Small blocks: one group more in each direction, of which little is inside C. Large ones: one group that C cuts in
-     * both; then two. Rows whose ends are aligned, then not. */
+     * both; then two, but of r10, which r11 takes further. Rows whose ends are aligned, then not. */
     if (stages)
         m = 20, n = 20;
     else if (strncmp(kernel->rung, "gemv", 4) == 0)
         m = kernel->tile_m == 1 ? 1 : 132, n = kernel->tile_n == 1 ? 1 : 132;
     else if (m * n < 4096)
         m += 2, n += 4;
-    else if (variant)
+    else if (variant && strcmp(kernel->rung, "r10_register") != 0)
         m += 2, n = 20;
     else
         m = 20, n -= 4;
