@@ -55,7 +55,8 @@ ALWAYS_INLINE void fetch(const bool transposed, __local tile_row *tile, __global
     }
 }
 
-__kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void sgemm_cpasync_sm80(PARAMETERS)
+/* No reqd_work_group_size: beside it NVIDIA's compiler ignores REGISTERS. */
+__kernel void sgemm_cpasync_sm80(PARAMETERS)
 {
     __local __attribute__((aligned(16))) tile_row a_tile[STAGES][BK], b_tile[STAGES][BK];
     const int lane = get_local_id(0) % 32, warp = get_local_id(0) / 32, blocks = ceil_div(k, BK),
