@@ -12,7 +12,11 @@
  *           Beyond an edge a copy writes zeros. The steps of k that do not fill a tile come first, so that no copy of
  *           the mainloop checks for the end of k.
  *
- * NUMBERS   32 flop/byte. 128 work-items, 3 stages of 8.25 KiB; REGISTERS let three groups share a multiprocessor.
+ *           128 sums, 24 operands and the loop's variables fill the 168 registers that three groups leave. So no address
+ *           is kept between tiles: each is computed from the work-item's number, which is read again.
+ *
+ * NUMBERS   32 flop/byte. 128 work-items, 3 stages of 8.25 KiB; REGISTERS let three groups share a multiprocessor. Of
+ *           the mainloop's 1183 instructions 1024 are FMAs (A and B as stored, sm_90).
  * LIMITS    any m, n >= 1, k, ld and transposes. WIDE = 1 as in r09. Fewer than 2^31 tiles.
  * CHANGED   from sgemm_simt: cp.async, stages, and 16 x 8 sums for 8 x 8.
  * SOURCE    PTX ISA (cp.async); as sgemm_simt */
@@ -28,27 +32,22 @@ typedef float tile_row[BM + PAD];
 /* The work-item's copies of a tile of an operand whose element (edge, p) lies at x[edge * ld + p] (transposed) or x[p *
  * ld + edge]: 128 x BK elements from edge0 and p0 on, of which edges - edge0 and `depth` are there. */
 ALWAYS_INLINE void fetch(const bool transposed, __local tile_row *tile, __global const float *x, long ld, int edge0,
-                         int edges, int p0, int depth, bool in_16)
+                         int edges, int p0, int depth)
 {
-    const int tid = get_local_id(0);
+    const uint tid = WORK_ITEM();
     if (transposed) {
         const int edge = tid / BK, p = tid % BK, left = depth == BK || p < depth ? edges - edge0 - edge : 0;
         __global const float *from = x + (long)(edge0 + edge) * ld + (p0 + p);
         UNROLLED
         for (int e = 0; e < BM; e += THREADS / BK) copy_4(&tile[p][edge + e], from + e * ld, e < left ? 4 : 0);
-    } else if (WIDE || in_16) {
+    } else if (WIDE || ((ulong)x % 16 | ld % 4) == 0) {
         const int edge = tid % 32 * 4, p = tid / 32, count = clamp(edges - edge0 - edge, 0, 4);
         __global const float *from = x + (long)(p0 + p) * ld + (edge0 + edge);
         UNROLLED
-        for (int q = 0; q < BK; q += THREADS / 32) {
-            const int there = depth == BK || p + q < depth ? count : 0;
-            if (there % 4 == 0)
-                copy_16(&tile[p + q][edge], from + q * ld, there * 4);
-            else
-                ROLLED for (int e = 0; e < 4; e++) copy_4(&tile[p + q][edge + e], from + q * ld + e, e < there ? 4 : 0);
-        }
+        for (int q = 0; q < BK; q += THREADS / 32)
+            copy_16(&tile[p + q][edge], from + q * ld, depth == BK || p + q < depth ? count * 4 : 0);
     } else {
-        const bool there = edges - edge0 - tid > 0;
+        const bool there = edges - edge0 - (int)tid > 0;
         __global const float *from = x + (long)p0 * ld + (edge0 + tid);
         UNROLLED
         for (int q = 0; q < BK; q++) copy_4(&tile[q][tid], from + q * ld, there && (depth == BK || q < depth) ? 4 : 0);
@@ -58,7 +57,7 @@ ALWAYS_INLINE void fetch(const bool transposed, __local tile_row *tile, __global
 /* No reqd_work_group_size: beside it NVIDIA's compiler ignores REGISTERS. */
 __kernel void sgemm_cpasync_sm80(PARAMETERS)
 {
-    __local __attribute__((aligned(16))) tile_row a_tile[STAGES][BK], b_tile[STAGES][BK];
+    __local __attribute__((aligned(16))) tile_row ring[STAGES][2][BK]; /* of A, of B */
     const int lane = get_local_id(0) % 32, warp = get_local_id(0) / 32, blocks = ceil_div(k, BK),
               first = k - (blocks - 1) * BK;
     int now = 0, to = STAGES - 1;
@@ -67,14 +66,13 @@ __kernel void sgemm_cpasync_sm80(PARAMETERS)
     int rows = min((int)GROUP_M, tiles_m - group * GROUP_M), in_group = get_group_id(0) % (GROUP_M * tiles_n);
     int i0 = (group * GROUP_M + in_group % rows) * BM, j0 = in_group / rows * BN;
     int a_at = (lane / 8 * 2 + lane % 2) * 4, b_at = warp * 32 + lane / 2 % 4 * 4;
-    const bool a_transposed = !OP_A, b_transposed = OP_B, a_16 = ((ulong)a | (ulong)lda * 4) % 16 == 0,
-               b_16 = ((ulong)b | (ulong)ldb * 4) % 16 == 0;
+    const bool a_transposed = !OP_A, b_transposed = OP_B;
     float sum[16][8] = {{0}};
     for (int q = 0; q < STAGES - 1; q++) { /* prologue: the copies of the first stages */
         if (q < blocks) {
             const int p0 = q > 0 ? first + (q - 1) * BK : 0, depth = q > 0 ? BK : first;
-            fetch(a_transposed, a_tile[q], a, lda, i0, m, p0, depth, a_16);
-            fetch(b_transposed, b_tile[q], b, ldb, j0, n, p0, depth, b_16);
+            fetch(a_transposed, ring[q][0], a, lda, i0, m, p0, depth);
+            fetch(b_transposed, ring[q][1], b, ldb, j0, n, p0, depth);
         }
         copies_commit();
     }
@@ -85,8 +83,8 @@ __kernel void sgemm_cpasync_sm80(PARAMETERS)
         barrier(CLK_LOCAL_MEM_FENCE); /* this stage has come for all, and all have read the one before */
         if (block + STAGES - 1 < blocks) {
             const int p0 = first + (block + STAGES - 2) * BK;
-            fetch(a_transposed, a_tile[to], a, lda, i0, m, p0, BK, a_16);
-            fetch(b_transposed, b_tile[to], b, ldb, j0, n, p0, BK, b_16);
+            fetch(a_transposed, ring[to][0], a, lda, i0, m, p0, BK);
+            fetch(b_transposed, ring[to][1], b, ldb, j0, n, p0, BK);
         }
         copies_commit();
         UNROLLED
@@ -94,10 +92,10 @@ __kernel void sgemm_cpasync_sm80(PARAMETERS)
             __attribute__((aligned(16))) float a_p[16], b_p[8];
             UNROLLED
             for (int i = 0; i < 4; i++)
-                *(float4 *)&a_p[4 * i] = *(__local const float4 *)&a_tile[now][p][a_at + 32 * i];
+                *(float4 *)&a_p[4 * i] = *(__local const float4 *)&ring[now][0][p][a_at + 32 * i];
             UNROLLED
             for (int j = 0; j < 2; j++)
-                *(float4 *)&b_p[4 * j] = *(__local const float4 *)&b_tile[now][p][b_at + 16 * j];
+                *(float4 *)&b_p[4 * j] = *(__local const float4 *)&ring[now][1][p][b_at + 16 * j];
             UNROLLED
             for (int i = 0; i < 16; i++) {
                 UNROLLED
