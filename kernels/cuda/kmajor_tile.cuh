@@ -73,7 +73,7 @@ static __device__ __forceinline__ void round_all(unsigned *four)
 {
 #if ELEMENT_BYTES == 4
     UNROLLED
-    for (int q = 0; q < 4; q++) four[q] = tf32_of(four[q]);
+    for (int q = 0; q < 4; q++) four[q] = tf32_seen(four[q]);
 #endif
 }
 

@@ -1,8 +1,17 @@
-/* tf32.cuh - an f32 rounded to tf32 as the tensor memory accelerator rounds it: to nearest even. A NaN keeps a
- * bit that the matrix unit sees. */
+/* tf32.cuh - an f32 rounded to tf32 as the tensor memory accelerator rounds it: to nearest even. Of a NaN the matrix
+ * unit sees a NaN. sm_90 has an instruction for it. */
 
-static __device__ __forceinline__ unsigned tf32_of(unsigned bits)
+/* The lower 13 bits are left as they come: the matrix unit does not see them. */
+static __device__ __forceinline__ unsigned tf32_seen(unsigned bits)
 {
-    bool finite = (bits & 0x7f800000) != 0x7f800000, nan = !finite && (bits & 0x7fffff) != 0;
-    return finite ? (bits + 0xfff + (bits >> 13 & 1)) & ~0x1fffu : nan ? bits | 0x400000 : bits;
+#if __CUDA_ARCH__ >= 900
+    unsigned rounded;
+    asm("cvt.rn.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(__uint_as_float(bits)));
+    return rounded;
+#else
+    float x = __uint_as_float(bits);
+    return x == x ? bits + 0xfff + (bits >> 13 & 1) : 0x7fffffff; /* of an infinity no bit that counts changes */
+#endif
 }
+
+static __device__ __forceinline__ unsigned tf32_of(unsigned bits) { return tf32_seen(bits) & ~0x1fffu; }
