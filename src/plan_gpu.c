@@ -596,13 +596,16 @@ static double batch_cost(const kernel_row *row, const tw_problem *p)
  * bytes. */
 static bool takes_boxes(const kernel_row *row, const tw_problem *p, const tw_batch *batch)
 {
+    enum { TMA_BYTES = 16 };
     const int64_t most_stride = ((int64_t)1 << 40) / 8;
     bool near = batch->stride_a < most_stride && batch->stride_b < most_stride && batch->stride_c < most_stride &&
                 p->ldc < most_stride;
     /* few tiles an item: the 64 x 64 tiles of gemm_batched_tma_sm90 read A and B more often than those of
      * gemm_batched_mma_sm80; measured */
-    bool few = p->dtype == TW_F32 || ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n) <= 4;
-    return !batch->pointers && near && few && p->k > 0 && p->n % 4 == 0 && kernel_is_wide(row, p);
+    bool few = dtype_find(p->dtype)->lab.bytes != 2 ||
+               ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n) <= 4;
+    return !batch->pointers && near && few && p->k > 0 && p->n * dtype_find(p->dtype_c)->lab.bytes % TMA_BYTES == 0 &&
+           kernel_is_wide(row, p);
 }
 
 const kernel_row *plan_batch_row(const tw_problem *p, const tw_batch *batch, const device_facts *device, char *reason,

@@ -332,6 +332,11 @@ static bool transposes_some(const kernel_row *row)
     return (row->gpu.traits & (GPU_PACKS | GPU_READS_BOTH)) == GPU_PACKS;
 }
 
+bool kernel_takes_ops(const kernel_row *row, const tw_problem *p)
+{
+    return !(row->gpu.traits & GPU_READS_NK) || (row->gpu.traits & GPU_PACKS) || (p->op_a == TW_N && p->op_b == TW_T);
+}
+
 bool kernel_reads_across(const kernel_row *row, const tw_problem *p, int operand)
 {
     const int along_n = p->m <= p->n; /* B is the longer one */
@@ -419,6 +424,11 @@ static bool gpu_fits(const kernel_row *row, const tw_problem *p, const device_fa
     else if ((g->traits & GPU_TMA) && !device->tensor_maps)
         snprintf(reason, size,
                  "it needs tensor maps: the driver and NVRTC of CUDA 12 or later, which know sm_90, are not both here");
+    else if (!kernel_takes_ops(row, p))
+        snprintf(reason, size, "it reads A and B along k, the problem has %s across k",
+                 p->op_a == TW_N   ? "B"
+                 : p->op_b == TW_T ? "A"
+                                   : "both");
     else if (maps && p->k > 0 && !aligned_16(p, bytes))
         snprintf(reason, size,
                  "TMA needs addresses and rows of A and B in multiples of 16 bytes, here lda is %lld and "

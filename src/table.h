@@ -101,7 +101,7 @@ enum {
     /* split-K: `splits` blocks sum a tile, each over its part of k, into the workspace; a second kernel adds the
      * partial sums */
     GPU_SPLIT_K = 1048576,
-    GPU_READS_NK = 8388608, /* with GPU_PACKS: reads A as m x k and B as n x k, both along k */
+    GPU_READS_NK = 8388608, /* reads A as m x k and B as n x k, both along k; without GPU_PACKS takes no others */
     GPU_TYPES = 16777216,   /* OpenCL: -DTYPE_A, TYPE_B, TYPE_C and the type of sums (kernels/opencl/types.clh) */
     /* OpenCL: a group is one work-item with a workspace of its own, for devices that are processors */
     GPU_PANELS = 33554432,
@@ -172,6 +172,9 @@ const kernel_row *kernel_named(const char *name); /* by its present or former na
 /* kernel_probed - the CPU row with a probe of this type and the widest instruction set up to this one; NULL: none
  * multiplies the type. */
 const kernel_row *kernel_probed(tw_dtype dtype, cpu_level most);
+
+/* kernel_takes_ops - whether a GPU row reads A and B stored or transposed as the problem has them, or packs them. */
+bool kernel_takes_ops(const kernel_row *row, const tw_problem *problem);
 
 /* kernel_batch_at - the rows for whole batches, which kernel_at() does not list; NULL beyond the last. */
 const kernel_row *kernel_batch_at(int index);

@@ -444,14 +444,17 @@ static tw_status run_there(const operands_there *o, size_t offset, bool pointers
     return status;
 }
 
-static void device_case(tw_dtype dtype, int op, int64_t m, int64_t n, int64_t k, int64_t count, form form, int pad,
-                        double beta)
+/* dtype_b: 0 where B is as A. */
+static void device_case(tw_dtype dtype, tw_dtype dtype_b, int op, int64_t m, int64_t n, int64_t k, int64_t count,
+                        form form, int pad, double beta)
 {
     tw_problem p = tw_problem_make(dtype, (tw_op)(op / 2), (tw_op)(op % 2), m, n, k);
-    if (!tap_case("device memory: %" PRId64 " items %s %s %c%c %" PRId64 "x%" PRId64 "x%" PRId64 " %d apart, beta %g",
-                  count, form_names[form], tw_lab_dtype_of(dtype)->name, "nt"[op / 2], "nt"[op % 2], m, n, k, pad,
-                  beta))
+    if (!tap_case("device memory: %" PRId64 " items %s %s%s%s %c%c %" PRId64 "x%" PRId64 "x%" PRId64
+                  " %d apart, beta %g",
+                  count, form_names[form], tw_lab_dtype_of(dtype)->name, dtype_b != 0 ? " by " : "",
+                  dtype_b != 0 ? tw_lab_dtype_of(dtype_b)->name : "", "nt"[op / 2], "nt"[op % 2], m, n, k, pad, beta))
         return;
+    p.dtype_b = dtype_b;
     if (cuda == NULL) {
         tap_skip(no_device);
         return;
@@ -516,6 +519,71 @@ static void places_case(tw_dtype dtype, int64_t edge, int64_t k, form form)
     for (int i = 0; i < 3; i++) free(o.host[i]);
 }
 
+/* C of 2 bytes is C in f32 rounded once. */
+static void narrow_case(tw_dtype dtype, tw_dtype dtype_c, int64_t m, int64_t n, int64_t k, int64_t count)
+{
+    if (!tap_case("device memory: %" PRId64 " items of %s, C in %s, nt %" PRId64 "x%" PRId64 "x%" PRId64, count,
+                  tw_lab_dtype_of(dtype)->name, tw_lab_dtype_of(dtype_c)->name, m, n, k))
+        return;
+    if (cuda == NULL) {
+        tap_skip(no_device);
+        return;
+    }
+    const tw_problem p = tw_problem_make(dtype, TW_N, TW_T, m, n, k);
+    const tw_batch batch = tw_batch_make(&p, count);
+    integers x;
+    char why[200] = "no memory";
+    bool right = integers_make(&p, &batch, 7, &x) == TW_OK;
+    if (right) {
+        operands_there o = {.problem = p,
+                            .batch = batch,
+                            .host = {x.a, x.b, x.c},
+                            .element = {1, 1, 4},
+                            .bytes = {(size_t)x.a_elements, (size_t)x.b_elements, (size_t)x.c_elements * 4}};
+        unsigned char *const narrow = must(malloc((size_t)x.c_elements * 2)), one[2];
+        memset(narrow, 0xff, (size_t)x.c_elements * 2);
+        tw_status status = run_there(&o, 0, false);
+        o.problem.dtype_c = dtype_c, o.host[2] = narrow, o.element[2] = 2, o.bytes[2] = (size_t)x.c_elements * 2;
+        if (status == TW_OK) status = run_there(&o, 0, false);
+        if (status != TW_OK) snprintf(why, sizeof why, "%s", tw_error_text());
+        right = status == TW_OK;
+        for (int64_t at = 0; right && at < count * m * n; at++) {
+            const double wide = ((const float *)x.c)[at];
+            element_of(dtype_c)->store(one, 0, 1, &wide);
+            right = memcmp(one, narrow + 2 * at, 2) == 0;
+            if (!right) snprintf(why, sizeof why, "element %" PRId64 " is not %g rounded", at, wide);
+        }
+        right = right && integers_judge(&x, why, sizeof why);
+        free(narrow);
+        integers_free(&x);
+    }
+    tap_result(right, "%s", why);
+}
+
+/* Operands of 1 and 4 bytes along k, in whole 16 bytes: on sm_90 by TMA. Edges within tiles and between; k of less than
+ * one stage, and of more than there are. */
+static void along_cases(void)
+{
+    static const struct {
+        tw_dtype a, b;
+    } types[] = {{TW_I8, 0},   {TW_U8, 0},         {TW_I8, TW_U8},     {TW_U8, TW_I8}, {TW_TF32, 0},
+                 {TW_E4M3, 0}, {TW_E4M3, TW_E5M2}, {TW_E5M2, TW_E4M3}, {TW_E5M2, 0}};
+    static const int64_t shapes[][4] = {{128, 128, 128, 150}, {64, 64, 128, 500}, {1, 64, 16, 9},    {65, 36, 80, 30},
+                                        {130, 68, 400, 20},   {63, 256, 1104, 7}, {384, 128, 32, 50}};
+    const int along = 1; /* A as stored, B transposed */
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+        for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+            for (int form = ITEMS; form <= SHARED_BOTH; form++) {
+                const int64_t *x = shapes[s];
+                device_case(types[t].a, types[t].b, along, x[0], x[1], x[2], x[3], (enum form)form, 16,
+                            (form + (int)s) % 2 ? 3 : 0);
+            }
+    for (int c = 0; c < 4; c++)
+        for (int large = 0; large < 2; large++)
+            narrow_case(c / 2 ? TW_E5M2 : TW_E4M3, c % 2 ? TW_F16 : TW_BF16, large ? 128 : 65, large ? 256 : 72,
+                        large ? 128 : 208, 40);
+}
+
 static void device_cases(void)
 {
     static const tw_dtype dtypes[] = {TW_F32, TW_F64, TW_BF16, TW_F16, TW_I8, TW_U8, TW_TF32, TW_E4M3, TW_E5M2};
@@ -532,11 +600,13 @@ static void device_cases(void)
                     static const int pads[] = {0, 8, 3};
                     const int64_t *x = shapes[s];
                     int way = op + form + (int)s;
-                    device_case(dtypes[d], op, x[0], x[1], x[2], x[3], (enum form)form, pads[way % 3], way % 2 ? 3 : 0);
+                    device_case(dtypes[d], (tw_dtype)0, op, x[0], x[1], x[2], x[3], (enum form)form, pads[way % 3],
+                                way % 2 ? 3 : 0);
                 }
         for (int edge = 32; edge <= 128; edge *= 2)
             for (int form = 0; form < 2; form++) places_case(dtypes[d], edge, 200, form ? POINTERS : ITEMS);
     }
+    along_cases();
     tw_close(cuda);
 }
 

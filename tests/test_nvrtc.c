@@ -368,7 +368,8 @@ static bool batch_asks_more(const kernel_row *row, const asked *a)
     return narrow_c(dtype) == dtype_find(dtype)->result || a->own_c == a->op % 2;
 }
 
-/* Every transpose of a batch's kernel, with wide loads and without, and with each type of C. */
+/* Every transpose of a batch's kernel, with wide loads and without, and with each type of C. The rows that take one
+ * pair of ops have that, aligned. */
 static int batch_options_of(const kernel_row *row, int sm, int turn, variant found[MOST_OPTIONS])
 {
     int count = 0;
@@ -377,7 +378,9 @@ static int batch_options_of(const kernel_row *row, int sm, int turn, variant fou
         const asked a = {.op = i % 4, .narrow = i / 4 % 2, .own_c = i / 8};
         tw_problem p = tw_problem_make(row->lab.dtype, (tw_op)(a.op / 2), (tw_op)(a.op % 2), 64, 64, 64);
         plan made;
-        if (!covers(turn, a.op, a.narrow) || !batch_asks_more(row, &a)) continue;
+        if (row->gpu.traits & GPU_READS_NK ? !kernel_takes_ops(row, &p) || a.narrow
+                                           : !covers(turn, a.op, a.narrow) || !batch_asks_more(row, &a))
+            continue;
         p.align_a = p.align_b = p.align_c = a.narrow ? 4 : 256;
         p.dtype_c = a.own_c ? narrow_c(p.dtype) : dtype_find(p.dtype)->result;
         plan_one_launch(&p, &facts, row, &made);

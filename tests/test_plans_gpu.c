@@ -656,6 +656,54 @@ static void one_launch_cases(void)
     }
 }
 
+/* What an item of a batch may have that gemm_batched_wgmma_sm90 does not take. */
+typedef enum oddity { NO_ODDITY, BY_ADDRESS, FAR_APART, NARROW_C, EDGE_WITHIN_16, BEFORE_SM_90, AFTER_SM_90 } oddity;
+
+/* Items at strides that lie along k are its own from two tiles of 32 on; all others are gemm_batched_kmajor_sm80's. */
+static void along_case(tw_dtype dtype, tw_dtype dtype_c, tw_op op_a, tw_op op_b, int64_t edge, oddity odd,
+                       const char *expected)
+{
+    static const char *const names[] = {"",           ", by address", ", far apart", ", C aligned to 8",
+                                        ", n 2 more", ", on sm_80",   ", on sm_100"};
+    plan out = {0};
+    if (!tap_case("batch of %s, C in %s, %c%c %d%s: %s", dtype_find(dtype)->lab.name, dtype_find(dtype_c)->lab.name,
+                  "nt"[op_a], "nt"[op_b], (int)edge, names[odd], expected))
+        return;
+    device_facts device = sm_90;
+    tw_problem p = tw_problem_make(dtype, op_a, op_b, edge, edge, edge);
+    if (odd == EDGE_WITHIN_16) p.n += 2, p.ldc = edge + 16;
+    p.dtype_c = dtype_c, p.align_a = p.align_b = 256, p.align_c = odd == NARROW_C ? 8 : 256;
+    p.place_a = p.place_b = p.place_c = TW_DEVICE;
+    tw_batch batch = tw_batch_make(&p, 1000);
+    batch.pointers = odd == BY_ADDRESS;
+    if (odd == FAR_APART) batch.stride_b = (int64_t)1 << 38;
+    if (odd == BEFORE_SM_90) device.sm = 89, device.tensor_maps = false;
+    if (odd == AFTER_SM_90) device.sm = 100;
+    const bool planned = plan_find_batch(&p, &batch, &device, &out) == TW_OK;
+    tap_result(planned && out.gpu.one_launch && out.workspace_bytes == 0 && strcmp(out.row->lab.rung, expected) == 0,
+               "%s", planned ? out.row->lab.name : tw_error_text());
+}
+
+static void along_cases(void)
+{
+    static const struct {
+        tw_dtype dtype, c;
+    } types[] = {{TW_I8, TW_I32},   {TW_U8, TW_I32},   {TW_TF32, TW_F32},
+                 {TW_E4M3, TW_F32}, {TW_E4M3, TW_F16}, {TW_E5M2, TW_BF16}};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        const tw_dtype type = types[i].dtype, c = types[i].c;
+        along_case(type, c, TW_N, TW_T, 128, NO_ODDITY, "gemm_batched_wgmma_sm90_128x128");
+        along_case(type, c, TW_N, TW_T, 192, NO_ODDITY, "gemm_batched_wgmma_sm90_64x64");
+        along_case(type, c, TW_N, TW_T, 64, NO_ODDITY, "gemm_batched_wgmma_sm90_64x64");
+        along_case(type, c, TW_N, TW_T, 32, NO_ODDITY, "gemm_batched_kmajor_sm80_32x32");
+        for (int odd = BY_ADDRESS; odd <= AFTER_SM_90; odd++)
+            along_case(type, c, TW_N, TW_T, 64, (oddity)odd, "gemm_batched_kmajor_sm80_64x64");
+        along_case(type, c, TW_N, TW_N, 64, NO_ODDITY, "gemm_batched_kmajor_sm80_64x64");
+        along_case(type, c, TW_T, TW_T, 64, NO_ODDITY, "gemm_batched_kmajor_sm80_64x64");
+        along_case(type, c, TW_T, TW_N, 64, NO_ODDITY, "gemm_batched_kmajor_sm80_64x64");
+    }
+}
+
 /* Blocks are whole tiles and cover C; no compute unit is without one while there are tiles for it. */
 static void panels_blocks_case(void)
 {
@@ -734,6 +782,7 @@ int main(int argc, char **argv)
     panels_row_case(64, true, "opencl_f64_gemm_simt_128x64");
     panels_row_case(0, false, "opencl_f64_gemm_simt_128x64");
     one_launch_cases();
+    along_cases();
     items_case(true, true, 32, 32, 1000, true);
     items_case(true, true, 64, 65536, 4, false);
     items_case(true, true, 64, 65536, 1000, true);

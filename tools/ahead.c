@@ -115,6 +115,7 @@ static tw_status keep_batch(work *w, const struct ahead_arch *arch, const kernel
         plan made;
         p.dtype_b = b, p.dtype_c = c;
         p.align_a = p.align_b = p.align_c = variant / 4 % 2 ? 4 : 256;
+        if (!kernel_takes_ops(row, &p)) continue;
         plan_one_launch(&p, &facts, row, &made);
         if (seen(done, known, made.gpu.options)) continue;
         if (known == MOST_OPTIONS) return fail(TW_BAD_ARGUMENT, "%s has more than %d variants", row->lab.name, known);

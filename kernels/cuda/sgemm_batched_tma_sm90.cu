@@ -148,7 +148,7 @@ static __device__ __forceinline__ void multiply(struct ring *ring, const tensor_
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) sgemm_batched_tma_sm90(BOXES_PARAMETERS)
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) sgemm_batched_tma_sm90(BOXES_PARAMETERS(float, float))
 {
     extern __shared__ __align__(1024) struct ring ring[];
     int cut = gridDim.x - works, work = blockIdx.x, rest = work >= works, tile = rest ? work - works : work;

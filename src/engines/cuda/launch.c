@@ -335,7 +335,7 @@ static batch_arguments batch_arguments_of(const tw_problem *p, const tw_batch *b
 /* Items at strides by a row that loads by TMA. */
 static tw_status launch_boxes(engine *e, runnable *r, batch_arguments *x, int64_t items)
 {
-    enum { C_LINE = 32 };
+    enum { C_LINE = 128 }; /* bytes */
     const plan *plan = r->plan;
     const tw_problem *p = &plan->problem;
     const int64_t edge = plan->gpu.block_m, depth = plan->row->lab.tile_k, line = plan->row->gpu.a_box_cols,
@@ -345,7 +345,8 @@ static tw_status launch_boxes(engine *e, runnable *r, batch_arguments *x, int64_
                      p->op_a == TW_N ? edge : depth, p->op_a == TW_N ? depth : line));
     TRY(encode_boxes(e, p->dtype, &maps[1], x->b, problem_b_rows(p), problem_b_cols(p), x->ldb, items, x->stride_b,
                      p->op_b == TW_N ? depth : edge, p->op_b == TW_N ? line : depth));
-    TRY(encode_boxes(e, p->dtype_c, &maps[2], x->c, p->m, p->n, x->ldc, items, x->stride_c, edge, C_LINE));
+    TRY(encode_boxes(e, p->dtype_c, &maps[2], x->c, p->m, p->n, x->ldc, items, x->stride_c, edge,
+                     C_LINE / dtype_find(p->dtype_c)->lab.bytes));
     void *boxes[] = {&maps[0], &maps[1], &maps[2], &x->m,        &x->n,     &x->k,        &x->alpha,
                      &x->beta, &x->c,    &x->ldc,  &x->stride_c, &x->works, &x->a_shared, &x->b_shared};
     return launch_grid(e, r, min_i64(x->works, plan->gpu.grid_x) + (x->works > cut * 3 / 2 ? cut : 0), 1, boxes);
