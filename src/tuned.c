@@ -88,7 +88,7 @@ static bool is_numbered(const char *word, const char *before)
 
 static bool is_device(const char *word)
 {
-    static const char *const words[] = {"*", "gpu", "processor"};
+    static const char *const words[] = {"*", "gpu", "nvidia", "processor"};
     return IS_AMONG(word, words) || is_numbered(word, "sm_") || is_numbered(word, "vector");
 }
 
@@ -224,6 +224,7 @@ static bool holds_for_device(const tuned_row *row, const device_facts *device)
     if (strcmp(row->engine, device->engine) != 0) return false;
     if (row->device[0] == '*') return true;
     if (row->device[0] == 'g') return vector_bytes == 0;
+    if (row->device[0] == 'n') return device->sm > 0;
     if (row->device[0] == 's') return device->sm > 0 && atoi(row->device + strlen("sm_")) == device->sm;
     return vector_bytes > 0 && (row->device[0] == 'p' || atoi(row->device + strlen("vector")) == vector_bytes);
 }

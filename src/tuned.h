@@ -42,7 +42,7 @@ enum { TUNED_WORD = 48, TUNED_MOST_VALUES = TUNED_PARAMETERS, TUNED_LINE = 1024 
  *
  *     engine device dtype shape ops kernel name=value... | where it comes from
  *
- * device   "gpu", "sm_90"; "processor", "vector64" by the bytes of a vector
+ * device   "gpu", "nvidia", "sm_90"; "processor", "vector64" by the bytes of a vector
  * kernel   a rung of kernels.def. In place of each of the last five words "*" stands for all; at the end of the kernel
  *          for any end: "sgemm_tma_sm90_*" */
 typedef struct tuned_row {

@@ -598,6 +598,26 @@ static void panels_row_case(int vector_bytes, bool no_workspace, const char *exp
                "%s, %s", planned ? out.row->lab.name : tw_error_text(), reason);
 }
 
+/* Of f32 on 132 compute units: rows fitted to NVIDIA's GPUs are for those alone. sm 0: another maker's. */
+static void opencl_case(int sm, int64_t m, int64_t n, int64_t k, const char *expected)
+{
+    const device_facts device = {.engine = "opencl",
+                                 .threads = 1,
+                                 .copies = true,
+                                 .sm = sm,
+                                 .multiprocessors = 132,
+                                 .most_threads = 1024,
+                                 .local_bytes = 48 << 10,
+                                 .largest_bytes = (int64_t)1 << 35};
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, m, n, k);
+    plan out;
+    if (!tap_case("f32 on OpenCL, sm_%d, %" PRId64 "x%" PRId64 "x%" PRId64, sm, m, n, k)) return;
+    p.dtype_c = TW_F32, p.align_a = p.align_b = p.align_c = 256;
+    bool planned = plan_find(&p, &device, NULL, &out) == TW_OK;
+    tap_result(planned && strcmp(out.row->lab.rung, expected) == 0, "%s",
+               planned ? out.row->lab.rung : tw_error_text());
+}
+
 /* Items of a batch are one launch where they lie in device memory, but on a GPU not such deep ones that dividing k
  * gives each a whole device. */
 static void items_case(bool gpu, bool on_device, int64_t m, int64_t k, int64_t items, bool together)
@@ -781,6 +801,9 @@ int main(int argc, char **argv)
     panels_row_case(16, false, "opencl_f64_gemm_panels_6x8");
     panels_row_case(64, true, "opencl_f64_gemm_simt_128x64");
     panels_row_case(0, false, "opencl_f64_gemm_simt_128x64");
+    opencl_case(90, 3000, 3000, 3000, "sgemm_simt_128x128");
+    opencl_case(80, 3000, 3000, 3000, "sgemm_simt_128x128");
+    opencl_case(0, 3000, 3000, 3000, "gemm_simt_128x64");
     one_launch_cases();
     along_cases();
     items_case(true, true, 32, 32, 1000, true);

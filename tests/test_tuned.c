@@ -41,6 +41,7 @@ static void reader_cases(void)
         {"cpu * * * * * kc=256 | by hand", NULL},
         {"cpu vector32 f32 large nn gemm_simd kc=256 b_share=0.25 |", NULL},
         {"opencl sm_90 f64 deep tt gemm_simt_64x64 share=0.5 | x", NULL},
+        {"opencl nvidia f32 * * * add_cycles=20000 | x", NULL},
         {"opencl processor * few_rows * * panel_n=96 | x", NULL},
         {"cpu * * * * * kc=256", "line 7: a bar and where the row comes from are missing"},
         {"cpu * * * * * | x", "line 7: the row gives no parameter"},
