@@ -30,6 +30,11 @@ static tw_status check_tile(const kernel_row *row, int tile)
     return TW_OK;
 }
 
+bool plan_offers(const kernel_row *row, const device_facts *device)
+{
+    return row->lab.production && (row->gpu.slices == 0 || device->sm > 0);
+}
+
 /* Of production rows that fit: is `one` better than `later`, which stands below it in the table? On the CPU where its
  * instruction set is higher. */
 static bool beats(const kernel_row *one, const kernel_row *later, const tw_problem *p, const device_facts *device)
@@ -54,7 +59,7 @@ static tw_status choose_row(const tw_problem *problem, const device_facts *devic
         TRY(check_source(NULL, choice->source));
         for (int i = 0; i < kernel_count(); i++) {
             const kernel_row *row = kernel_at(i);
-            if (!row->lab.production || row->lab.dtype != problem->dtype ||
+            if (!plan_offers(row, device) || row->lab.dtype != problem->dtype ||
                 strcmp(row->lab.engine, device->engine) != 0)
                 continue;
             if (kernel_fits(row, problem, device, 0, reason, sizeof reason) &&

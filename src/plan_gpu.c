@@ -572,7 +572,7 @@ void plan_reason(const tw_problem *problem, const device_facts *device, char *te
         bool half = is_matrix_row(row),
              opencl = strcmp(row->lab.engine, "opencl") == 0 && device->vector_bytes == 0 &&
                       !(row->gpu.traits & GPU_PANELS),
-             weighed = row->gpu.entry != NULL && row->lab.production &&
+             weighed = row->gpu.entry != NULL && plan_offers(row, device) &&
                        (half || opencl || (row->gpu.traits & (GPU_STREAM_K | GPU_SLICED_K | GPU_SPLITS)));
         if (!weighed || !kernel_fits(row, problem, device, 0, NULL, 0) || used >= bytes) continue;
         if ((row->gpu.traits & GPU_SWAP_AB) && !is_thin_for(row, problem, device)) continue;

@@ -87,27 +87,31 @@ static double peak_fmas(const kernel_row *row)
  * the peak that their row allows with many warps on a unit; few warps, and those with few sums to go on with, wait for
  * each other and for memory. A group of GEMV has loads for GEMV_EACH elements a cycle on their way. A second kernel
  * adds partial sums: on an H200 512 cubed took 28 us so, and 65 us where the groups that ended last added them
- * (docs/perf/opencl-gpu.md#ptx). Items of one launch do not divide k. Fitted to an H200 (docs/perf/opencl-gpu.md), but
+ * (docs/perf/opencl-gpu.md#ptx). Slices have more sums of a tile and more stages on their way; they add in local memory.
+ * Items of one launch do not divide k. Fitted to an H200 (docs/perf/opencl-gpu.md), but
  * for what it says was not run there. */
 static double gpu_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device, k_split *split)
 {
-    enum { MOST_SPLITS = 256, WARP = 32, ROOM = 32, SUMS = 16, GEMV_EACH = 10 };
+    enum { MOST_SPLITS = 256, WARP = 32, ROOM = 32, SUMS = 16, GEMV_EACH = 10, SLICE_SUMS = 16 /* in a cycle */ };
     tuned_values own;
     const tuned_values *tuned = tuned_find(device, p, row, &own);
     const tw_lab_kernel *tile = &row->lab;
     const int64_t units = max_i64(device->multiprocessors, 1), bytes = dtype_find(p->dtype)->lab.bytes,
                   sum_bytes = kernel_sum_bytes(row), warps = max_i64(row->gpu.threads_x / WARP, 1),
                   room = max_i64(ROOM / warps, 1), steps = max_i64(ceil_div(p->k, tile->tile_k), 1),
-                  items = max_i64(device->items, 1),
+                  items = max_i64(device->items, 1), slices = max_i64(row->gpu.slices, 1),
+                  ahead = row->gpu.slices > 0 ? row->gpu.stages : 1,
                   tiles = max_i64(items * ceil_div(p->m, tile->tile_m) * ceil_div(p->n, tile->tile_n), 1);
-    const double area = (double)(tile->tile_m * tile->tile_n), sums = area / row->gpu.threads_x / SUMS,
-                 k = (double)p->k, c_area = (double)p->m * (double)p->n, fmas = peak_fmas(row),
+    const double area = (double)(tile->tile_m * tile->tile_n), sums = area * (double)slices / row->gpu.threads_x / SUMS,
+                 meet = row->gpu.slices > 0 ? area * (double)slices / SLICE_SUMS : 0, k = (double)p->k,
+                 c_area = (double)p->m * (double)p->n, fmas = peak_fmas(row),
                  cycle_bytes = tuned->memory_bytes * (double)units, /* of memory, in a cycle */
         memory = (double)items * ((double)p->m * k + k * (double)p->n + c_area) * (double)bytes / cycle_bytes;
     const bool divides = (row->gpu.traits & GPU_SPLIT_K) && !device->no_workspace && items == 1;
     double best = 0;
     *split = (k_split){.whole = tiles, .splits = 1};
-    for (int64_t wanted = 1; wanted <= (divides ? min_i64(steps, MOST_SPLITS) : 1); wanted++) {
+    for (int64_t wanted = divides && device->splits_k ? min_i64(steps, 2) : 1;
+         wanted <= (divides ? min_i64(steps, MOST_SPLITS) : 1); wanted++) {
         const int64_t length = ceil_div(steps, wanted), parts = ceil_div(steps, length);
         if (parts < wanted) continue; /* tried before */
         if (parts > 1 && device->largest_bytes > 0 &&
@@ -119,8 +123,8 @@ static double gpu_cycles(const kernel_row *row, const tw_problem *p, const devic
                                                                (double)each / (double)min_i64(each, room)
                                                          : (double)each * (double)(length * tile->tile_k) * area *
                                                                (1 + 4 / (here * sums)) / (fmas * tuned->share),
-                     reads = memory * (1 + 8 / here);
-        double time = work > reads ? work : reads;
+                     reads = memory * (1 + 8 / (here * (double)ahead));
+        double time = (work > reads ? work : reads) + (double)each * meet;
         if (parts > 1)
             time += tuned->add_cycles +
                     (double)parts * (tuned->part_cycles + 2 * c_area * (double)sum_bytes / cycle_bytes);

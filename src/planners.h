@@ -14,6 +14,10 @@ void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choic
 /* plan_gpu_beats - is `one` of a GPU's rows better than `later`, which stands below it in the table? */
 bool plan_gpu_beats(const kernel_row *one, const kernel_row *later, const tw_problem *p, const device_facts *device);
 
+/* plan_offers - may tw_gemm choose this row on this device, if it fits? A production row; one with slices, whose costs
+ * are an NVIDIA GPU's, on those alone. */
+bool plan_offers(const kernel_row *row, const device_facts *device);
+
 /* plan_opencl_beats - the same, where at least one is a GPU_TYPES row: on processors GPU_PANELS rows are better than
  * others, of these the last whose vectors the device has, else the first; elsewhere the row with the lower cost. */
 bool plan_opencl_beats(const kernel_row *one, const kernel_row *later, const tw_problem *p, const device_facts *device);

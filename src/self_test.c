@@ -40,9 +40,10 @@ tw_status self_test_plans(const plan *of, const device_facts *device, self_test_
     p.align_a = p.align_b = wide ? 16 : (uint32_t)bytes_of(p.dtype);
     p.align_c = wide ? 16 : (uint32_t)bytes_of(p.dtype_c);
     p.alpha = ALPHA;
-    /* a device of one unit gains nothing by dividing k, one of many does */
+    /* a device of one unit gains nothing by dividing k */
     device_facts facts = *device;
     facts.verdicts = NULL, facts.no_workspace = false, facts.multiprocessors = divides ? MANY_UNITS : 1;
+    facts.splits_k = divides;
     facts.items = way == SELF_TEST_BATCH ? ITEMS : 0;
     for (int i = 0; i < SELF_TEST_BETAS; i++) {
         p.beta = i == 0 ? 0 : -1;

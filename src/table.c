@@ -87,6 +87,7 @@ cpu_hook cpu_tiles_enter, cpu_tiles_leave;
     .gpu.a_box_rows = a_rows, .gpu.a_box_cols = a_cols, .gpu.b_box_rows = b_rows, .gpu.b_box_cols = b_cols
 #define BLOCKS(count)  .gpu.blocks_each = count
 #define LANES(count)   .gpu.lanes = count
+#define SLICES(count)  .gpu.slices = count
 #define SPEED(percent) .gpu.speed = percent
 #define FILLS(percent) .gpu.fills = percent
 #define ADDS(name)     .gpu.adds = #name
@@ -267,6 +268,7 @@ void kernel_options(const kernel_row *row, char *text, size_t bytes)
         " -DROW_M=%d -DROW_N=%d -DROW_K=%d -DROW_THREADS=%d -DROW_STAGES=%d -DROW_BLOCKS=%d -DROW_BYTES=%d%s",
         (int)row->lab.tile_m, (int)row->lab.tile_n, (int)row->lab.tile_k, g->threads_x, g->stages, g->blocks_each,
         g->dynamic_bytes, g->defines != NULL ? g->defines : "");
+    if (g->slices > 0) snprintf(text + used, bytes - (size_t)used, " -DROW_SLICES=%d", g->slices);
     if (g->traits & GPU_PANELS) snprintf(text + used, bytes - (size_t)used, " -DROW_LANES=%d", g->lanes);
     if (g->traits & GPU_TMA)
         snprintf(text + used, bytes - (size_t)used, " -DROW_BOXES=%d,%d,%d,%d", g->a_box_rows, g->a_box_cols,

@@ -60,6 +60,7 @@ typedef struct device_facts {
     int64_t local_bytes;             /* GPU: shared (local) memory of a block */
     int64_t largest_bytes;           /* GPU: of one operand */
     bool no_workspace;               /* GPU: the call gets no workspace */
+    bool splits_k;                   /* OpenCL, self-tests: a row that can divide k does, whatever it costs */
     int64_t items;                   /* OpenCL: a launch computes so many items of a batch; 0, 1: one product */
     const kernel_verdict *verdicts;  /* OpenCL: on the kernels that were tested here */
     const struct tuned_table *tuned; /* NULL: the committed rows (tuned.h) */
@@ -141,6 +142,8 @@ typedef struct gpu_kernel {
     /* batches: persistent blocks per multiprocessor; 0: a block for each tile */
     int blocks_each;
     int lanes; /* GPU_PANELS: of a vector */
+    /* OpenCL, sliced-K: slices of a group's work-items divide k; 0: they do not. Such rows are for NVIDIA's GPUs */
+    int slices;
     int speed; /* batches: percent of the fastest kernel of its type */
     int fills; /* batches: see plan_batch_fills; 0: 100 */
 } gpu_kernel;

@@ -19,11 +19,19 @@ static bool is_emulated(const tw_lab_kernel *kernel)
     return !tap.gpu && strcmp(kernel->engine, "opencl") == 0 && strncmp(kernel->needs, "sm_", 3) == 0;
 }
 
+/* A tile of OpenCL's sliced-K text, beside the one that has all cases. */
+static bool is_other_slice(const tw_lab_kernel *kernel)
+{
+    return strncmp(kernel->rung, "gemm_slicedk", 12) == 0 && (kernel->tile_m != 32 || kernel->tile_n != 32);
+}
+
 /* In the covering set OpenCL's rows that are f32's text with another type have one pair of ops, which goes round the
  * types and tiles, since each pair is compiled anew; on a GPU they have all. -1: all. */
 static int only_op(const tw_lab_kernel *kernel)
 {
-    if (tap.full || tap.gpu || strcmp(kernel->engine, "opencl") != 0 || kernel->dtype == TW_F32) return -1;
+    if (tap.full || tap.gpu || strcmp(kernel->engine, "opencl") != 0) return -1;
+    if (is_other_slice(kernel)) return (kernel->tile_m / 32 + 3 * (kernel->tile_n / 32)) % 4;
+    if (kernel->dtype == TW_F32) return -1;
     return (kernel->dtype + kernel->tile_m / 32 + kernel->tile_n / 64) % 4;
 }
 
@@ -52,6 +60,7 @@ static bool numbers_of(const tw_lab_kernel *kernel, int *type, int *tile)
 static bool has_one_form(const tw_lab_kernel *kernel)
 {
     int type, tile;
+    if (only_op(kernel) >= 0 && is_other_slice(kernel)) return true;
     return numbers_of(kernel, &type, &tile) && type != tile;
 }
 

@@ -108,21 +108,24 @@ static int run_kernel(const void *argument)
 /* Does it have stages, which should come round? */
 static bool stages_of(const tw_lab_kernel *kernel) { return strncmp(kernel->needs, "sm_", 3) == 0; }
 
+static bool is_sliced_k(const tw_lab_kernel *kernel) { return strncmp(kernel->rung, "gemm_slicedk", 12) == 0; }
+
 static void kernel_case(const tw_lab_kernel *kernel, int tile, int variant)
 {
     static const char *const outcomes[] = {"", "the product is wrong", "it could not be run",
                                            "oclgrind's device was not found", "it does not fit"};
     char text[1500];
     run_case r = {.kernel = kernel, .choice = {.kernel = kernel->name, .tile = kernel->skinny ? 0 : tile}};
-    const bool stages = stages_of(kernel);
+    const bool stages = stages_of(kernel), sliced = is_sliced_k(kernel);
     int m = kernel->tile_m > 1 ? kernel->tile_m : tile, n = kernel->tile_n > 1 ? kernel->tile_n : tile,
         k = kernel->skinny ? tile
+            : sliced       ? 2 * kernel->tile_k + 3                                 /* both stages, one again */
             : stages       ? (kernel->dtype == TW_F64 ? 4 : 3) * kernel->tile_k + 3 /* a step more than stages */
                            : 19;
     tw_op op = kernel->transposes && variant ? TW_T : TW_N;
     /* Small blocks: one group more in each direction, of which little is inside C. Large ones: one group that C cuts in
      * both; then two, but of r10, which r11 takes further. Rows whose ends are aligned, then not. */
-    if (stages)
+    if (stages || sliced)
         m = 20, n = 20;
     else if (strncmp(kernel->rung, "gemv", 4) == 0)
         m = kernel->tile_m == 1 ? 1 : 132, n = kernel->tile_n == 1 ? 1 : 132;
@@ -148,7 +151,8 @@ static void kernel_case(const tw_lab_kernel *kernel, int tile, int variant)
                status >= 0 ? outcomes[status] : "it crashed", text);
 }
 
-/* In the covering set tiled rungs and tiles of one text have one variant each, in turns; f32's smallest has both. */
+/* In the covering set tiled rungs and tiles of one text have one variant each, in turns; f32's smallest has both.
+ * Of slices three tiles stand for all: 4 steps, 8 steps, two stages ahead. */
 static bool covers(const tw_lab_kernel *kernel, int tile, int variant)
 {
     if (tap.full) return true;
@@ -156,6 +160,7 @@ static bool covers(const tw_lab_kernel *kernel, int tile, int variant)
     if (kernel->skinny) return true;
     if (tile > 0) return variant == (tile == 16);
     if (strcmp(kernel->rung, "r10s_scalar") == 0) return variant == 0; /* it knows no rows that are aligned */
+    if (is_sliced_k(kernel)) return kernel->tile_m == 32 && variant == (kernel->tile_n < 64);
     return strncmp(kernel->rung, "gemm_simt", 9) != 0 || (kernel->dtype == TW_F32 && kernel->tile_m == 32) ||
            variant == ((int)kernel->dtype + kernel->tile_m / 32 + kernel->tile_n / 64) % 2;
 }

@@ -450,6 +450,7 @@ static void together_cases(order kind)
 {
     together_case("opencl_f32_gemm_simt_32x32", tw_problem_make(TW_F32, TW_T, TW_N, 33, 40, 70), 17, kind);
     together_case("opencl_f32_gemm_simt_16x128", tw_problem_make(TW_F32, TW_T, TW_N, 1, 2, 1), 66000, kind);
+    together_case("opencl_f32_gemm_slicedk_simt_32x32", tw_problem_make(TW_F32, TW_N, TW_N, 35, 31, 150), 9, kind);
     together_case("opencl_f32_sgemm_simt_128x128", tw_problem_make(TW_F32, TW_N, TW_N, 128, 256, 16), 3, kind);
     together_case("opencl_bf16_gemm_panels_6x16", tw_problem_make(TW_BF16, TW_N, TW_T, 37, 50, 600), 7, kind);
     together_case("opencl_i8_gemm_panels_6x16", tw_problem_make(TW_I8, TW_T, TW_N, 2, 3, 4), 2000, kind);

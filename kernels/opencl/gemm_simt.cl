@@ -18,29 +18,10 @@
 #include "rung.clh"
 #include "types.clh"
 #include "parts.clh"
+#include "simt_tile.clh"
 
-enum {
-    BM = ROW_M,
-    BN = ROW_N,
-    BK = ROW_K,
-    THREADS = ROW_THREADS,
-    PAD = 4,
-    ACROSS = BN / ITEM_N, /* work-items along n */
-    DOWN = BM / ITEM_M,
-    LANES_N = ACROSS < 8 ? ACROSS : 8, /* of a warp along n */
-    LANES_M = 32 / LANES_N,
-    GROUP_M = 8
-};
 ASSUME(ACROSS *DOWN == THREADS && ITEM_M % VECTOR == 0 && ITEM_N % VECTOR == 0 && BK % 4 == 0 &&
        ACROSS % LANES_N == 0 && DOWN % LANES_M == 0)
-
-/* Where in its tile a work-item's row number i or column number j lies: vectors of one item lie far apart. */
-static inline int row_at(int i, int ty) { return i / VECTOR * (BM / (ITEM_M / VECTOR)) + ty * VECTOR + i % VECTOR; }
-static inline int column_at(int j, int tx) { return j / VECTOR * (BN / (ITEM_N / VECTOR)) + tx * VECTOR + j % VECTOR; }
-
-/* Loads of four of an operand's tile by each work-item; of a small tile the last do none. */
-enum { A_QUADS = BM * BK / 4, B_QUADS = BN * BK / 4 };
-enum { A_LOADS = (A_QUADS + THREADS - 1) / THREADS, B_LOADS = (B_QUADS + THREADS - 1) / THREADS };
 
 /* Where quad number `at` of a tile of `edges` x BK lies: along k, or along the edge. */
 static inline int edge_at(const bool along, const int edges, int at)
@@ -51,22 +32,6 @@ static inline int k_at(const bool along, const int edges, int at)
 {
     return along ? at % (BK / 4) * 4 : at / (edges / 4);
 }
-
-/* always_inline: PoCL 3.1 makes local arrays common to all groups where a function that takes them is not inlined. */
-__attribute__((always_inline)) static inline void keep(const bool along, __local number *tile, const int pitch,
-                                                       int edge, int p, number4 x)
-{
-    __local number *to = &tile[p * pitch + edge];
-    if (along)
-        to[0] = x.x, to[pitch] = x.y, to[2 * pitch] = x.z, to[3 * pitch] = x.w;
-    else
-        *(__local number4 *)to = x;
-}
-
-/* Four neighbours of the operand x, whose element (edge, p) lies at x[edge * ld + p] (along) or x[p * ld + edge]. */
-#define FETCH(type, along, x, ld, edge, p, edges, end)                                                                 \
-    ((along) ? LOAD4(type)(x + (long)(edge)*ld + (p), (edge) < (edges) ? (end) - (p) : 0)                              \
-             : LOAD4(type)(x + (long)(p)*ld + (edge), (p) < (end) ? (edges) - (edge) : 0))
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_simt(TYPED_PARAMETERS, int parts,
                                                                              __global number *restrict sums)

@@ -1,5 +1,5 @@
 /* opencl_gemm.h - what the fake OpenCL driver knows of programs and kernels, so that it can compute the products of
- * sgemm_simt and gemm_simt by plain loops (FAKE_OPENCL "gemm=1"), and lie about them:
+ * sgemm_simt, gemm_simt and its like by plain loops (FAKE_OPENCL "gemm=1"), and lie about them:
  *
  *   wrong=1    every element      2: the last one of incomplete tiles     3: the first one where k is divided
  *   wrong=4    C is read where beta is 0     5: the element behind a row of C is written
@@ -159,7 +159,8 @@ static double lie(const fake_kernel *k, int item, bool divided, int i, int j)
 static void compute(const fake_kernel *k, int item)
 {
     const bool adds = strcmp(k->name, "gemm_add") == 0,
-               typed = adds || strcmp(k->name, "gemm_simt") == 0 || strcmp(k->name, "gemv_simt") == 0,
+               typed = adds || strcmp(k->name, "gemm_simt") == 0 || strcmp(k->name, "gemv_simt") == 0 ||
+                       strcmp(k->name, "gemm_slicedk_simt") == 0,
                divided = typed && k->arguments[COMMON].of_int > 1;
     if ((!typed && strcmp(k->name, "sgemm_simt") != 0) || (divided && !adds)) return;
     const fake_type a_type = type_of(k->options, "TYPE_A"), b_type = type_of(k->options, "TYPE_B"),
