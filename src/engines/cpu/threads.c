@@ -25,9 +25,14 @@ enum { SPINS = 16, MOST_WORKERS = 1024 };
  * sleep: not at all (docs/perf/cpu-threads.md#pauses). */
 static const double WITHIN_S = 5e-5, IDLE_S = 2e-5, QUICK_S = 5e-4, ALWAYS_S = 5e-3;
 
-/* A count that threads wait on: the waiter spins a while, then sleeps until someone changes it. */
+enum { LINE = 64 }; /* bytes of a cache line */
+
+/* A count that threads wait on: the waiter spins a while, then sleeps until someone changes it. Nothing else lies in the
+ * line that they spin on. */
 typedef struct signal_count {
+    char before[LINE];
     atomic_uint value;
+    char behind[LINE];
     pthread_mutex_t lock;
     pthread_cond_t changed;
 } signal_count;
@@ -126,7 +131,7 @@ static unsigned signal_wait(signal_count *s, unsigned old)
  * a later one. It is stored before the counter of tasks advances, so whoever holds a later task sees it. */
 typedef struct slot {
     atomic_llong task;
-    char apart[64 - sizeof(atomic_llong)];
+    char apart[LINE - sizeof(atomic_llong)];
 } slot;
 
 struct team {
@@ -175,6 +180,11 @@ static void count_fork(void) { atomic_fetch_add_explicit(&forks, 1, memory_order
 
 static void watch_forks(void) { pthread_atfork(NULL, NULL, count_fork); }
 
+/* Places in a call, one number that a thread changes at once: how many are free, and how many threads are in it, with the
+ * caller. At 0 the call is over; until then what it is, fn, context, floats and the team, does not change. */
+enum { RUNNING = 1, FREE = 65536, CLOSED = FREE - 1 }; /* one more of each; a mask without free places */
+_Static_assert(MOST_WORKERS < FREE / 2, "both numbers fit into 31 bits");
+
 /* The pool of one process. */
 typedef struct process_pool {
     unsigned forks;
@@ -182,18 +192,20 @@ typedef struct process_pool {
     atomic_flag busy;
     int workers; /* threads started, without the caller */
     pthread_t thread[MOST_WORKERS];
-    signal_count call; /* calls begun; its lock guards fn, context, floats, the team, and vacant */
-    pool_fn *fn;       /* NULL: end the thread */
+    signal_count call; /* calls begun */
+    pool_fn *fn;
     void *context;
     float_env floats; /* the caller's */
+    atomic_bool ends; /* the pool does: no call comes any more */
+    atomic_int cpu;   /* the caller's processor, as the last call began */
+    char apart[LINE];
+    atomic_int awake; /* workers that spin until they are called */
+    char apart_too[LINE];
+    atomic_int places; /* of the last call */
+    char apart_again[LINE];
     team team;
     pool_wait wait;
-    atomic_int awake; /* workers that spin until they are called */
-    atomic_int cpu;   /* the caller's processor, as the last call began */
-    double ended_s;   /* when the last call did */
-    int vacant;       /* free slots of a team whose threads may join late */
-    /* threads that have not finished this call, with the caller; of a team that may be late, those that joined */
-    atomic_int running;
+    double ended_s;    /* when the last call did */
     signal_count done; /* calls that all workers finished */
     slot slots[MOST_WORKERS + 1];
 } process_pool;
@@ -205,7 +217,6 @@ struct pool {
 
 typedef struct start {
     process_pool *pool;
-    int index; /* from 1: the caller is 0 */
     unsigned calls_seen;
 } start;
 
@@ -227,6 +238,23 @@ static void wait_for_call(process_pool *pool, unsigned seen, double *waited_s)
     *waited_s = cpu_now_s() - start_s;
 }
 
+/* Takes a place in the call that is under way, if one is free. Fifteen workers see a call in the same moment: a lock would
+ * put those to sleep that find it taken (docs/perf/cpu-threads.md#places). */
+static bool take_place(process_pool *pool)
+{
+    int places = atomic_load_explicit(&pool->places, memory_order_relaxed);
+    while (places >= FREE)
+        if (atomic_compare_exchange_weak_explicit(&pool->places, &places, places - FREE + RUNNING, memory_order_acquire,
+                                                  memory_order_relaxed))
+            return true;
+    return false;
+}
+
+static void leave_place(process_pool *pool)
+{
+    if (atomic_fetch_sub_explicit(&pool->places, RUNNING, memory_order_acq_rel) == RUNNING) signal_advance(&pool->done);
+}
+
 static void *worker_main(void *argument)
 {
     start self = *(start *)argument;
@@ -235,20 +263,13 @@ static void *worker_main(void *argument)
     double waited_s = 0;
     for (unsigned seen = self.calls_seen;;) {
         wait_for_call(pool, seen, &waited_s);
-        pthread_mutex_lock(&pool->call.lock);
-        seen = atomic_load_explicit(&pool->call.value, memory_order_relaxed);
-        bool called = pool->team.late ? pool->vacant > 0 : self.index < pool->team.threads;
-        pool_fn *fn = pool->fn;
-        const float_env floats = pool->floats;
-        if (called && pool->team.late)
-            pool->vacant--, atomic_fetch_add_explicit(&pool->running, 1, memory_order_relaxed);
-        pthread_mutex_unlock(&pool->call.lock);
-        if (fn == NULL) return NULL;
-        if (!called) continue;
+        seen = atomic_load_explicit(&pool->call.value, memory_order_acquire);
+        if (atomic_load_explicit(&pool->ends, memory_order_relaxed)) return NULL;
+        if (!take_place(pool)) continue;
         leave_processor(atomic_load_explicit(&pool->cpu, memory_order_relaxed));
-        float_env_adopt(&floats);
-        fn(pool->context, &pool->team);
-        if (atomic_fetch_sub_explicit(&pool->running, 1, memory_order_acq_rel) == 1) signal_advance(&pool->done);
+        float_env_adopt(&pool->floats);
+        pool->fn(pool->context, &pool->team);
+        leave_place(pool);
     }
 }
 
@@ -266,6 +287,7 @@ static process_pool *pool_new(pool_wait wait)
     made->forks = atomic_load_explicit(&forks, memory_order_relaxed);
     made->pid = getpid();
     made->wait = wait;
+    atomic_init(&made->places, 0);
     atomic_init(&made->cpu, -1);
     atomic_flag_clear(&made->busy);
     signal_init(&made->call);
@@ -289,7 +311,7 @@ static void pool_grow(process_pool *pool, int wanted)
     while (pool->workers < wanted && pool->workers < MOST_WORKERS) {
         start *self = malloc(sizeof *self);
         if (self == NULL) break;
-        *self = (start){pool, pool->workers + 1, atomic_load_explicit(&pool->call.value, memory_order_relaxed)};
+        *self = (start){pool, atomic_load_explicit(&pool->call.value, memory_order_relaxed)};
         if (pthread_create(&pool->thread[pool->workers], NULL, worker_main, self) != 0) {
             free(self);
             break;
@@ -310,41 +332,46 @@ static void wake(process_pool *pool, int threads)
     if (threads > 0) sched_yield(); /* so that one that was woken on this processor leaves it now */
 }
 
-/* A call and the count of calls begun change under one lock: a worker that missed the last call and wakes late must not
- * see one without the other. */
-static void pool_call(process_pool *pool, int threads, bool late, pool_fn *fn, void *context)
+/* One more call. Under the lock, so that a worker that is about to sleep sees it. */
+static void announce(process_pool *pool)
 {
     pthread_mutex_lock(&pool->call.lock);
+    atomic_fetch_add_explicit(&pool->call.value, 1, memory_order_release);
+    pthread_mutex_unlock(&pool->call.lock);
+}
+
+static void pool_call(process_pool *pool, int threads, bool late, pool_fn *fn, void *context)
+{
     pool->fn = fn;
     pool->context = context;
     float_env_read(&pool->floats);
     pool->team.threads = threads;
-    pool->team.late = late, pool->vacant = threads - 1;
+    pool->team.late = late;
     atomic_store_explicit(&pool->cpu, this_processor(), memory_order_relaxed);
     atomic_store_explicit(&pool->team.next, 0, memory_order_relaxed);
     atomic_store_explicit(&pool->team.joined, 0, memory_order_relaxed);
     atomic_store_explicit(&pool->team.slots_taken, 0, memory_order_relaxed);
-    atomic_store_explicit(&pool->running, late ? 1 : threads, memory_order_relaxed);
-    atomic_fetch_add_explicit(&pool->call.value, 1, memory_order_release);
-    pthread_mutex_unlock(&pool->call.lock);
+    atomic_store_explicit(&pool->places, (threads - 1) * FREE + RUNNING, memory_order_release);
+    announce(pool);
     /* a worker that stops spinning now still sees this call before it sleeps */
     wake(pool, late ? threads - 1 - atomic_load_explicit(&pool->awake, memory_order_relaxed) : pool->workers);
 }
 
-/* The caller has done its part: no thread joins any more, and those that joined are waited for. done: crew->done before
- * the call. */
+/* The caller has done its part: no thread joins any more, and those that joined are waited for; of a team with barriers
+ * all are, joined or not. done: pool->done before the call. */
 static void pool_finish(process_pool *pool, unsigned done)
 {
-    pthread_mutex_lock(&pool->call.lock);
-    pool->vacant = 0;
-    pthread_mutex_unlock(&pool->call.lock);
-    if (atomic_fetch_sub_explicit(&pool->running, 1, memory_order_acq_rel) != 1) signal_wait(&pool->done, done);
+    if (pool->team.late) atomic_fetch_and_explicit(&pool->places, CLOSED, memory_order_relaxed);
+    if (atomic_fetch_sub_explicit(&pool->places, RUNNING, memory_order_acq_rel) != RUNNING)
+        signal_wait(&pool->done, done);
 }
 
 static void pool_free(process_pool *pool)
 {
     if (is_ours(pool)) { /* a forked child has only the memory, not the threads */
-        pool_call(pool, 1, false, NULL, NULL);
+        atomic_store_explicit(&pool->ends, true, memory_order_relaxed);
+        announce(pool);
+        pthread_cond_broadcast(&pool->call.changed);
         for (int i = 0; i < pool->workers; i++) pthread_join(pool->thread[i], NULL);
         signal_destroy(&pool->call);
         signal_destroy(&pool->done);
