@@ -11,7 +11,7 @@ static const double LITTLE_PER_THREAD = 1048576.0; /* of those, in two tasks: mo
  * (docs/perf/cpu-threads.md#pauses). */
 enum { WAKING = 4, WAKING_EDGE = 16 };
 
-enum { LEAST_GEMV = 64, SUM_MACRO = 1024, WORKSPACE_ALIGN = 64 };
+enum { LEAST_GEMV = 64, LEAST_ACROSS = 512, SUM_MACRO = 1024, WORKSPACE_ALIGN = 64 };
 /* docs/perf/cpu-threads.md#divided-k */
 enum { FEW_TILES = 64, SHARES_PER_THREAD = 2 };
 
@@ -138,14 +138,16 @@ static void plan_gemv(plan *plan, const tuned_values *tuned)
     const tw_problem *p = &plan->problem;
     int64_t count = max_i64(p->m, p->n),
             tasks = plan->threads > 1 ? (int64_t)plan->threads * (int64_t)tuned->thread_tasks : 1;
+    const bool across = p->m == 1 ? !op_transposes(p->op_b) : op_transposes(p->op_a); /* outputs side by side */
+    int64_t each = max_i64(ceil_div(count, tasks), LEAST_GEMV);
+    if (across && cpu_layout_tiles(plan->row->layout)) /* whose rows are short */
+        each = max_i64(each, min_i64(ceil_div(count, plan->threads), LEAST_ACROSS));
     cpu->gemv = cpu->direct_a = cpu->direct_b = true;
     plan->at_once = plan->threads == 1;
     cpu->kc = cpu->k_step = max_i64(p->k, 1);
     cpu->macro_m = round_up(p->m, plan->row->lab.tile_m), cpu->macro_n = round_up(p->n, plan->row->lab.tile_n);
-    cpu->task_m = p->m == 1 ? cpu->macro_m
-                            : even_block(count, max_i64(ceil_div(count, tasks), LEAST_GEMV), plan->row->lab.tile_m);
-    cpu->task_n = p->m != 1 ? cpu->macro_n
-                            : even_block(count, max_i64(ceil_div(count, tasks), LEAST_GEMV), plan->row->lab.tile_n);
+    cpu->task_m = p->m == 1 ? cpu->macro_m : even_block(count, each, plan->row->lab.tile_m);
+    cpu->task_n = p->m != 1 ? cpu->macro_n : even_block(count, each, plan->row->lab.tile_n);
 }
 
 /* Rows of B that a small-m product reads at a time; short rows share pages. With beta the partial sums of a short k

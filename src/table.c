@@ -45,6 +45,7 @@ const char *cpu_level_name(cpu_level level) { return level_names[level]; }
 #define CPU_TILES_OF(...)
 #define CPU_TILES(type, ...)                                                                                           \
     cpu_micro cpu_##type##_r13_matrix_amx;                                                                             \
+    cpu_gemv_kernel cpu_##type##_gemv_tiles_amx;                                                                       \
     cpu_probe cpu_##type##_probe_amx;
 #define GPU_RUNG(...)
 #define CUDA_RUNG(...)
@@ -141,7 +142,7 @@ cpu_hook cpu_tiles_enter, cpu_tiles_leave;
 #define CPU_DOT_OF(type, micros, isa, ...) {SIMD_ROW_OF(type, micros, isa, micros), __VA_ARGS__},
 #define CPU_TILES_OF(type, micros, ...)                                                                                \
     {MICRO_ROW(type, micros, r13_matrix, amx, "cpu/ladder/r13_matrix.c", micros), .enter = cpu_tiles_enter,            \
-     .leave = cpu_tiles_leave, __VA_ARGS__},
+     .leave = cpu_tiles_leave, .gemv = cpu_##micros##_gemv_tiles_amx, __VA_ARGS__},
 #define CPU_TILES(type, ...) CPU_TILES_OF(type, type, __VA_ARGS__)
 #define CPU_PEAK(type, isa, ...)                                                                                       \
     {SIMD_ROW(type, isa, type),                                                                                        \

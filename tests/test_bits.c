@@ -255,6 +255,85 @@ static void line_cases(void)
     free(x), free(y), free(one), free(many);
 }
 
+enum { WORDS_OF_X = 4000000, WORDS_OF_Y = 600000 };
+static uint16_t words_x[WORDS_OF_X], words_y[WORDS_OF_Y];
+
+/* Bytes of all kinds, or numbers of bf16 from 2^-3 to 2^4, every 31st of them subnormal. */
+static void fill_words(bool bytes)
+{
+    for (int64_t i = 0; i < WORDS_OF_X + WORDS_OF_Y; i++) {
+        const uint32_t r = (uint32_t)i * UINT32_C(2654435761) >> 13;
+        const uint16_t word = (uint16_t)(bytes ? r : i % 31 == 0 ? r & 0x807f : 0x3e00 + (r & 0x83ff));
+        *(i < WORDS_OF_X ? &words_x[i] : &words_y[i - WORDS_OF_X]) = word;
+    }
+}
+
+/* The same of bf16 and of bytes, signed or not: an element's bits are those of a product of 33 rows or columns. */
+static bool word_line_agrees(tw_context *context, tw_dtype dtype, tw_dtype dtype_b, bool row, tw_op op_a, tw_op op_b,
+                             int64_t count, int64_t k, int64_t pad, double beta)
+{
+    enum { FEW = 33, MOST_OF_C = FEW * 4600 };
+    static uint32_t line[MOST_OF_C], more[MOST_OF_C];
+    const int64_t bytes = dtype == TW_BF16 ? 2 : 1;
+    tw_problem p = tw_problem_make(dtype, op_a, op_b, row ? 1 : count, row ? count : 1, k), q = p;
+    *(row ? &q.m : &q.n) = FEW;
+    if (dtype != TW_BF16) p.dtype_b = q.dtype_b = dtype_b;
+    if (row)
+        p.lda = op_a == TW_N ? k + pad + 1 : FEW + pad, p.ldb += pad;
+    else
+        p.ldb = op_b == TW_N ? FEW + pad : k + pad + 1, p.lda += pad;
+    p.ldc = p.n + FEW + pad, p.beta = beta, p.alpha = -3;
+    q.lda = p.lda, q.ldb = p.ldb, q.ldc = p.ldc, q.beta = beta, q.alpha = p.alpha;
+    if ((count + pad) * (k + pad) * bytes > 2 * WORDS_OF_X || FEW * (k + pad + 1 + FEW) > WORDS_OF_Y ||
+        (row ? FEW : count) * p.ldc > MOST_OF_C)
+        return false;
+    for (int64_t i = 0; i < MOST_OF_C; i++)
+        line[i] = more[i] = dtype == TW_BF16 ? 0x40000000 + (uint32_t)i : (uint32_t)i;
+    if (tw_gemm(context, &p, row ? words_y : words_x, row ? words_x : words_y, line) != TW_OK ||
+        tw_gemm(context, &q, row ? words_y : words_x, row ? words_x : words_y, more) != TW_OK)
+        return false;
+    for (int64_t i = 0; i < (row ? 1 : count); i++)
+        for (int64_t j = 0; j < p.ldc; j++) {
+            const int64_t at = i * p.ldc + j;
+            const uint32_t old = dtype == TW_BF16 ? 0x40000000 + (uint32_t)at : (uint32_t)at;
+            if (line[at] != (j < p.n ? more[at] : old)) return false;
+        }
+    return true;
+}
+
+static void word_line_cases(void)
+{
+    static const int64_t counts[] = {1, 2, 15, 16, 17, 31, 32, 33, 63, 65, 100, 300},
+                         ks[] = {1, 2, 3, 31, 32, 33, 63, 64, 65, 130, 1000};
+    static const tw_dtype types[][2] = {
+        {TW_BF16, TW_BF16}, {TW_I8, TW_I8}, {TW_I8, TW_U8}, {TW_U8, TW_I8}, {TW_U8, TW_U8}};
+    for (int t = 0; t < 5 * 2; t++) {
+        tw_context *context = NULL;
+        bool same = true;
+        if (!tap_case("%s by %s, one row or one column on the matrix unit, %d threads: the bits of a larger product",
+                      tw_lab_dtype_of(types[t / 2][0])->name, tw_lab_dtype_of(types[t / 2][1])->name, 1 + t % 2 * 15))
+            continue;
+        if (tw_open(
+                &(tw_options){
+                    .size = sizeof(tw_options), .engine = "cpu", .threads = 1 + t % 2 * 15, .instruction_set = "amx"},
+                &context) != TW_OK) {
+            tap_skip(tw_error_text());
+            continue;
+        }
+        fill_words(t > 1);
+        for (int x = 0; same && x < 12 * 11; x++) /* padding and beta go round */
+            for (int o = 0; same && o < 8; o++)
+                same = word_line_agrees(context, types[t / 2][0], types[t / 2][1], o & 1, (tw_op)(o >> 1 & 1),
+                                        (tw_op)(o >> 2 & 1), counts[x % 12], ks[x / 12], (x + o) % 3, x % 5 ? 2 : 0);
+        /* several blocks of sums and, of bytes, pieces of the vector; of bf16, chunks of k */
+        for (int o = 0; same && o < 8; o++)
+            same = word_line_agrees(context, types[t / 2][0], types[t / 2][1], o & 1, (tw_op)(o >> 1 & 1),
+                                    (tw_op)(o >> 1 & 1), o < 4 ? 4130 : 70, o < 4 ? 600 : 16700, 1, 0);
+        tap_result(same, "they differ");
+        tw_close(context);
+    }
+}
+
 /* The bits of C depend neither on whether operands are packed (rows 4 KiB apart are) nor on leading dimensions, for
  * tiles whole and cut. */
 static void tier_cases(void)
@@ -437,6 +516,7 @@ int main(int argc, char **argv)
     tier_cases();
     transposed_cases();
     line_cases();
+    word_line_cases();
     word_cases();
     complex_cases();
     return tap_finish();

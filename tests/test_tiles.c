@@ -12,7 +12,8 @@
 #include "plan.h"
 #include "support/tap.h"
 
-cpu_micro tiles_bf16, tiles_i8;
+cpu_micro r13_matrix_bf16, r13_matrix_i8;
+cpu_gemv_kernel gemv_tiles_bf16, gemv_tiles_i8;
 
 /* The product by the plan that a processor with a matrix unit would have, its kernel replaced; or by that plan made
  * smaller once. */
@@ -27,7 +28,8 @@ static bool multiply(const oracle *o, void *c, bool smaller, pool *pool)
     if (smaller && !plan_shrink(&made)) return false;
     kernel_row row = *made.row;
     if (row.level != CPU_amx) return false;
-    row.micro = p.dtype != TW_BF16 ? tiles_i8 : tiles_bf16, row.enter = row.leave = NULL;
+    row.micro = p.dtype != TW_BF16 ? r13_matrix_i8 : r13_matrix_bf16, row.enter = row.leave = NULL;
+    row.gemv = p.dtype != TW_BF16 ? gemv_tiles_i8 : gemv_tiles_bf16;
     made.row = &row;
     void *workspace = aligned_alloc(64, made.workspace_bytes + 64);
     loops_run(&made, o->a, o->b, c, workspace, pool);

@@ -267,8 +267,8 @@ of the CPU (AMX), and [r13m_mma](LADDER.md#r13m_mma) for bf16 and f16 from sm_80
 ## CPU
 
 gemm_simd, formerly r14_peak, is compiled for each instruction set. The widest that the processor has is chosen.
-gemv_simd computes a C of one row or one column, triangle_simd the diagonal blocks of trmm and trsm; convert_f16 widens
-f16 for the kernel of f32, and rounds C.
+gemv_simd and, on the matrix unit, gemv_tiles compute a C of one row or one column, triangle_simd the diagonal blocks of
+trmm and trsm; convert_f16 widens f16 for the kernel of f32, and rounds C.
 
 | kernel | tile | depth of a panel | idea | sources |
 |---|---|---|---|---|
@@ -280,7 +280,7 @@ TEXT
         word[2], word[4], word[6], word[7], word[8], $2, $4'
     rows CPU_TILES_OF 'printf "| [cpu_%s_r13_matrix_amx](LADDER.md#r13_matrix) | %s x %s | %s | %s | %s |\n", word[2], word[5], word[6], word[7], $2, $4'
     rows CPU_TILES 'printf "| [cpu_%s_r13_matrix_amx](LADDER.md#r13_matrix) | %s x %s | %s | %s | %s |\n", word[2], word[4], word[5], word[6], $2, $4'
-    for file in gemm_simd gemv_simd convert_f16 triangle_simd; do section "$file" ''; done
+    for file in gemm_simd gemv_simd gemv_tiles convert_f16 triangle_simd; do section "$file" ''; done
     cat <<'TEXT'
 
 ## GPU

@@ -127,7 +127,7 @@ PANELS = ["test_strides --only opencl",
 MEMORY = ["test_faults_memory", "test_faults --only memory", "test_faults_calls --only memory"]
 COVERING = [
     (r"^src/toy", ["toy"]), # tests/test_mutate.py
-    (r"kernels/cpu/(ladder/r13|tiles)", ["test_tiles", "test_kernels --only r13", *API]),
+    (r"kernels/cpu/(ladder/r13|tiles|gemv_tiles)", ["test_tiles", "test_kernels --only r13", *API]),
     (r"kernels/cpu/triangle", ["test_level3"]),
     (r"kernels/cpu/(f16|convert_f16)", ["test_f16", "test_kernels --only cpu_f16"]),
     (r"kernels/cpu/(gem|vec|cpu\.h)", [*LOOPS, "test_complex", "test_level3"]),

@@ -158,7 +158,8 @@ typedef struct cpu_gemv {
     void *c;
     int64_t x_stride, x_k, y_stride, c_stride;
     double alpha, beta;
-    bool narrow_c; /* of f16: c is of f16 too, else of float */
+    bool narrow_c;               /* of f16: c is of f16 too, else of float */
+    bool x_unsigned, y_unsigned; /* of bytes: theirs are */
 } cpu_gemv;
 
 typedef void cpu_gemv_kernel(const cpu_gemv *line);

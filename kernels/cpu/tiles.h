@@ -1,5 +1,5 @@
 /* tiles.h - the matrix unit's registers, as every kernel of AMX uses them: tiles 0 to 3 for sums, 4 and 5 for A, 6 and
- * 7 for B, all of them 16 rows of 64 bytes. tests/test_tiles.c gives its own, in plain C, where the processor has
+ * 7 for B, all of them 16 rows of 64 bytes but where a kernel gives them other shapes. tests/test_tiles.c gives its own, in plain C, where the processor has
  * none. */
 #ifndef TILEWRIGHT_TILES_H
 #define TILEWRIGHT_TILES_H
@@ -43,26 +43,28 @@
 
 enum { TILE_EDGE = 16, TILE_BYTES = 64 };
 
-/* What LDTILECFG takes: Intel SDM 1, 18.3. */
-static inline void tiles_configure(void)
-{
 #ifndef TILES_IN_C
+/* Rows of each register and bytes of a row; 0: it is not used. What LDTILECFG takes: Intel SDM 1, 18.3. */
+static inline void tiles_shape(const uint8_t rows[8], const uint8_t bytes[8])
+{
     struct {
         uint8_t palette, start_row, zero[14];
         uint16_t row_bytes[16];
         uint8_t rows[16];
     } config = {.palette = 1};
-    for (int t = 0; t < 8; t++) config.row_bytes[t] = TILE_BYTES, config.rows[t] = TILE_EDGE;
+    for (int t = 0; t < 8; t++) config.row_bytes[t] = bytes[t], config.rows[t] = rows[t];
     tiles_ordered();
     _tile_loadconfig(&config);
-#endif
 }
 
-static inline void tiles_release(void)
-{
-#ifndef TILES_IN_C
-    _tile_release();
+static inline void tiles_release(void) { _tile_release(); }
 #endif
+
+/* Whole ones. */
+static inline void tiles_configure(void)
+{
+    static const uint8_t rows[8] = {16, 16, 16, 16, 16, 16, 16, 16}, bytes[8] = {64, 64, 64, 64, 64, 64, 64, 64};
+    tiles_shape(rows, bytes);
 }
 
 #endif

@@ -1,5 +1,6 @@
-/* tiles.c - the matrix unit's instructions in plain C, after their description in Intel's manual, and the kernel
- * written for them: for test_tiles. The build compiles it once per type, with REAL, KERNEL and IS_INT8. */
+/* tiles.c - the matrix unit's instructions in plain C, after their description in Intel's manual, and a kernel
+ * written for them: for test_tiles. The build compiles it once per type and kernel, with REAL, KERNEL, IS_INT8 and
+ * TEXT. */
 #define TILES_IN_C
 #define MR 32
 #define NR 32
@@ -12,17 +13,35 @@
 enum { ROWS = 16, BYTES = 64 };
 
 static unsigned char tiles[8][ROWS][BYTES];
+#define WHOLE(x)                                                                                                       \
+    {                                                                                                                  \
+        x, x, x, x, x, x, x, x                                                                                         \
+    }
+static uint8_t rows_of[8] = WHOLE(ROWS), bytes_of[8] = WHOLE(BYTES);
 
-static void tile_zero(int t) { memset(tiles[t], 0, sizeof tiles[t]); }
+static inline void tiles_shape(const uint8_t rows[8], const uint8_t bytes[8])
+{
+    memcpy(rows_of, rows, sizeof rows_of), memcpy(bytes_of, bytes, sizeof bytes_of);
+}
 
+static inline void tiles_release(void)
+{
+    static const uint8_t rows[8] = WHOLE(ROWS), bytes[8] = WHOLE(BYTES);
+    tiles_shape(rows, bytes);
+}
+
+static inline void tile_zero(int t) { memset(tiles[t], 0, sizeof tiles[t]); }
+
+/* What a tile lacks is 0. */
 static void tile_load(int t, const void *at, int64_t stride)
 {
-    for (int i = 0; i < ROWS; i++) memcpy(tiles[t][i], (const char *)at + i * stride, BYTES);
+    tile_zero(t);
+    for (int i = 0; i < rows_of[t]; i++) memcpy(tiles[t][i], (const char *)at + i * stride, bytes_of[t]);
 }
 
 static void tile_store(int t, void *at, int64_t stride)
 {
-    for (int i = 0; i < ROWS; i++) memcpy((char *)at + i * stride, tiles[t][i], BYTES);
+    for (int i = 0; i < rows_of[t]; i++) memcpy((char *)at + i * stride, tiles[t][i], bytes_of[t]);
 }
 
 #if IS_INT8
@@ -74,4 +93,4 @@ static void tile_bf16(int sum, int a, int b)
 
 #define tiles_ordered() ((void)0)
 #define REAL_IS_DOUBLE  0
-#include "../../kernels/cpu/ladder/r13_matrix.c"
+#include TEXT

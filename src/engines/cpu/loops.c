@@ -312,7 +312,9 @@ static void gemv_task(void *context, int64_t task)
                      .c_stride = c_stride,
                      .alpha = l->alpha,
                      .beta = l->beta,
-                     .narrow_c = l->c_bytes < l->bytes};
+                     .narrow_c = l->c_bytes < l->bytes,
+                     .x_unsigned = (row ? p->dtype_b : p->dtype) == TW_U8,
+                     .y_unsigned = (row ? p->dtype : p->dtype_b) == TW_U8};
     l->plan->row->gemv(&gemv);
 }
 
