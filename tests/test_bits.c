@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "engines/cpu/cpu_engine.h"
 #include "integers.h"
 #include "oracle.h"
 #include "plan.h"
@@ -449,6 +450,34 @@ static void word_cases(void)
     }
 }
 
+/* Panels of words are the same, whichever steps a task packs. */
+static void step_cases(void)
+{
+    enum { MOST = 2100, WIDTH = 32, MOST_WORDS = (MOST + WIDTH) * 144 };
+    static const int lengths[] = {1, 15, 31, 32, 33, 100, MOST}, ks[] = {1, 2, 3, 31, 64, 65, 130};
+    static uint32_t one[MOST_WORDS], other[MOST_WORDS];
+    static uint16_t source[MOST * 131];
+    bool same = true;
+    if (!tap_case("panels of words: the same by steps as panel by panel")) return;
+    for (int i = 0; i < MOST * 131; i++) source[i] = (uint16_t)((uint32_t)i * UINT32_C(2654435761) >> 15);
+    for (int x = 0; same && x < 7 * 7 * CPU_TILE_QUADS * 8; x++) {
+        const cpu_layout layout = (cpu_layout)(x / 8 % CPU_TILE_QUADS + 1);
+        const bool of_b = x & 1, a_unsigned = x & 2, b_unsigned = x & 4;
+        if (layout == CPU_HALVES || (!of_b && cpu_layout_sums(layout))) continue;
+        const int64_t length = lengths[x / 8 / CPU_TILE_QUADS % 7], k = ks[x / 8 / CPU_TILE_QUADS / 7],
+                      steps = cpu_layout_steps(layout, k), apart = length + x % 2;
+        memset(one, 0xa5, sizeof one), memset(other, 0xa5, sizeof other);
+        pack_words(layout, of_b, a_unsigned, b_unsigned, one, source, 1, apart, length, k, WIDTH, 0,
+                   ceil_div(length, WIDTH));
+        for (int64_t step = 0, each = CPU_STEP_UNIT * (1 + x % 3); step < steps; step += each)
+            pack_word_steps(layout, of_b, a_unsigned, b_unsigned, other, source, apart, length, k, WIDTH, step,
+                            min_i64(step + each, steps));
+        same = memcmp(one, other, sizeof one) == 0;
+        if (!same) printf("# layout %d, of_b %d, length %d, k %d\n", (int)layout, of_b, (int)length, (int)k);
+    }
+    tap_result(same, "they differ");
+}
+
 /* Complex products: of one op(A), op(B) and k the bits of C depend neither on how these are stored (ops, rows 4 KiB
  * apart, at an odd multiple of a part), nor on the threads, nor on what of C is computed at once. */
 static bool complex_agrees(tw_dtype dtype, int64_t m, int64_t n, int64_t k)
@@ -518,6 +547,7 @@ int main(int argc, char **argv)
     line_cases();
     word_line_cases();
     word_cases();
+    step_cases();
     complex_cases();
     return tap_finish();
 }

@@ -105,6 +105,12 @@ void pack_words(cpu_layout layout, bool of_b, bool a_unsigned, bool b_unsigned, 
                 int64_t stride, int64_t k_stride, int64_t length, int64_t k, int64_t width, int64_t first,
                 int64_t last);
 
+/* pack_word_steps - the same for an MN-major operand (stride 1), and only steps first .. last - 1 of all panels; first
+ * is a multiple of CPU_STEP_UNIT. Not for an A whose panels begin with sums. */
+enum { CPU_STEP_UNIT = 16 };
+void pack_word_steps(cpu_layout layout, bool of_b, bool a_unsigned, bool b_unsigned, void *packed, const void *source,
+                     int64_t k_stride, int64_t length, int64_t k, int64_t width, int64_t first, int64_t last);
+
 /* ---- loops.c ---- */
 
 /* loops_run - the five loops of the production kernel. workspace: plan->workspace_bytes, 64-byte aligned. */

@@ -42,12 +42,21 @@ typedef struct loops {
  * panel of each row after the other. */
 enum { PANELS_PER_TASK = 4, PACKS_PER_THREAD = 2, STEPS_PER_TASK = 8, LANES_PER_TASK = 8192 };
 
-/* Steps of one task: enough of short rows to be worth a task. */
-static int64_t steps_of(int64_t length) { return max_i64(STEPS_PER_TASK, LANES_PER_TASK / length); }
-
-static bool by_steps(const loops *l, int64_t stride)
+static bool by_steps(const loops *l, bool of_b, int64_t stride)
 {
-    return stride == 1 && (l->plan->row->layout == CPU_PLAIN || l->plan->row->layout == CPU_HALVES);
+    return stride == 1 && (of_b || !cpu_layout_sums(l->plan->row->layout));
+}
+
+/* Of words: of elements that are packed as they are, or widened, too a step is one. */
+static bool of_words(const loops *l) { return l->plan->row->layout != CPU_PLAIN && l->plan->row->layout != CPU_HALVES; }
+
+/* Steps of one task: enough of short rows to be worth a task; of words fewer where threads would have none. */
+static int64_t steps_of(const loops *l, int64_t length)
+{
+    const int64_t steps = max_i64(STEPS_PER_TASK, LANES_PER_TASK / length);
+    if (!of_words(l)) return steps;
+    const int64_t share = ceil_div(l->steps, PACKS_PER_THREAD * (int64_t)l->plan->threads);
+    return round_up(min_i64(steps, share), CPU_STEP_UNIT);
 }
 
 /* Panels of one task: fewer where threads would have none. */
@@ -56,10 +65,10 @@ static int64_t panels_of(const loops *l, int64_t length, int64_t width)
     return min_i64(PANELS_PER_TASK, ceil_div(ceil_div(length, width), PACKS_PER_THREAD * (int64_t)l->plan->threads));
 }
 
-static int64_t pack_tasks(const loops *l, int64_t stride, int64_t length, int64_t width)
+static int64_t pack_tasks(const loops *l, bool of_b, int64_t stride, int64_t length, int64_t width)
 {
-    return by_steps(l, stride) ? ceil_div(l->depth, steps_of(length))
-                               : ceil_div(length, width * panels_of(l, length, width));
+    return by_steps(l, of_b, stride) ? ceil_div(of_words(l) ? l->steps : l->depth, steps_of(l, length))
+                                     : ceil_div(length, width * panels_of(l, length, width));
 }
 
 static void pack_some(const loops *l, bool of_b, void *packed, const void *source, int64_t stride, int64_t k_stride,
@@ -68,9 +77,13 @@ static void pack_some(const loops *l, bool of_b, void *packed, const void *sourc
     const size_t bytes = (size_t)l->bytes;
     const kernel_row *row = l->plan->row;
     const tw_problem *p = &l->plan->problem;
-    if (by_steps(l, stride)) {
-        int64_t steps = steps_of(length), first = task * steps, last = min_i64(first + steps, l->depth);
-        if (row->layout == CPU_HALVES)
+    if (by_steps(l, of_b, stride)) {
+        int64_t steps = steps_of(l, length), first = task * steps,
+                last = min_i64(first + steps, of_words(l) ? l->steps : l->depth);
+        if (of_words(l))
+            pack_word_steps(row->layout, of_b, p->dtype == TW_U8, p->dtype_b == TW_U8, packed, source, k_stride, length,
+                            l->depth, width, first, last);
+        else if (row->layout == CPU_HALVES)
             pack_half_steps(row->widen, packed, source, k_stride, length, l->depth, width, first, last);
         else
             pack_steps(bytes, packed, source, k_stride, length, l->depth, width, first, last);
@@ -101,8 +114,8 @@ static void pack_b_task(void *context, int64_t task)
               l->cols, l->nr, task);
 }
 
-static int64_t pack_a_tasks(const loops *l) { return pack_tasks(l, l->a_rs, l->rows, l->mr); }
-static int64_t pack_b_tasks(const loops *l) { return pack_tasks(l, l->b_cs, l->cols, l->nr); }
+static int64_t pack_a_tasks(const loops *l) { return pack_tasks(l, false, l->a_rs, l->rows, l->mr); }
+static int64_t pack_b_tasks(const loops *l) { return pack_tasks(l, true, l->b_cs, l->cols, l->nr); }
 
 static bool packs_a(const loops *l) { return !l->plan->cpu.direct_a && l->all_a == NULL; }
 static bool packs_b(const loops *l) { return !l->plan->cpu.direct_b && l->all_b == NULL; }
@@ -551,6 +564,7 @@ void loops_pack_all(const plan *plan, bool of_a, const void *source, void *packe
         for (l.p0 = 0; l.p0 < p->k; l.p0 += l.depth) {
             l.i0 = l.j0 = first, l.rows = l.cols = min_i64(edge, length - first),
             l.depth = cpu_panel_depth(cpu, p->k, l.p0);
+            l.steps = cpu_layout_steps(plan->row->layout, l.depth);
             l.packed_a = l.packed_b = packed_before(&l, packed, first / edge, of_a ? cpu->a_bytes : cpu->b_bytes);
             team_for(team, of_a ? pack_a_tasks(&l) : pack_b_tasks(&l), of_a ? pack_a_task : pack_b_task, &l);
         }

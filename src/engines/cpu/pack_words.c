@@ -11,8 +11,10 @@
 
 #include <string.h>
 
-enum { BLOCK = 64, TILE = 16, MOST_WIDTH = 64, EDGE = 4 };
+enum { BLOCK = 64, TILE = CPU_STEP_UNIT, MOST_WIDTH = 64, EDGE = 4 };
 
+typedef uint8_t bytes16 __attribute__((vector_size(16)));
+typedef uint16_t pairs8 __attribute__((vector_size(16)));
 typedef uint32_t words4 __attribute__((vector_size(16)));
 
 /* What a panel is made from: lane i, element p at source + i * stride + p * k_stride; strides are in bytes. */
@@ -48,9 +50,53 @@ static inline uint32_t word_of(cpu_layout layout, bool is_unsigned, const uint32
             to[i] = word_of(layout, is_unsigned, (const uint32_t[4]){row[0][i], row[1][i], row[2][i], row[3][i]});     \
     } while (0)
 
+static inline pairs8 load_pairs(const char *at)
+{
+    pairs8 made;
+    memcpy(&made, at, sizeof made);
+    return made;
+}
+
+static inline bytes16 load_bytes(const char *at)
+{
+    bytes16 made;
+    memcpy(&made, at, sizeof made);
+    return made;
+}
+
+#define WEAVE_PAIRS(x, y, at)                                                                                          \
+    __builtin_shufflevector(x, y, at, at + 8, at + 1, at + 9, at + 2, at + 10, at + 3, at + 11)
+#define WEAVE_BYTES(x, y, at)                                                                                          \
+    __builtin_shufflevector(x, y, at, at + 16, at + 1, at + 17, at + 2, at + 18, at + 3, at + 19, at + 4, at + 20,     \
+                            at + 5, at + 21, at + 6, at + 22, at + 7, at + 23)
+
+/* Words that are two or four rows of elements as they are: 16 lanes of all of them. */
+static inline void weave_16(const source_panel *s, const char *from, uint32_t *restrict to)
+{
+    const int64_t next = s->k_stride;
+    for (int half = 0; half < 2; half++, to += 8) {
+        pairs8 x, y;
+        if (s->bytes == 2) {
+            x = load_pairs(from + 16 * half), y = load_pairs(from + 16 * half + next);
+        } else {
+            const bytes16 row[4] = {load_bytes(from), load_bytes(from + next), load_bytes(from + 2 * next),
+                                    load_bytes(from + 3 * next)};
+            x = (pairs8)(half ? WEAVE_BYTES(row[0], row[1], 8) : WEAVE_BYTES(row[0], row[1], 0));
+            y = (pairs8)(half ? WEAVE_BYTES(row[2], row[3], 8) : WEAVE_BYTES(row[2], row[3], 0));
+        }
+        const pairs8 low = WEAVE_PAIRS(x, y, 0), high = WEAVE_PAIRS(x, y, 4);
+        memcpy(to, &low, sizeof low), memcpy(to + 4, &high, sizeof high);
+    }
+}
+
 static void weave(const source_panel *s, int64_t step, uint32_t *restrict to)
 {
     const int64_t p = step * s->group;
+    const bool as_they_are = s->layout != CPU_WIDENED && s->layout != CPU_I16;
+    if (as_they_are && s->lanes % 16 == 0 && p + s->group <= s->k) {
+        for (int64_t i = 0; i < s->lanes; i += 16) weave_16(s, s->source + p * s->k_stride + i * s->bytes, to + i);
+        return;
+    }
     switch (s->layout) {
     case CPU_WIDENED: WEAVE(uint16_t, CPU_WIDENED, true); break;
     case CPU_PAIRS:
@@ -171,27 +217,52 @@ static void pack_block(const source_panel *s, int64_t first, int64_t count, uint
         for (int64_t i = 0; i < count * s->width; i++) block[i] ^= UINT32_C(0x80808080);
 }
 
+static source_panel source_of(cpu_layout layout, bool of_b, bool a_unsigned, bool b_unsigned, int64_t stride,
+                              int64_t k_stride, int64_t k, int64_t width)
+{
+    const int64_t bytes = layout == CPU_WIDENED || layout == CPU_PAIRS || layout == CPU_TILE_PAIRS ? 2 : 1;
+    return (source_panel){.stride = stride * bytes,
+                          .k_stride = k_stride * bytes,
+                          .k = k,
+                          .group = cpu_layout_group(layout),
+                          .width = width,
+                          .layout = layout,
+                          .of_b = of_b,
+                          .is_unsigned = of_b ? b_unsigned : a_unsigned,
+                          .shifts_b = (layout == CPU_U8 && !b_unsigned) || (layout == CPU_S8 && b_unsigned),
+                          .bytes = bytes};
+}
+
+/* Steps `step` to `end` - 1 of one of the panels. */
+static void pack_part(source_panel *s, void *packed, const void *source, int64_t length, int64_t panel, int64_t step,
+                      int64_t end)
+{
+    const int64_t steps = s->of_b ? cpu_layout_steps(s->layout, s->k) : cpu_layout_a_steps(s->layout, s->k);
+    s->source = (const char *)source + panel * s->width * s->stride;
+    s->lanes = min_i64(length - panel * s->width, s->width);
+    pack_block(s, step, end - step, (uint32_t *)packed + panel * steps * s->width);
+}
+
 /* Block by block, and in each block panel by panel: rows of the source are read along. */
 void pack_words(cpu_layout layout, bool of_b, bool a_unsigned, bool b_unsigned, void *packed, const void *source,
                 int64_t stride, int64_t k_stride, int64_t length, int64_t k, int64_t width, int64_t first, int64_t last)
 {
-    int64_t bytes = layout == CPU_WIDENED || layout == CPU_PAIRS || layout == CPU_TILE_PAIRS ? 2 : 1,
-            steps = cpu_layout_steps(layout, k);
-    int64_t panel_words = (of_b ? steps : cpu_layout_a_steps(layout, k)) * width;
-    source_panel s = {.stride = stride * bytes,
-                      .k_stride = k_stride * bytes,
-                      .k = k,
-                      .group = cpu_layout_group(layout),
-                      .width = width,
-                      .layout = layout,
-                      .of_b = of_b,
-                      .is_unsigned = of_b ? b_unsigned : a_unsigned,
-                      .shifts_b = (layout == CPU_U8 && !b_unsigned) || (layout == CPU_S8 && b_unsigned),
-                      .bytes = bytes};
+    source_panel s = source_of(layout, of_b, a_unsigned, b_unsigned, stride, k_stride, k, width);
+    const int64_t steps = cpu_layout_steps(layout, k);
     for (int64_t step = 0; step < steps; step += BLOCK)
-        for (int64_t panel = first; panel < last; panel++) {
-            s.source = (const char *)source + panel * width * s.stride;
-            s.lanes = min_i64(length - panel * width, width);
-            pack_block(&s, step, min_i64(BLOCK, steps - step), (uint32_t *)packed + panel * panel_words);
-        }
+        for (int64_t panel = first; panel < last; panel++)
+            pack_part(&s, packed, source, length, panel, step, min_i64(step + BLOCK, steps));
+}
+
+/* Some rows of the source at a time, as many as prefetchers follow, along many panels. */
+void pack_word_steps(cpu_layout layout, bool of_b, bool a_unsigned, bool b_unsigned, void *packed, const void *source,
+                     int64_t k_stride, int64_t length, int64_t k, int64_t width, int64_t first, int64_t last)
+{
+    enum { PANELS_AT_ONCE = 64, STEPS_OF_B = 8 };
+    source_panel s = source_of(layout, of_b, a_unsigned, b_unsigned, 1, k_stride, k, width);
+    const int64_t panels = ceil_div(length, width), each = of_b ? STEPS_OF_B : TILE;
+    for (int64_t part = 0; part < panels; part += PANELS_AT_ONCE)
+        for (int64_t step = first; step < last; step += each)
+            for (int64_t panel = part; panel < min_i64(part + PANELS_AT_ONCE, panels); panel++)
+                pack_part(&s, packed, source, length, panel, step, min_i64(step + each, last));
 }
