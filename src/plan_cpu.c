@@ -13,7 +13,8 @@ enum { WAKING = 4, WAKING_EDGE = 16 };
 
 enum { LEAST_GEMV = 64, LEAST_ACROSS = 512, SUM_MACRO = 1024, WORKSPACE_ALIGN = 64 };
 /* docs/perf/cpu-threads.md#divided-k */
-enum { FEW_TILES = 64, SHARES_PER_THREAD = 2 };
+/* SMALL_TILES: times the tasks of a thread. LEAST_CHUNK: of integers */
+enum { FEW_TILES = 64, SMALL_TILES = 2, SHARES_PER_THREAD = 2, LEAST_CHUNK = 2048 };
 
 /* Split `length` evenly into blocks of at most `most`, each a multiple of `unit`: 1000 in blocks of at most 384 is
  * 3 x 336. */
@@ -319,15 +320,22 @@ static int64_t chunk_in_loops(const tw_problem *p)
 }
 
 /* Divides C among the shares of a chunk: enough of them for all threads, by rows or, where there are fewer tiles, by
- * columns. */
-static void plan_shares(plan *plan, int64_t chunks, bool line)
+ * columns. Each share reads all of the other operand's chunk: where that is more than its own part, they are as few as
+ * give each thread as many. */
+static void plan_shares(plan *plan, int64_t chunk, bool line)
 {
     cpu_plan *cpu = &plan->cpu;
     const tw_problem *p = &plan->problem;
     const int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n, least = line ? LEAST_GEMV : 1,
-                  shares = plan->threads > 1 ? ceil_div(SHARES_PER_THREAD * (int64_t)plan->threads, chunks) : 1;
+                  chunks = ceil_div(p->k, chunk), lacks = (chunk - p->k % chunk) % chunk,
+                  fewest = ceil_div(plan->threads, chunks);
+    const bool rows = ceil_div(p->m, mr) >= ceil_div(p->n, nr);
+    int64_t shares = plan->threads > 1 ? ceil_div(SHARES_PER_THREAD * (int64_t)plan->threads, chunks) : 1;
+    if ((rows ? p->n : p->m) > ceil_div(rows ? p->m : p->n, shares) && lacks <= chunk / 8 &&
+        chunks * fewest % plan->threads == 0)
+        shares = fewest;
     cpu->share_m = p->m, cpu->share_n = p->n;
-    if (ceil_div(p->m, mr) >= ceil_div(p->n, nr))
+    if (rows)
         cpu->share_m = min_i64(even_block(p->m, max_i64(ceil_div(p->m, shares), least), mr), p->m);
     else
         cpu->share_n = min_i64(even_block(p->n, max_i64(ceil_div(p->n, shares), least), nr), p->n);
@@ -338,13 +346,15 @@ static void plan_shares(plan *plan, int64_t chunks, bool line)
 static bool plan_divided(plan *plan, const device_facts *device, const tuned_values *tuned)
 {
     const tw_problem *p = &plan->problem;
-    const int64_t chunk = chunk_of(p), chunks = ceil_div(p->k, chunk), tiles_m = ceil_div(p->m, plan->row->lab.tile_m),
-                  tiles_n = ceil_div(p->n, plan->row->lab.tile_n);
+    const int64_t tiles_m = ceil_div(p->m, plan->row->lab.tile_m), tiles_n = ceil_div(p->n, plan->row->lab.tile_n),
+                  each = (plan->row->layout == CPU_PLAIN ? SMALL_TILES : 1) * (int64_t)tuned->thread_tasks;
     const bool line = (p->m == 1 || p->n == 1) && plan->row->gemv != NULL,
-               few = (double)tiles_m * (double)tiles_n <=
-                     (double)max_i64(FEW_TILES, (int64_t)tuned->thread_tasks * plan->threads);
-    if (chunks < 2 || p->dtype_c == TW_F16 || !(line || (few && p->flags == 0))) return false;
-    plan_shares(plan, chunks, line);
+               few = (double)tiles_m * (double)tiles_n <= (double)max_i64(FEW_TILES, each * plan->threads);
+    int64_t chunk = chunk_of(p);
+    if (p->k <= chunk || p->dtype_c == TW_F16 || !(line || (few && p->flags == 0))) return false;
+    if (dtype_find(p->dtype)->result == TW_I32 && !line) /* exact in any order: one for each thread, if not too short */
+        chunk = min_i64(chunk, max_i64(LEAST_CHUNK, round_up(ceil_div(p->k, plan->threads), CPU_K_UNIT)));
+    plan_shares(plan, chunk, line);
     struct plan share = {.problem = *p, .row = plan->row};
     share.problem.m = plan->cpu.share_m, share.problem.n = plan->cpu.share_n, share.problem.k = chunk;
     share.problem.ldc = p->n, share.problem.flags = 0;

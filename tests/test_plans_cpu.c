@@ -247,8 +247,8 @@ static void even_cases(void)
 }
 
 /* A k of several chunks: of a C of few tiles, or of one row or column, threads share chunks, and of each as much of C
- * as gives two tasks a thread; of a C of many tiles they share its tiles. Without memory the sum of the chunks before
- * lies in C, where that holds nothing else. */
+ * as gives two tasks a thread, or one where each would read more of the other operand than of its own; of a C of many
+ * tiles they share its tiles. Without memory the sum of the chunks before lies in C, where that holds nothing else. */
 static void divided_cases(void)
 {
     static const struct {
@@ -257,11 +257,12 @@ static void divided_cases(void)
         uint32_t flags;
         int64_t share_m, share_n; /* 0: not divided */
     } cases[] = {
-        {128, 128, 65536, 2, 0, 128, 128}, {128, 128, 65536, 16, 0, 32, 128}, {64, 64, 8192, 2, 0, 0, 0},
+        {128, 128, 65536, 2, 0, 128, 128}, {128, 128, 65536, 16, 0, 64, 128}, {64, 64, 8192, 2, 0, 0, 0},
         {64, 64, 8193, 2, 0, 32, 64},      {64, 64, 8193, 1, 0, 64, 64},      {1, 1, 1000000, 2, 0, 1, 1},
         {1, 5000, 20000, 4, 0, 1, 1680},   {5000, 1, 20000, 4, 0, 1672, 1},   {1, 5000, 8192, 4, 0, 0, 0},
-        {256, 256, 65536, 4, 0, 0, 0},     {256, 256, 65536, 48, 0, 24, 256}, {128, 128, 65536, 2, TW_UPPER, 0, 0},
-        {8, 3000, 16384, 16, 0, 8, 192},   {9000, 9000, 20000, 16, 0, 0, 0},
+        {256, 256, 65536, 4, 0, 0, 0},     {256, 256, 65536, 48, 0, 48, 256}, {128, 128, 65536, 2, TW_UPPER, 0, 0},
+        {8, 3000, 16384, 16, 0, 8, 192},   {9000, 9000, 20000, 16, 0, 0, 0},  {128, 128, 65000, 16, 0, 64, 128},
+        {128, 128, 64000, 16, 0, 32, 128}, {384, 192, 65536, 16, 0, 0, 0},    {256, 192, 65536, 16, 0, 128, 192},
     };
     bool right = true;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -283,6 +284,28 @@ static void divided_cases(void)
         right = false;
     }
     expect("plans: threads share the chunks of a long k where C has few tiles", right);
+    static const struct {
+        tw_dtype dtype;
+        int64_t k;
+        int threads;
+        int64_t chunk, share_m;
+    } others[] = {{TW_I8, 65536, 16, 4096, 128},  {TW_I8, 65536, 2, 8192, 128},   {TW_U8, 16000, 16, 2048, 32},
+                  {TW_BF16, 65536, 16, 8192, 64}, {TW_F64, 65536, 16, 4096, 128}, {TW_F64, 65536, 8, 4096, 0}};
+    right = true;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        const device_facts facts = {
+            .engine = "cpu", .level = CPU_amx, .threads = others[i].threads, .l1_bytes = 49152, .l2_bytes = 2097152};
+        tw_problem p, made = tw_problem_make(others[i].dtype, TW_N, TW_N, 128, 128, others[i].k);
+        plan one = {.threads = 0};
+        if (problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &one) == TW_OK &&
+            one.cpu.divided == (others[i].share_m > 0) && one.cpu.share_m == others[i].share_m &&
+            (!one.cpu.divided || one.cpu.chunk == others[i].chunk))
+            continue;
+        printf("# case %zu: divided %d, chunks of %" PRId64 ", shares of %" PRId64 " rows\n", i, one.cpu.divided,
+               one.cpu.chunk, one.cpu.share_m);
+        right = false;
+    }
+    expect("plans: chunks of integers are as many as threads, those of other types what accuracy promises", right);
 }
 
 /* Plans over many shapes and made-up devices: blocks are multiples of the micro-tile, cover C, and fit the workspace
