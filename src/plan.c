@@ -203,8 +203,9 @@ void plan_text(const plan *plan, char *text, size_t bytes)
     if (plan->row->micro != NULL && plan->woken > 0 && plan->woken < plan->threads)
         snprintf(woken, sizeof woken, ", after a rest %d,", plan->woken);
     if (plan->row->micro != NULL && cpu->divided)
-        snprintf(shares, sizeof shares, " shares %" PRId64 "x%" PRId64 " of chunks of %" PRId64, cpu->share_m,
-                 cpu->share_n, cpu->chunk);
+        snprintf(shares, sizeof shares, " shares %" PRId64 "x%" PRId64, cpu->share_m, cpu->share_n);
+    if (shares[0] != '\0' && cpu->chunk < plan->problem.k)
+        snprintf(shares + strlen(shares), sizeof shares - strlen(shares), " of chunks of %" PRId64, cpu->chunk);
     if (plan->row->micro != NULL)
         snprintf(text, bytes,
                  "%s%s%s%s%s%s macro-block %" PRId64 "x%" PRId64 "x%" PRId64 " task %" PRId64 "x%" PRId64

@@ -46,8 +46,8 @@ typedef struct cpu_plan {
     size_t a_bytes, b_bytes, sum_bytes, total_bytes;
     int64_t chunk; /* k is cut at its multiples, then every kc: a chunk's sum begins at 0 (CPU_CHUNK_BYTES) */
     /* Tasks are share_m x share_n elements of a chunk's sums, each a product of its own on one thread, of which all
-     * above tells; the chunks, chunk_bytes each in the workspace, are added afterwards. block_sets: threads that may
-     * compute shares at the same time. */
+     * above tells; the chunks, chunk_bytes each in the workspace, are added afterwards. Of one chunk tasks are parts of
+     * C itself. block_sets: threads that may compute shares at the same time. */
     bool divided;
     int64_t share_m, share_n;
     int block_sets;

@@ -368,6 +368,39 @@ static bool plan_divided(plan *plan, const device_facts *device, const tuned_val
     return true;
 }
 
+/* How a product of the matrix unit is divided so that each thread packs what it multiplies by itself: no thread waits
+ * for another, and no panel goes from one core's cache to another's. In the time of a multiply-add, a packed element. */
+enum { PACKED_ELEMENT = 192, MORE_PACKED_BYTES = 524288 };
+
+static bool plan_alone(plan *plan, const device_facts *device)
+{
+    const tw_problem *p = &plan->problem;
+    const int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n, threads = plan->threads,
+                  bytes = dtype_find(p->dtype)->lab.bytes;
+    if (threads < 2 || plan->woken < threads || p->flags != 0 || p->k < 1 || !cpu_layout_tiles(plan->row->layout))
+        return false; /* the few that run after a rest would pack for all */
+    int64_t share_m = p->m, share_n = p->n;
+    double least = 0;
+    for (int64_t high = 1; high <= threads; high++) {
+        const int64_t m = min_i64(round_up(ceil_div(p->m, high), mr), p->m),
+                      n = min_i64(round_up(ceil_div(p->n, threads / high), nr), p->n);
+        const double time = (double)ceil_div(ceil_div(p->m, m) * ceil_div(p->n, n), threads) *
+                            (PACKED_ELEMENT * ((double)m + (double)n) + (double)m * (double)n);
+        if (high == 1 || time < least) share_m = m, share_n = n, least = time;
+    }
+    const double more = (double)share_m + (double)share_n - ((double)p->m + (double)p->n) / (double)threads;
+    if (more * (double)p->k * (double)bytes > MORE_PACKED_BYTES) return false;
+    struct plan share = {.problem = *p, .row = plan->row};
+    share.problem.m = share_m, share.problem.n = share_n;
+    plan_loops(&share, device, 1);
+    if (share.cpu.sum_bytes + share.cpu.total_bytes > 0) return false; /* beside C, whose old elements are needed */
+    plan->cpu = share.cpu;
+    plan->cpu.divided = true, plan->cpu.block_sets = plan->threads;
+    plan->cpu.share_m = share_m, plan->cpu.share_n = share_n;
+    count_workspace(plan);
+    return true;
+}
+
 /* Rows of a task of the five loops. */
 static void even_tasks(plan *plan, const tuned_values *tuned)
 {
@@ -415,6 +448,7 @@ void plan_loops(plan *plan, const device_facts *device, int wanted_threads)
         plan_gemv(plan, tuned);
         return;
     }
+    if (!in_chunks && plan_alone(plan, device)) return;
     const tw_problem transposed = transposed_problem(p);
     if (in_place && !in_chunks && transposes_cheaply(p, bytes) &&
         fits_unpacked(&transposed, device, tuned, plan->threads, mr, nr, bytes)) {

@@ -450,6 +450,39 @@ static void word_cases(void)
     }
 }
 
+/* What 16 threads pack each for itself has the bits of one thread, and nothing beside C is written. */
+static void alone_cases(void)
+{
+    enum { M = 500, N = 530, K = 700, LDC = N + 7 };
+    static uint32_t one[M * LDC], many[M * LDC];
+    for (int x = 0; x < 2; x++) {
+        const tw_dtype dtype = x ? TW_I8 : TW_BF16;
+        tw_context *context[2] = {NULL, NULL};
+        if (!tap_case("%s on the matrix unit: 16 threads have the bits of one", tw_lab_dtype_of(dtype)->name)) continue;
+        tw_options options = {.size = sizeof options, .engine = "cpu", .threads = 1, .instruction_set = "amx"};
+        bool same = tw_open(&options, &context[0]) == TW_OK;
+        options.threads = 16;
+        if (!same || tw_open(&options, &context[1]) != TW_OK) {
+            tap_skip(tw_error_text());
+            tw_close(context[0]);
+            continue;
+        }
+        fill_words(x);
+        for (int way = 0; same && way < 8; way++) {
+            tw_problem p = tw_problem_make(dtype, (tw_op)(way & 1), (tw_op)(way >> 1 & 1), M, N, K);
+            tw_lab_plan made;
+            p.ldc = LDC, p.alpha = 2, p.beta = way & 4 ? -3 : 0;
+            for (int i = 0; i < M * LDC; i++) one[i] = many[i] = 0x40000000 + (uint32_t)i;
+            same = tw_gemm(context[0], &p, words_x, words_y, one) == TW_OK &&
+                   tw_gemm(context[1], &p, words_x, words_y, many) == TW_OK && memcmp(one, many, sizeof one) == 0 &&
+                   tw_lab_plan_of(context[1], NULL, &p, &made) == TW_OK && made.threads > 4 &&
+                   strstr(made.text, " shares ") != NULL && strstr(made.text, " chunks ") == NULL;
+        }
+        tap_result(same, "they differ, or C is not divided");
+        tw_close(context[0]), tw_close(context[1]);
+    }
+}
+
 /* Panels of words are the same, whichever steps a task packs. */
 static void step_cases(void)
 {
@@ -547,6 +580,7 @@ int main(int argc, char **argv)
     line_cases();
     word_line_cases();
     word_cases();
+    alone_cases();
     step_cases();
     complex_cases();
     return tap_finish();

@@ -305,7 +305,31 @@ static void divided_cases(void)
                one.cpu.chunk, one.cpu.share_m);
         right = false;
     }
-    expect("plans: chunks of integers are as many as threads, those of other types what accuracy promises", right);
+    static const struct {
+        tw_dtype dtype;
+        int64_t m, n, k;
+        int beta;
+        int64_t share_m, share_n; /* 0: the five loops */
+    } alone[] = {{TW_BF16, 512, 512, 512, 1, 128, 128}, {TW_BF16, 64, 4096, 4096, 0, 64, 256},
+                 {TW_BF16, 64, 4096, 4096, 1, 0, 0},    {TW_I8, 4096, 64, 4096, 0, 256, 64},
+                 {TW_BF16, 2048, 2048, 2048, 0, 0, 0},  {TW_I8, 2048, 2048, 2048, 0, 0, 0},
+                 {TW_BF16, 4096, 4096, 0, 1, 0, 0},     {TW_F32, 768, 768, 768, 0, 0, 0},
+                 {TW_BF16, 384, 384, 384, 0, 0, 0},     {TW_BF16, 100000, 100000, 16, 0, 0, 0}};
+    for (size_t i = 0; i < sizeof alone / sizeof *alone; i++) {
+        const device_facts facts = {
+            .engine = "cpu", .level = CPU_amx, .threads = 16, .l1_bytes = 49152, .l2_bytes = 2097152};
+        tw_problem p, made = tw_problem_make(alone[i].dtype, TW_N, TW_N, alone[i].m, alone[i].n, alone[i].k);
+        plan one = {.threads = 0};
+        made.beta = alone[i].beta;
+        if (problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &one) == TW_OK &&
+            one.cpu.divided == (alone[i].share_m > 0) && one.cpu.share_m == alone[i].share_m &&
+            one.cpu.share_n == alone[i].share_n)
+            continue;
+        printf("# alone %zu: divided %d, shares of %" PRId64 " x %" PRId64 "\n", i, one.cpu.divided, one.cpu.share_m,
+               one.cpu.share_n);
+        right = false;
+    }
+    expect("plans: chunks of integers are as many as threads; threads of the matrix unit pack for themselves", right);
 }
 
 /* Plans over many shapes and made-up devices: blocks are multiples of the micro-tile, cover C, and fit the workspace

@@ -1,5 +1,6 @@
-/* chunks.c - a product whose k is longer than a chunk and whose C has few tiles: threads compute sums of single chunks
- * beside C, each as a product of its own, then add them in ascending order, which gives the bits of the five loops. */
+/* chunks.c - a product that threads divide into products of their own. Where k is longer than a chunk and C has few
+ * tiles these are sums of single chunks, beside C, which then are added in ascending order: the bits of the five loops.
+ * Where there is one chunk they are parts of C itself. */
 #include "cpu_engine.h"
 
 /* One thread's view of the product. */
@@ -30,9 +31,10 @@ static void compute_share(void *context, team *team)
     const share_task *t = context;
     const divided *d = t->divided;
     const int64_t p0 = t->chunk * d->plan->cpu.chunk;
+    char *const c = d->chunks > 1 ? sum_at(d, t->chunk, t->i, t->j)
+                                  : d->c + (t->i * d->plan->problem.ldc + t->j) * d->bytes;
     loops_item(&d->share, d->a + (t->i * d->a_rs + p0 * d->a_cs) * d->source_bytes,
-               d->b + (p0 * d->b_rs + t->j * d->b_cs) * d->source_bytes, sum_at(d, t->chunk, t->i, t->j), NULL, NULL,
-               d->blocks, team);
+               d->b + (p0 * d->b_rs + t->j * d->b_cs) * d->source_bytes, c, NULL, NULL, d->blocks, team);
 }
 
 /* Shares of one chunk follow each other, since they read the same operands. */
@@ -99,7 +101,7 @@ static bool run_divided_task(void *context, int64_t i, team *team)
         share_at(d, i);
         return true;
     }
-    if (first >= d->plan->problem.m) return false;
+    if (d->chunks == 1 || first >= d->plan->problem.m) return false;
     team_after(team, 0, shares - 1);
     add_rows(d, first);
     return true;
@@ -130,8 +132,11 @@ void chunks_walk(const plan *plan, const void *a, const void *b, void *c, void *
                  .b_rs = b_transposed ? 1 : p->ldb,
                  .b_cs = b_transposed ? p->ldb : 1};
     tw_problem *of_share = &d.share.problem;
-    of_share->ldc = p->n, of_share->alpha = 1, of_share->beta = 0, of_share->flags = 0;
-    of_share->alpha_imaginary = of_share->beta_imaginary = 0;
+    of_share->flags = 0;
+    if (chunks > 1) {
+        of_share->ldc = p->n, of_share->alpha = 1, of_share->beta = 0;
+        of_share->alpha_imaginary = of_share->beta_imaginary = 0;
+    }
     d.share.cpu.divided = false;
     team_tasks(team, run_divided_task, &d);
 }
