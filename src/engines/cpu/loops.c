@@ -284,8 +284,11 @@ static void small_m_task(const loops *l, int64_t task)
     do {
         step.depth = step.steps = min_i64(l->plan->cpu.k_step, end - step.p0);
         block t = block_of(&step, task);
-        for (int64_t j = t.j_first; j < t.j_last; j += l->nr)
+        for (int64_t j = t.j_first; j < t.j_last; j += l->nr) {
+            const bool right = j + l->nr < t.j_last; /* else the first columns of the next step come next */
+            t.tile.b_next = (right ? l->nr : step.depth * l->b_rs - (j - t.j_first)) * l->bytes;
             for (int64_t i = t.i_first; i < t.i_last; i += l->mr) tile_at(&step, &t, i, j);
+        }
         step.p0 += step.depth, step.packed_a += step.depth * l->mr * l->bytes;
     } while (step.p0 < end);
 }
