@@ -713,7 +713,8 @@ static void along_cases(void)
                  {TW_E4M3, TW_F32}, {TW_E4M3, TW_F16}, {TW_E5M2, TW_BF16}};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         const tw_dtype type = types[i].dtype, c = types[i].c;
-        along_case(type, c, TW_N, TW_T, 128, NO_ODDITY, "gemm_batched_wgmma_sm90_128x128");
+        along_case(type, c, TW_N, TW_T, 128, NO_ODDITY,
+                   type == TW_TF32 ? "gemm_batched_wgmma_sm90_128x128" : "gemm_batched_wgmma_sm90_64x64");
         along_case(type, c, TW_N, TW_T, 192, NO_ODDITY, "gemm_batched_wgmma_sm90_64x64");
         along_case(type, c, TW_N, TW_T, 64, NO_ODDITY, "gemm_batched_wgmma_sm90_64x64");
         along_case(type, c, TW_N, TW_T, 32, NO_ODDITY, "gemm_batched_kmajor_sm80_32x32");
@@ -802,10 +803,13 @@ int main(int argc, char **argv)
     panels_row_case(16, false, "opencl_f64_gemm_panels_6x8");
     panels_row_case(64, true, "opencl_f64_gemm_simt_128x64");
     panels_row_case(0, false, "opencl_f64_gemm_simt_128x64");
-    opencl_case(90, 3000, 3000, 3000, "sgemm_simt_128x128");
-    opencl_case(80, 3000, 3000, 3000, "sgemm_simt_128x128");
+    opencl_case(90, 3000, 3000, 3000, "sgemm_cpasync_sm80_128x128");
+    opencl_case(75, 3000, 3000, 3000, "sgemm_simt_128x128");
+    opencl_case(90, 64, 64, 65536, "gemm_slicedk_simt_32x32");
+    opencl_case(90, 1000, 1000, 1000, "gemm_slicedk_simt_64x64");
+    opencl_case(90, 256, 256, 256, "gemm_slicedk_simt_32x16");
     opencl_case(0, 3000, 3000, 3000, "gemm_simt_128x64");
-    opencl_case(90, 512, 512, 512, "gemm_slicedk_simt_");
+    opencl_case(90, 512, 512, 512, "gemm_slicedk_simt_32x32");
     opencl_case(80, 4096, 16, 4096, "gemm_slicedk_simt_");
     opencl_case(0, 512, 512, 512, "gemm_simt_");
     one_launch_cases();
