@@ -178,6 +178,8 @@ static records_status keep(reader *in, const json_t *object, const char *line, r
 #define NUMBER(name) c.name = read_number(in, object, #name);
     COUNTER_FIELDS(NUMBER)
 #undef NUMBER
+    /* a library that has no kernel for the product */
+    if (r.kernel == NULL && r.library != NULL && r.refused != NULL) r.kernel = r.library;
     check(in, &r, counted);
     if (in->bad) return RECORDS_BAD;
     /* Once written as if each library were r01. */
