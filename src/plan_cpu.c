@@ -369,7 +369,8 @@ static bool plan_divided(plan *plan, const device_facts *device, const tuned_val
 }
 
 /* How a product of the matrix unit is divided so that each thread packs what it multiplies by itself: no thread waits
- * for another, and no panel goes from one core's cache to another's. In the time of a multiply-add, a packed element. */
+ * for another, and no panel goes from one core's cache to another's. PACKED_ELEMENT: the multiply-adds in the time of
+ * packing an element. */
 enum { PACKED_ELEMENT = 192, MORE_PACKED_BYTES = 524288 };
 
 static bool plan_alone(plan *plan, const device_facts *device)

@@ -127,12 +127,12 @@ static bool cluster_fits(const kernel_row *row, const device_facts *device, int6
            tiles * splits <= room * device->multiprocessors * (splits == 2 ? 11 : 10) / 11;
 }
 
-/* The same of a GPU_CLUSTERS row, whose tiles have several clusters of GPU_CLUSTER blocks, one block on a
+/* The same of a GPU_CLUSTERS row, whose tiles have several clusters of CLUSTER_BLOCKS blocks, one block on a
  * multiprocessor. */
 static bool clusters_fit(const kernel_row *row, const device_facts *device, int64_t tiles, int64_t splits)
 {
-    return device->clusters && (row->gpu.traits & GPU_CLUSTERS) && splits > GPU_CLUSTER && splits % GPU_CLUSTER == 0 &&
-           row->gpu.dynamic_bytes + cluster_bytes(row) <= device->local_bytes &&
+    return device->clusters && (row->gpu.traits & GPU_CLUSTERS) && splits > CLUSTER_BLOCKS &&
+           splits % CLUSTER_BLOCKS == 0 && row->gpu.dynamic_bytes + cluster_bytes(row) <= device->local_bytes &&
            tiles * splits <= device->multiprocessors * 10 / 11;
 }
 
@@ -219,9 +219,9 @@ static k_split choose_splits(const kernel_row *row, const tw_problem *p, const d
     for (int64_t splits = 1; splits <= min_i64(steps, MOST_SPLITS); splits++) {
         const int64_t sums = tiles * splits * (row->lab.tile_m * row->lab.tile_n * kernel_sum_bytes(row) + 8);
         if (splits > 1 && (device->no_workspace || sums > MOST_SUMS * multiprocessors)) break;
-        const int64_t each = ceil_div(tiles * splits, multiprocessors), length = ceil_div(steps, splits),
-                      rest = each % room;
         const bool by_cluster = clusters_fit(row, device, tiles, splits);
+        const int64_t each = ceil_div(tiles * splits, multiprocessors), length = ceil_div(steps, splits),
+                      rest = by_cluster ? each : each % room;
         const double block = (double)(length * row->lab.tile_k) * area / fmas,
                      share_of_rest = by_cluster ? tuned->alone * CLUSTERED
                                      : rest < 2 ? tuned->alone
@@ -232,7 +232,7 @@ static k_split choose_splits(const kernel_row *row, const tw_problem *p, const d
         const double tile_bytes = area * kernel_sum_bytes(row);
         const double add = splits == 1  ? 0
                            : by_cluster ? tuned->cluster_reduce + tuned->fix_up +
-                                              tile_bytes * (1 + (double)splits / (GPU_CLUSTER * GPU_CLUSTER)) /
+                                              tile_bytes * (1 + (double)splits / (CLUSTER_BLOCKS * CLUSTER_BLOCKS)) /
                                                   tuned->fix_up_bytes
                                         : (splits > FIX_UP_GROUP ? 2 : 1) * tuned->fix_up +
                                               (double)(each * (min_i64(splits, FIX_UP_GROUP) + splits / FIX_UP_GROUP)) *

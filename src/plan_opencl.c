@@ -87,9 +87,9 @@ static double peak_fmas(const kernel_row *row)
  * the peak that their row allows with many warps on a unit; few warps, and those with few sums to go on with, wait for
  * each other and for memory. A group of GEMV has loads for GEMV_EACH elements a cycle on their way. A second kernel
  * adds partial sums: on an H200 512 cubed took 28 us so, and 65 us where the groups that ended last added them
- * (docs/perf/opencl-gpu.md#ptx). Slices have more sums of a tile and more stages on their way; they add in local memory.
- * Items of one launch do not divide k. Fitted to an H200 (docs/perf/opencl-gpu.md), but
- * for what it says was not run there. */
+ * (docs/perf/opencl-gpu.md#ptx). Work-items of sliced-K rows have more sums, and STAGES stages in flight; slices add in
+ * local memory. Items of one launch do not divide k. Fitted to an H200 (docs/perf/opencl-gpu.md), but for what it says
+ * was not run there. */
 static double gpu_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device, k_split *split)
 {
     enum { MOST_SPLITS = 256, WARP = 32, ROOM = 32, SUMS = 16, GEMV_EACH = 10, SLICE_SUMS = 16 /* in a cycle */ };
@@ -103,7 +103,7 @@ static double gpu_cycles(const kernel_row *row, const tw_problem *p, const devic
                   ahead = row->gpu.slices > 0 ? row->gpu.stages : 1,
                   tiles = max_i64(items * ceil_div(p->m, tile->tile_m) * ceil_div(p->n, tile->tile_n), 1);
     const double area = (double)(tile->tile_m * tile->tile_n), sums = area * (double)slices / row->gpu.threads_x / SUMS,
-                 meet = row->gpu.slices > 0 ? area * (double)slices / SLICE_SUMS : 0, k = (double)p->k,
+                 add_slices = row->gpu.slices > 0 ? area * (double)slices / SLICE_SUMS : 0, k = (double)p->k,
                  c_area = (double)p->m * (double)p->n, fmas = peak_fmas(row),
                  cycle_bytes = tuned->memory_bytes * (double)units, /* of memory, in a cycle */
         memory = (double)items * ((double)p->m * k + k * (double)p->n + c_area) * (double)bytes / cycle_bytes;
@@ -124,7 +124,7 @@ static double gpu_cycles(const kernel_row *row, const tw_problem *p, const devic
                                                          : (double)each * (double)(length * tile->tile_k) * area *
                                                                (1 + 4 / (here * sums)) / (fmas * tuned->share),
                      reads = memory * (1 + 8 / (here * (double)ahead));
-        double time = (work > reads ? work : reads) + (double)each * meet;
+        double time = (work > reads ? work : reads) + (double)each * add_slices;
         if (parts > 1)
             time += tuned->add_cycles +
                     (double)parts * (tuned->part_cycles + 2 * c_area * (double)sum_bytes / cycle_bytes);

@@ -66,7 +66,7 @@ typedef struct device_facts {
     const struct tuned_table *tuned; /* NULL: the committed rows (tuned.h) */
 } device_facts;
 
-enum { GPU_CLUSTER = 8 }; /* most blocks of a cluster */
+enum { CLUSTER_BLOCKS = 8 }; /* most blocks of a cluster */
 
 /* Traits of a GPU kernel, beyond its tile. */
 enum {
@@ -111,7 +111,7 @@ enum {
     /* with GPU_SWAP_AB and GPU_READS_NK: reads the operand along C's longer edge as it lies, along k or across */
     GPU_READS_LONG = 1073741824,
     GPU_SPLITS = 4194304, /* split-K in the kernel, where C has few tiles; the planner weighs such rows by their cost */
-    GPU_CLUSTERS = 268435456, /* with GPU_SPLITS: more than GPU_CLUSTER blocks of a tile may be clusters of as many */
+    GPU_CLUSTERS = 268435456, /* with GPU_SPLITS: blocks of a tile, if more than CLUSTER_BLOCKS, may be in clusters */
     /* what the rows of gemm_wgmma_sm90 and of gemm_swapab_sm90 are */
     GPU_MATRIX_ROW = GPU_WIDE | GPU_LINEAR_GRID | GPU_TMA | GPU_PACKS | GPU_READS_BOTH | GPU_PERSISTENT | GPU_THIS_SM |
                      GPU_PRODUCTION | GPU_OWN_C | GPU_PDL,

@@ -125,7 +125,9 @@ static void kernel_case(const tw_lab_kernel *kernel, int tile, int variant)
     tw_op op = kernel->transposes && variant ? TW_T : TW_N;
     /* Small blocks: one group more in each direction, of which little is inside C. Large ones: one group that C cuts in
      * both; then two, but of r10, which r11 takes further. Rows whose ends are aligned, then not. */
-    if (stages || sliced)
+    if (sliced)
+        m = 36, n = 20; /* one group is whole along m */
+    else if (stages)
         m = 20, n = 20;
     else if (strncmp(kernel->rung, "gemv", 4) == 0)
         m = kernel->tile_m == 1 ? 1 : 132, n = kernel->tile_n == 1 ? 1 : 132;
@@ -152,7 +154,7 @@ static void kernel_case(const tw_lab_kernel *kernel, int tile, int variant)
 }
 
 /* In the covering set tiled rungs and tiles of one text have one variant each, in turns; f32's smallest has both.
- * Of slices three tiles stand for all: 4 steps, 8 steps, two stages ahead. */
+ * Of slices two tiles stand for all: one stage ahead, and two. */
 static bool covers(const tw_lab_kernel *kernel, int tile, int variant)
 {
     if (tap.full) return true;
@@ -160,7 +162,7 @@ static bool covers(const tw_lab_kernel *kernel, int tile, int variant)
     if (kernel->skinny) return true;
     if (tile > 0) return variant == (tile == 16);
     if (strcmp(kernel->rung, "r10s_scalar") == 0) return variant == 0; /* it knows no rows that are aligned */
-    if (is_sliced_k(kernel)) return kernel->tile_m == 32 && variant == (kernel->tile_n < 64);
+    if (is_sliced_k(kernel)) return kernel->tile_m == 32 && variant == (kernel->tile_n < 32);
     return strncmp(kernel->rung, "gemm_simt", 9) != 0 || (kernel->dtype == TW_F32 && kernel->tile_m == 32) ||
            variant == ((int)kernel->dtype + kernel->tile_m / 32 + kernel->tile_n / 64) % 2;
 }

@@ -1,7 +1,7 @@
 /* gemv_tiles - the matrix unit's kernel where C is one row or one column: a matrix X times a vector y.
  *
  * IDEA      Each element of X is used once, so it is read once, in place. gemm's kernel would copy it into panels first
- *           and multiply 32 rows or columns of zeros with it.
+ *           and multiply 31 rows or columns of zeros with it.
  *
  *           k side by side                           Outputs side by side
  *             64 bytes of 16 rows of X are             the steps of a word are woven into words of each column,

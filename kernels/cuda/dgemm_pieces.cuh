@@ -1,5 +1,5 @@
 /* dgemm_pieces.cuh - f64 on the matrix units: the sums of a piece of 16 x 8 that a lane holds, what one mma.sync adds
- * to them, and how they are stored. For dgemm_tile.cuh and dgemm_boxes.cuh. After rung.cuh.
+ * to them, and how they are stored. For dgemm_tile.cuh and dgemm_tma_sm90. After rung.cuh.
  *
  * SOURCE    PTX ISA (mma.sync for f64) */
 

@@ -53,8 +53,10 @@ struct cluster_sums {
     unsigned long long full;
 };
 
-/* Blocks of a cluster: all of a tile's; of f64 8 of them. */
-static __device__ __forceinline__ int cluster_blocks(int splits) { return SUMS_F64 ? 8 : splits; }
+enum { CLUSTER = 8 };
+
+/* Blocks of a cluster: all of a tile's; of f64 CLUSTER of them. */
+static __device__ __forceinline__ int cluster_blocks(int splits) { return SUMS_F64 ? CLUSTER : splits; }
 
 /* A block's number in its cluster. */
 static __device__ __forceinline__ int cluster_rank(int split, int splits)
@@ -119,7 +121,7 @@ static __device__ __forceinline__ void send(unsigned to, unsigned full, double2 
 }
 
 #if SUMS_F64
-enum { CLUSTER = 8, PART = TILE_PIECES / CLUSTER, EACH_PART = (PART + THREADS - 1) / THREADS };
+enum { PART = TILE_PIECES / CLUSTER, EACH_PART = (PART + THREADS - 1) / THREADS };
 
 /* x is the block's part of its cluster's sums. True in the last cluster, where it becomes that of all clusters' sums,
  * always added in the same order. */

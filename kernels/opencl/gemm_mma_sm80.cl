@@ -187,8 +187,8 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_mma_sm80
     int group = tile / (GROUP_M * tiles_n), rows = min((int)GROUP_M, tiles_m - group * GROUP_M),
         in_group = tile % (GROUP_M * tiles_n);
     int i0 = (group * GROUP_M + in_group % rows) * BM, j0 = in_group / rows * BN;
-    int steps = ceil_div(ceil_div(k, BK), parts), begin = min(part * steps * BK, k), end = min(begin + steps * BK, k),
-        blocks = ceil_div(end - begin, BK), now = 0, to = STAGES - 1;
+    int steps = ceil_div(ceil_div(k, BK), parts), begin = min(part * steps * BK, k),
+        end = begin + min(steps * BK, k - begin), blocks = ceil_div(end - begin, BK), now = 0, to = STAGES - 1;
     number sum[WARP_M / 16][WARP_N / 8][4];
     uint a_p[2][WARP_M / 16][4], b_p[2][WARP_N / 16][4], a_next[4 * SQUARES(BM)], b_next[4 * SQUARES(BN)];
     UNROLLED

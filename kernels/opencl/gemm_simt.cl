@@ -47,7 +47,8 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_simt(TYP
     int group = tile / (GROUP_M * tiles_n), rows = min((int)GROUP_M, tiles_m - group * GROUP_M),
         in_group = tile % (GROUP_M * tiles_n);
     int i0 = (group * GROUP_M + in_group % rows) * BM, j0 = in_group / rows * BN;
-    int steps = ceil_div(ceil_div(k, BK), parts), begin = min(part * steps * BK, k), end = min(begin + steps * BK, k);
+    int steps = ceil_div(ceil_div(k, BK), parts), begin = min(part * steps * BK, k),
+        end = begin + min(steps * BK, k - begin);
     number sum[ITEM_M][ITEM_N];
     number4 a_next[A_LOADS], b_next[B_LOADS];
     UNROLLED

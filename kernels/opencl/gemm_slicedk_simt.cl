@@ -1,5 +1,5 @@
 /* gemm_slicedk_simt - the production kernel of NVIDIA's GPUs for small, deep and thin f32 products: sliced-K, k divided
- * among the warps of a group.
+ * among slices of a group, each of one or two warps.
  *
  * IDEA      gemm_simt divides k of small products among groups, and a second kernel adds. That launch takes longer than
  *           the product. With the k of a tile undivided, a small tile has too few work-items, each with too few sums:
@@ -13,13 +13,14 @@
  *           All work-items load a stage, BK steps, as gemm_simt does: lines of up to 256 bytes along k. In the epilogue
  *           slices leave their sums in local memory, and all work-items add them, slice 0 first. While one stage is
  *           multiplied the next STAGES come into registers.
- *           Swizzle: fours of words lie at edge ^ 4 (p / 8 % 4), so that 8 lanes that transpose 32 steps of a line
- *           store into 8 different fours of banks. A slice has 4 or 8 steps, for which that is one number.
+ *           Swizzle: quads of words lie at edge ^ 4 (p / 8 % 4), so that 8 lanes that transpose 32 steps of a line
+ *           store into 8 different groups of four banks. The 8 steps of a slice share one swizzle.
  *           Deep products still have too few tiles: their k is divided among groups too (`parts`), as in gemm_simt.
  *
- * NUMBERS   256 work-items. 64 x 64: 4 slices of 8 x 8 sums, 4 loads of 16 bytes for 64 multiply-adds. 32 x 64: 8
- *           slices of 8 x 8. 32 x 32: 8 slices of 4 x 8. 32 x 16 and 16 x 32: 8 slices of 4 x 4, for thin products,
- *           whose time is that of reading the other operand: two stages ahead. 28 to 36 KiB of local memory.
+ * NUMBERS   256 work-items. 64 x 64: 4 slices of 8 x 8 sums, 4 loads of 16 bytes for 64 multiply-adds. 32 x 32: 8
+ *           slices of 4 x 8. 32 x 16 and 16 x 32: 8 slices of 4 x 4, for thin products, whose time is that of reading
+ *           the other operand: two stages ahead. 28 to 36 KiB of local memory. H200, f32: 9.0 us at 256, 70 at 1024
+ *           (docs/perf/opencl-gpu.md#slicedk).
  * LIMITS    any m, n >= 1, k, ld, address and transposes. Fewer than 2^31 groups. Sums of 4 bytes. WIDE = 1 as in r09.
  * CHANGED   from gemm_simt: slices, STAGES, the swizzle.
  * SOURCE    sliced-K: NVIDIA: CUTLASS, 2017 */
@@ -97,7 +98,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_slicedk_
               in_group = tile % (GROUP_M * tiles_n), i0 = (group * GROUP_M + in_group % rows) * BM,
               j0 = in_group / rows * BN;
     const int steps = ceil_div(ceil_div(k, BK), parts), begin = min(part * steps * BK, k),
-              end = min(begin + steps * BK, k), first = slice * DEPTH, swap = exchange(first);
+              end = begin + min(steps * BK, k - begin), first = slice * DEPTH, swap = exchange(first);
     int now = 0;
     number sum[ITEM_M][ITEM_N];
     number4 a_next[STAGES][A_LOADS], b_next[STAGES][B_LOADS];

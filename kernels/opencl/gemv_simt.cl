@@ -53,7 +53,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemv_simt(TYP
     const int tid = get_local_id(0), lane = tid % WARP, warp = tid / WARP, edges = ROW_M == 1 ? n : m,
               tiles = ceil_div(edges, EDGES), part = get_group_id(0) / tiles, tile = get_group_id(0) % tiles,
               edge0 = tile * EDGES, steps = ceil_div(ceil_div(k, ROW_K), parts), begin = min(part * steps * ROW_K, k),
-              end = min(begin + steps * ROW_K, k);
+              end = begin + min(steps * ROW_K, k - begin);
     const bool along = MATRIX_ALONG;
     if (along) {
         for (int line = warp * LINES_EACH; line < (warp + 1) * LINES_EACH; line += LINES) {

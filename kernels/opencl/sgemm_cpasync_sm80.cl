@@ -12,8 +12,8 @@
  *           Beyond an edge a copy writes zeros. The steps of k that do not fill a tile come first, so that no copy of
  *           the mainloop checks for the end of k.
  *
- *           128 sums, 24 operands and the loop's variables fill the 168 registers that three groups leave. So no address
- *           is kept between tiles: each is computed from the work-item's number, which is read again.
+ *           128 sums, 24 operands and the loop's variables fill the 168 registers that three groups leave. So no
+ *           address is kept between tiles: each is computed from the work-item's number, which is read again.
  *
  * NUMBERS   32 flop/byte. 128 work-items, 3 stages of 8.25 KiB; REGISTERS let three groups share a multiprocessor. Of
  *           the mainloop's 1183 instructions 1024 are FMAs (A and B as stored, sm_90).

@@ -27,8 +27,8 @@ static const double WITHIN_S = 5e-5, IDLE_S = 2e-5, QUICK_S = 5e-4, ALWAYS_S = 5
 
 enum { LINE = 64 }; /* bytes of a cache line */
 
-/* A count that threads wait on: the waiter spins a while, then sleeps until someone changes it. Nothing else lies in the
- * line that they spin on. */
+/* A count that threads wait on: the waiter spins a while, then sleeps until someone changes it. Nothing else lies in
+ * the line that they spin on. */
 typedef struct signal_count {
     char before[LINE];
     atomic_uint value;
@@ -180,9 +180,9 @@ static void count_fork(void) { atomic_fetch_add_explicit(&forks, 1, memory_order
 
 static void watch_forks(void) { pthread_atfork(NULL, NULL, count_fork); }
 
-/* Places in a call, one number that a thread changes at once: how many are free, and how many threads are in it, with the
- * caller. At 0 the call is over; until then what it is, fn, context, floats and the team, does not change. */
-enum { RUNNING = 1, FREE = 65536, CLOSED = FREE - 1 }; /* one more of each; a mask without free places */
+/* Free worker slots of a call, and the threads in it with its caller, in one number that a thread changes at once. At 0
+ * the call is over; until then what it is, fn, context, floats and the team, does not change. */
+enum { RUNNING = 1, FREE = 65536, CLOSED = FREE - 1 }; /* one more of each; a mask without free slots */
 _Static_assert(MOST_WORKERS < FREE / 2, "both numbers fit into 31 bits");
 
 /* The pool of one process. */
@@ -201,7 +201,7 @@ typedef struct process_pool {
     char apart[LINE];
     atomic_int awake; /* workers that spin until they are called */
     char apart_too[LINE];
-    atomic_int places; /* of the last call */
+    atomic_int members; /* of the last call: see above */
     char apart_again[LINE];
     team team;
     pool_wait wait;
@@ -238,21 +238,22 @@ static void wait_for_call(process_pool *pool, unsigned seen, double *waited_s)
     *waited_s = cpu_now_s() - start_s;
 }
 
-/* Takes a place in the call that is under way, if one is free. Fifteen workers see a call in the same moment: a lock would
- * put those to sleep that find it taken (docs/perf/cpu-threads.md#places). */
-static bool take_place(process_pool *pool)
+/* Joins the call that is under way, if a slot is free. All workers see a call at the same moment: under a lock, those
+ * that find it taken would sleep (docs/perf/cpu-threads.md#joining). */
+static bool join_call(process_pool *pool)
 {
-    int places = atomic_load_explicit(&pool->places, memory_order_relaxed);
-    while (places >= FREE)
-        if (atomic_compare_exchange_weak_explicit(&pool->places, &places, places - FREE + RUNNING, memory_order_acquire,
-                                                  memory_order_relaxed))
+    int members = atomic_load_explicit(&pool->members, memory_order_relaxed);
+    while (members >= FREE)
+        if (atomic_compare_exchange_weak_explicit(&pool->members, &members, members - FREE + RUNNING,
+                                                  memory_order_acquire, memory_order_relaxed))
             return true;
     return false;
 }
 
-static void leave_place(process_pool *pool)
+static void leave_call(process_pool *pool)
 {
-    if (atomic_fetch_sub_explicit(&pool->places, RUNNING, memory_order_acq_rel) == RUNNING) signal_advance(&pool->done);
+    if (atomic_fetch_sub_explicit(&pool->members, RUNNING, memory_order_acq_rel) == RUNNING)
+        signal_advance(&pool->done);
 }
 
 static void *worker_main(void *argument)
@@ -265,11 +266,11 @@ static void *worker_main(void *argument)
         wait_for_call(pool, seen, &waited_s);
         seen = atomic_load_explicit(&pool->call.value, memory_order_acquire);
         if (atomic_load_explicit(&pool->ends, memory_order_relaxed)) return NULL;
-        if (!take_place(pool)) continue;
+        if (!join_call(pool)) continue;
         leave_processor(atomic_load_explicit(&pool->cpu, memory_order_relaxed));
         float_env_adopt(&pool->floats);
         pool->fn(pool->context, &pool->team);
-        leave_place(pool);
+        leave_call(pool);
     }
 }
 
@@ -287,7 +288,7 @@ static process_pool *pool_new(pool_wait wait)
     made->forks = atomic_load_explicit(&forks, memory_order_relaxed);
     made->pid = getpid();
     made->wait = wait;
-    atomic_init(&made->places, 0);
+    atomic_init(&made->members, 0);
     atomic_init(&made->cpu, -1);
     atomic_flag_clear(&made->busy);
     signal_init(&made->call);
@@ -351,7 +352,7 @@ static void pool_call(process_pool *pool, int threads, bool late, pool_fn *fn, v
     atomic_store_explicit(&pool->team.next, 0, memory_order_relaxed);
     atomic_store_explicit(&pool->team.joined, 0, memory_order_relaxed);
     atomic_store_explicit(&pool->team.slots_taken, 0, memory_order_relaxed);
-    atomic_store_explicit(&pool->places, (threads - 1) * FREE + RUNNING, memory_order_release);
+    atomic_store_explicit(&pool->members, (threads - 1) * FREE + RUNNING, memory_order_release);
     announce(pool);
     /* a worker that stops spinning now still sees this call before it sleeps */
     wake(pool, late ? threads - 1 - atomic_load_explicit(&pool->awake, memory_order_relaxed) : pool->workers);
@@ -361,8 +362,8 @@ static void pool_call(process_pool *pool, int threads, bool late, pool_fn *fn, v
  * all are, joined or not. done: pool->done before the call. */
 static void pool_finish(process_pool *pool, unsigned done)
 {
-    if (pool->team.late) atomic_fetch_and_explicit(&pool->places, CLOSED, memory_order_relaxed);
-    if (atomic_fetch_sub_explicit(&pool->places, RUNNING, memory_order_acq_rel) != RUNNING)
+    if (pool->team.late) atomic_fetch_and_explicit(&pool->members, CLOSED, memory_order_relaxed);
+    if (atomic_fetch_sub_explicit(&pool->members, RUNNING, memory_order_acq_rel) != RUNNING)
         signal_wait(&pool->done, done);
 }
 

@@ -74,7 +74,7 @@ static tw_status launch_kernel(engine *e, const runnable *r, cu_function kernel,
     return TW_OK;
 }
 
-/* A GPU_SLICED_K row: blocks that divide the k of a tile. */
+/* Blocks that divide the k of a tile. */
 static int splits_each(const plan *p)
 {
     const gpu_plan *gpu = &p->gpu;
@@ -94,7 +94,7 @@ static tw_status launch_grid(engine *e, const runnable *r, int64_t width, int64_
                                      .block_y = (unsigned)gpu->threads_y,
                                      .block_z = 1,
                                      .dynamic_bytes = (unsigned)gpu->dynamic_bytes};
-    const int cluster = gpu->k_split.by_cluster ? (int)min_i64(splits_each(p), GPU_CLUSTER) : 1;
+    const int cluster = gpu->k_split.by_cluster ? (int)min_i64(splits_each(p), CLUSTER_BLOCKS) : 1;
     return launch_kernel(e, r, r->kernel, p->row->gpu.traits & GPU_PDL, cluster, config, arguments);
 }
 
