@@ -395,6 +395,7 @@ static bool plan_alone(plan *plan, const device_facts *device)
     share.problem.m = share_m, share.problem.n = share_n;
     plan_loops(&share, device, 1);
     if (share.cpu.sum_bytes + share.cpu.total_bytes > 0) return false; /* beside C, whose old elements are needed */
+    if (share.cpu.divided) return false;                               /* its chunks are laid out for a C of its own */
     plan->cpu = share.cpu;
     plan->cpu.divided = true, plan->cpu.block_sets = plan->threads;
     plan->cpu.share_m = share_m, plan->cpu.share_n = share_n;

@@ -262,15 +262,13 @@ def gpus(driver, **more):
             "FAKE_CUDA": f"product=1 multiprocessors=4 {driver}", **more}
 
 
-meetings = []
+meetings = tempfile.mkdtemp(prefix="tilewright-nccl.")  # made before cases run side by side, in processes that end without atexit
+atexit.register(shutil.rmtree, meetings)
 
 
 def with_nccl(driver, **more):
     """The same where NCCL is too, whose ranks meet in a folder of this script."""
-    if not meetings:
-        meetings.append(tempfile.mkdtemp(prefix="tilewright-nccl."))
-        atexit.register(shutil.rmtree, meetings[0])
-    return gpus(driver, **{"FAKE_NCCL_FOLDER": meetings[0], "LD_LIBRARY_PATH": libraries("cuda", "nccl"), **more})
+    return gpus(driver, **{"FAKE_NCCL_FOLDER": meetings, "LD_LIBRARY_PATH": libraries("cuda", "nccl"), **more})
 
 
 def each_rank(words):

@@ -314,7 +314,8 @@ static void divided_cases(void)
                  {TW_BF16, 64, 4096, 4096, 1, 0, 0},    {TW_I8, 4096, 64, 4096, 0, 256, 64},
                  {TW_BF16, 2048, 2048, 2048, 0, 0, 0},  {TW_I8, 2048, 2048, 2048, 0, 0, 0},
                  {TW_BF16, 4096, 4096, 0, 1, 0, 0},     {TW_F32, 768, 768, 768, 0, 0, 0},
-                 {TW_BF16, 384, 384, 384, 0, 0, 0},     {TW_BF16, 100000, 100000, 16, 0, 0, 0}};
+                 {TW_BF16, 384, 384, 384, 0, 0, 0},     {TW_BF16, 100000, 100000, 16, 0, 0, 0},
+                 {TW_I8, 32, 9000, 8200, 0, 0, 0}}; /* of a share k would be divided again */
     for (size_t i = 0; i < sizeof alone / sizeof *alone; i++) {
         const device_facts facts = {
             .engine = "cpu", .level = CPU_amx, .threads = 16, .l1_bytes = 49152, .l2_bytes = 2097152};

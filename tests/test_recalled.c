@@ -15,7 +15,7 @@ typedef struct recalled {
     int threads;
 } recalled;
 
-enum { FIELDS = 12 };
+enum { FIELDS = 13 };
 
 /* The problem with field number `field` changed, and nothing else. */
 static const char *change_field(tw_problem *p, int field)
@@ -29,10 +29,11 @@ static const char *change_field(tw_problem *p, int field)
     case 5: p->ldc++; return "ldc";
     case 6: p->op_a = p->op_a == TW_N ? TW_T : TW_N; return "op_a";
     case 7: p->op_b = p->op_b == TW_N ? TW_T : TW_N; return "op_b";
-    case 8: p->alpha = p->dtype == TW_F64 ? 0x1p24 + 1 : 3; return "alpha";
+    case 8: p->alpha = p->dtype == TW_F64 || p->dtype == TW_I8 ? 0x1p24 + 1 : 3; return "alpha";
     case 9: p->beta = p->beta == 0 ? p->dtype == TW_F64 ? 0x1p25 + 3 : -2 : 0; return "beta";
     case 10: p->dtype = p->dtype == TW_F64 ? TW_F32 : TW_F64; return "dtype";
-    default: p->dtype = TW_BF16; return "dtype, to bf16,"; /* whose C is of f32 too */
+    case 11: p->dtype = TW_BF16; return "dtype, to bf16,"; /* whose C is of f32 too */
+    default: p->dtype_b = p->dtype == TW_I8 ? TW_U8 : p->dtype; return "dtype_b";
     }
 }
 
@@ -104,6 +105,7 @@ static void recalled_cases(void)
         const tw_options options = {.size = sizeof options, .engine = "cpu", .threads = all[i].threads};
         if (tw_open(&options, &context) != TW_OK) expect("a context of some threads", false);
         recalled_case(&all[i], TW_F32, context), recalled_case(&all[i], TW_F64, context);
+        recalled_case(&all[i], TW_I8, context);
         tw_close(context);
     }
     recalled_by_context();

@@ -63,22 +63,22 @@ static void chunk_case(pool *pool, tw_dtype dtype, int64_t k, bool smaller)
 }
 
 /* alpha s + beta c0 is rounded as by every other kernel: beta c0, then once. The sums are those of k = 1. */
-static void scaled_case(pool *pool)
+static void scaled_case(pool *pool, int64_t m, int64_t n)
 {
-    enum { M = 33, N = 20 };
-    if (!tap_case("bf16: alpha s + beta c0 is one fused multiply-add")) return;
-    uint16_t a[M], b[N];
-    float c[M * N], expected[M * N];
-    oracle o = {.problem = tw_problem_make(TW_BF16, TW_N, TW_N, M, N, 1), .a = a, .b = b};
+    enum { MOST = 33 };
+    if (!tap_case("bf16: alpha s + beta c0 is one fused multiply-add, %dx%d", (int)m, (int)n)) return;
+    uint16_t a[MOST], b[MOST];
+    float c[MOST * MOST], expected[MOST * MOST];
+    oracle o = {.problem = tw_problem_make(TW_BF16, TW_N, TW_N, m, n, 1), .a = a, .b = b};
     const float alpha = 0.3f, beta = -1.7f;
     o.problem.alpha = alpha, o.problem.beta = beta;
-    for (int i = 0; i < M; i++) a[i] = (uint16_t)(0x3f80 + 3 * i); /* 1 + 3 i / 128 */
-    for (int j = 0; j < N; j++) b[j] = 0x3f80;
-    for (int e = 0; e < M * N; e++) {
+    for (int i = 0; i < MOST; i++) a[i] = (uint16_t)(0x3f80 + 3 * i), b[i] = 0x3f80; /* 1 + 3 i / 128, and 1 */
+    for (int e = 0; e < m * n; e++) {
         const float c0 = (float)e / 7000, scaled = beta * c0;
-        c[e] = c0, expected[e] = fmaf(alpha, 1 + 3 * (float)(e / N) / 128, scaled);
+        c[e] = c0, expected[e] = fmaf(alpha, 1 + 3 * (float)(e / n) / 128, scaled);
     }
-    tap_result(multiply(&o, c, false, pool) && memcmp(c, expected, sizeof c) == 0, "C has other bits");
+    const bool done = multiply(&o, c, false, pool);
+    tap_result(done && memcmp(c, expected, (size_t)(m * n) * sizeof *c) == 0, "C has other bits");
 }
 
 int main(int argc, char **argv)
@@ -126,7 +126,7 @@ int main(int argc, char **argv)
         tap_result(passed, "%s", verdict.text);
     }
     for (int x = 0; x < 2 * 2 * 2; x++) chunk_case(pool, x % 2 ? TW_I8 : TW_BF16, x / 2 % 2 ? 16500 : 8200, x / 4);
-    scaled_case(pool);
+    scaled_case(pool, 33, 20), scaled_case(pool, 1, 33), scaled_case(pool, 33, 1);
     pool_close(pool);
     return tap_finish();
 }

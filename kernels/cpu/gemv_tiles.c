@@ -31,12 +31,6 @@ enum { GROUP = IS_INT8 ? 4 : 2, SIZE = 4 / GROUP, DEPTH = TILE_BYTES / SIZE, PAR
 enum { STRIP_BYTES = DEPTH * TILE_BYTES, WIDE = 256, SWEPT = 8 };
 enum { BLOCK = 2048, PIECE_BYTES = 8192, PIECE = PIECE_BYTES / SIZE, AHEAD = 1024 };
 
-#if IS_INT8
-#define real_of(x) ((real)(int64_t)(x))
-#else
-#define real_of(x) ((real)(x))
-#endif
-
 static void copy_y(const cpu_gemv *t, int64_t first, int64_t count, char y[PIECE_BYTES])
 {
     const int64_t end = (count + DEPTH - 1) / DEPTH * TILE_BYTES;
@@ -63,6 +57,7 @@ static void copy_edge(char *to, int64_t all, const char *from, int64_t stride, i
             copy_edge(edge, TILE_EDGE, at_, stride, rows, bytes);                                                      \
             tiles_ordered();                                                                                           \
             tile_load(a, edge, TILE_BYTES);                                                                            \
+            tiles_ordered();                                                                                           \
         } else {                                                                                                       \
             for (int i_ = 0; i_ < TILE_EDGE; i_++)                                                                     \
                 __builtin_prefetch((const void *)((uintptr_t)at_ + (uintptr_t)(i_ * stride) + AHEAD), 0, 2);           \
@@ -170,8 +165,11 @@ static void blend_outputs(const cpu_gemv *t, int64_t from, int64_t count, const 
 {
     const real alpha = real_of(t->alpha), beta = real_of(t->beta);
     real *c = (real *)t->c + from * t->c_stride;
-    for (int64_t i = 0; i < count; i++)
-        blend(c + i * t->c_stride, alpha, sums[woven ? i / DEPTH * DEPTH + place_of(i % DEPTH) : i], beta);
+    for (int64_t i = 0; i < count; i++) {
+        const real sum = sums[woven ? i / DEPTH * DEPTH + place_of(i % DEPTH) : i];
+        real *to = c + i * t->c_stride;
+        *to = t->beta == 0 ? alpha * sum : times_plus(alpha, sum, beta * *to);
+    }
 }
 
 /* All outputs, which side by side or k is, and which bytes are unsigned, as constants. */

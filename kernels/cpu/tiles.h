@@ -41,6 +41,14 @@
     } while (0)
 #endif
 
+#if IS_INT8
+#define real_of(x)          ((real)(int64_t)(x))
+#define times_plus(x, y, z) ((x) * (y) + (z))
+#else
+#define real_of(x)          ((real)(x))
+#define times_plus(x, y, z) __builtin_fmaf(x, y, z) /* rounded once, as gemm_simd does */
+#endif
+
 enum { TILE_EDGE = 16, TILE_BYTES = 64 };
 
 #ifndef TILES_IN_C

@@ -29,14 +29,6 @@
 enum { WORDS = TILE_BYTES / 4, PART_BYTES = NR * 4 };
 _Static_assert(MR == 2 * TILE_EDGE && NR == 2 * TILE_EDGE, "four tiles of sums");
 
-#if IS_INT8
-#define real_of(x)          ((real)(int64_t)(x))
-#define times_plus(x, y, z) ((x) * (y) + (z))
-#else
-#define real_of(x)          ((real)(x))
-#define times_plus(x, y, z) __builtin_fmaf(x, y, z) /* rounded once, as gemm_simd does */
-#endif
-
 #define EACH_SUM(do_it, at, stride)                                                                                    \
     do {                                                                                                               \
         char *const at_ = (char *)(uintptr_t)(const void *)(at);                                                       \
