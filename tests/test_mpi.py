@@ -744,4 +744,4 @@ def a_link_that_is_cut():
 
 
 if __name__ == "__main__":
-    main(side_by_side=1 if FULL else 3)
+    main(side_by_side=1 if FULL else 2)
