@@ -1,6 +1,6 @@
 /* tiles.h - the matrix unit's registers, as every kernel of AMX uses them: tiles 0 to 3 for sums, 4 and 5 for A, 6 and
- * 7 for B, all of them 16 rows of 64 bytes but where a kernel gives them other shapes. tests/test_tiles.c gives its own,
- * in plain C, where the processor has none. */
+ * 7 for B, all of them 16 rows of 64 bytes but where a kernel gives them other shapes. tests/test_tiles.c gives its
+ * own, in plain C, where the processor has none. */
 #ifndef TILEWRIGHT_TILES_H
 #define TILEWRIGHT_TILES_H
 

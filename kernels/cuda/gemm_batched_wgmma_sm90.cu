@@ -11,8 +11,8 @@
  *           A warpgroup has 64 rows of the tile. As in gemm_fp8_sm90, a part of fp8 is 128 steps of k, a stage, and is
  *           added to sums in f32.
  * NUMBERS   64 x 64: 128 threads, 3 stages of 16 KiB and 16 KiB of C, three blocks per multiprocessor. 128 x 128, tf32
- *           alone: 256 threads, 4 stages of 32 KiB and 64 KiB of C, one block; it reads A and B half as often. H200, 1000
- *           items of 128 cubed: tf32 79.7 TFLOP/s, int8 150 TOPS (docs/perf/batches.md#wgmma).
+ *           alone: 256 threads, 4 stages of 32 KiB and 64 KiB of C, one block; it reads A and B half as often. H200,
+ *           1000 items of 128 cubed: tf32 79.7 TFLOP/s, int8 150 TOPS (docs/perf/batches.md#wgmma).
  * LIMITS    sm_90a only. A is m x k and B n x k; addresses, ld, strides and the n of C multiples of 16 bytes, k > 0. No
  *           arrays of addresses.
  * HOST      at most ROW_BLOCKS blocks per multiprocessor and works; dynamic shared memory sizeof(struct ring). Maps of
@@ -73,15 +73,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 {
     extern __shared__ __align__(1024) struct ring ring[];
     int tid = threadIdx.x, lane = tid % 32, warp_row = tid / 32 * 16, s = 0, phase = 0;
-    int tiles_n = ceil_div(n, BN), tiles = ceil_div(m, BM) * tiles_n, pieces = max(ceil_div(k, BK), 1);
-    int next = blockIdx.x, next_piece = 0;
+    int tiles_n = ceil_div(n, BN), tiles = ceil_div(m, BM) * tiles_n, steps = max(ceil_div(k, BK), 1);
+    int next = blockIdx.x, next_step = 0;
     auto fetch_next = [&](int to) {
         if (tid == 0 && next < works) {
             int item = next / tiles, tile = next % tiles;
             barrier_expect(&ring->full[to], (BM + BN) * 128);
-            fetch_box(ring->a[to], &a_map, next_piece * BK, tile / tiles_n * BM, a_shared ? 0 : item, &ring->full[to]);
-            fetch_box(ring->b[to], &b_map, next_piece * BK, tile % tiles_n * BN, b_shared ? 0 : item, &ring->full[to]);
-            if (++next_piece == pieces) next_piece = 0, next += gridDim.x;
+            fetch_box(ring->a[to], &a_map, next_step * BK, tile / tiles_n * BM, a_shared ? 0 : item, &ring->full[to]);
+            fetch_box(ring->b[to], &b_map, next_step * BK, tile % tiles_n * BN, b_shared ? 0 : item, &ring->full[to]);
+            if (++next_step == steps) next_step = 0, next += gridDim.x;
         }
     };
     if (tid == 0) {
@@ -101,7 +101,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
             for (int e = 0; e < BN / 2; e++) sum[e] = 0;
         }
         ROLLED /* mainloop */
-            for (int piece = 0; piece < pieces; piece++)
+            for (int piece = 0; piece < steps; piece++)
         {
             number part[BN / 2], *to = PROMOTES ? part : sum;
             barrier_wait(&ring->full[s], phase);
