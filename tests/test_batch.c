@@ -578,9 +578,9 @@ static void along_cases(void)
                 device_case(types[t].a, types[t].b, along, x[0], x[1], x[2], x[3], (enum form)form, 16,
                             (form + (int)s) % 2 ? 3 : 0);
             }
-    for (int c = 0; c < 4; c++)
+    for (int pair = 0; pair < 4; pair++)
         for (int large = 0; large < 2; large++)
-            narrow_case(c / 2 ? TW_E5M2 : TW_E4M3, c % 2 ? TW_F16 : TW_BF16, large ? 128 : 65, large ? 256 : 72,
+            narrow_case(pair / 2 ? TW_E5M2 : TW_E4M3, pair % 2 ? TW_F16 : TW_BF16, large ? 128 : 65, large ? 256 : 72,
                         large ? 128 : 208, 40);
 }
 
