@@ -173,7 +173,7 @@ static struct {
 
 static const char *new_set; /* not NULL: of the new library, whatever is asked for */
 
-enum { MOST_TOLD = 60, BAND = 64, ALIGN = 256 };
+enum { MOST_TOLD = 200, BAND = 64, ALIGN = 256 };
 
 static double now_s(void)
 {
