@@ -191,10 +191,9 @@ static k_split choose_split_k(const kernel_row *row, const tw_problem *p, const 
     return made;
 }
 
-/* Split-K of a GPU_SPLITS row: the number of blocks per tile with the lowest estimated time. *cycles: how long the
- * busiest multiprocessor multiplies, or the L2 or memory delivers; then the fix-up, in groups of 8 and then once more,
- * or in clusters, each block an eighth of its cluster's sums, and then of all clusters'; before all of it the packing
- * pass.
+/* Split-K of a GPU_SPLITS row: the number of blocks per tile with the lowest estimated time. *cycles: the
+ * packing pass, then the slowest of multiplying, the L2 and memory, then the fix-up. The fix-up adds in groups of 8 and
+ * once more. In clusters each block adds an eighth of its cluster's sums, and then of all clusters'.
  * A multiprocessor reaches the share `alone` of the peak with one block, `full` with all that have room; with some of
  * them it lies evenly between. */
 static k_split choose_splits(const kernel_row *row, const tw_problem *p, const device_facts *device,

@@ -262,7 +262,8 @@ def gpus(driver, **more):
             "FAKE_CUDA": f"product=1 multiprocessors=4 {driver}", **more}
 
 
-meetings = tempfile.mkdtemp(prefix="tilewright-nccl.")  # made before cases run side by side, in processes that end without atexit
+# made before cases run side by side, in processes that end without atexit
+meetings = tempfile.mkdtemp(prefix="tilewright-nccl.")
 atexit.register(shutil.rmtree, meetings)
 
 

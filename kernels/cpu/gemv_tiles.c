@@ -101,7 +101,7 @@ typedef uint16_t pairs32 __attribute__((vector_size(64)));
 #define low_16(x, y)  __builtin_shufflevector(x, y, LOW_16(0), LOW_16(8), LOW_16(16), LOW_16(24))
 #define high_16(x, y) __builtin_shufflevector(x, y, LOW_16(4), LOW_16(12), LOW_16(20), LOW_16(28))
 
-/* 64 bytes of GROUP rows as a word for each column, in PARTS vectors, columns in the order of column_of(). */
+/* 64 bytes of GROUP rows as a word for each column, in PARTS vectors, columns in the order of place_of(). */
 ALWAYS void weave(const char *x, int64_t stride, char *to)
 {
 #if IS_INT8
