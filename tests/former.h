@@ -1,4 +1,4 @@
-/* former.h - what rows were called in the tree that tests/before names, for comparisons with it. */
+/* former.h - what rows were called in the tree that TILEWRIGHT_BEFORE names, for comparisons with it. */
 #ifndef TILEWRIGHT_FORMER_H
 #define TILEWRIGHT_FORMER_H
 

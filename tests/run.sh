@@ -9,7 +9,7 @@
 # FOLDER is a CMake build folder, or one of tools/portable.sh, whose tests/programs names the programs. NAME is what
 # its lines begin with, by default its own name and for build/ci nothing. Those behind the colon are run, or with a
 # minus all but those. A program prints TAP on stdout, knows --list,
-# --full if it has more than its usual cases, and --part if tests/times says that it is run in parts. A crash, a case
+# --full if it has more than its usual cases (asan/ and tsan/ are run without), and --part if tests/times says that it is run in parts. A crash, a case
 # without a result and a program without any count as failures; so does a run in which nothing ran. --only TEXT takes
 # the programs whose name, with what stands before it, contains TEXT; ARGUMENTs are handed to each program. --plan
 # prints which programs of which folders that is, and needs nothing built. --shard I/N takes the share I of N: with N
@@ -226,6 +226,12 @@ enter() {
         setarch -R true 2>/dev/null && quietly='setarch -R'
 }
 
+# cases_of NAME - --full, but under a sanitizer the covering set: it sees what a program does with memory and threads, which
+# does not depend on each number, and takes several times as long for it.
+cases_of() {
+    case $1 in asan/* | tsan/*) ;; *) echo "$full" ;; esac
+}
+
 # run_program NUMBER FOLDER NAME PART PROGRAM ARGUMENT ... - runs and judges it; work/verdict.NUMBER has its lines,
 # the last the counts.
 run_program() {
@@ -233,6 +239,7 @@ run_program() {
     [ "$part" = 1/1 ] || { log=$log.${part%/*}of${part#*/} name="$name $part"; }
     seconds_file=$2/test-logs/${3##*/}.${part%/*}of${part#*/}$full.seconds sanitizer=$log.sanitizer log=$log.log
     enter "$2"
+    cases=$(cases_of "$3")
     shift 5
     [ $# -eq 0 ] || seconds_file=/dev/null
     [ "$part" = 1/1 ] || set -- --part "$part" "$@"
@@ -246,7 +253,7 @@ run_program() {
     before=$(clock)
     echo "$number $before $name" >"$work/running.$number"
     # shellcheck disable=SC2086 # words on purpose
-    timeout -k 10 "$limit" $quietly "$program" $full "$@" >"$log" 2>&1 </dev/null &
+    timeout -k 10 "$limit" $quietly "$program" $cases "$@" >"$log" 2>&1 </dev/null &
     echo $! >"$work/pid.$number"
     wait $!
     status=$?
@@ -358,7 +365,7 @@ if [ -n "$list" ]; then
         [ "$program" = - ] && echo "$name (all of it)" && continue
         enter "$folder"
         # shellcheck disable=SC2086 # words on purpose
-        $quietly "$program" --list $full "$@" | sed "s|^|$name |"
+        $quietly "$program" --list $(cases_of "$name") "$@" | sed "s|^|$name |"
     done 3<"$work/tasks"
     exit 0
 fi

@@ -31,7 +31,7 @@ def told(command):
 @functools.cache
 def selftest(*words):
     """The text, the records of the CPU, and those of OpenCL."""
-    text = good("selftest", *words, "--json", "selftest.json").stdout
+    text = good("selftest", *words, "--json", "selftest.json", timeout=3600 if FULL else 600).stdout
     lines = records(open("selftest.json").read())
     return text, [r for r in lines if not r["kernel"].startswith("opencl_")], [r for r in lines if r["kernel"].startswith("opencl_")]
 

@@ -903,9 +903,6 @@ static void one_form_cases(const tw_lab_kernel *kernel)
 int main(int argc, char **argv)
 {
     tap_start(argc, argv);
-#ifdef __SANITIZE_THREAD__
-    tap.full = false; /* who reads what others write does not depend on scalars and remainders */
-#endif
     if (!tap.gpu) probe_case(), peak_case();
     for (int i = 0; i < 3; i++) arena[i] = guard_make(ARENA_BYTES);
     for (int i = 0; i < tw_lab_kernel_count(); i++) {

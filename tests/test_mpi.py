@@ -79,7 +79,7 @@ def the_library_computes_every_type_on_every_grid():
     """MPICH's ranks spin while they wait: with more of them than processors each step takes long."""
     for mpi in built():
         for ranks in (1, 2, 3, 4, 5, 6, 7) if FULL else (1, 2, 3, 4, 6, 7) if mpi == "openmpi" else (2, 3):
-            products(mpi, ranks, (4000 if FULL else 120 if ranks < 6 else 60) if mpi == "openmpi" else (300 if FULL else 30), 1)
+            products(mpi, ranks, (600 if FULL else 120 if ranks < 6 else 60) if mpi == "openmpi" else (60 if FULL else 30), 1)
 
 
 @case
@@ -283,7 +283,7 @@ def the_library_on_gpus():
     for number, (ranks, driver, types) in enumerate(((1, "sm=75 order=1", "all"), (2, "sm=75 order=1 gpus=2", "all"), (3, "sm=75 order=7 gpus=2", "all"),
                                                      (4, "sm=80 order=5", "f32"), (4, "sm=90 order=6 gpus=4", "f32"), (6, "sm=75 order=9 gpus=2", "all"))):
         for mpi in mpis if FULL else mpis[(number + 1) % len(mpis):][:1] if ranks < 4 else mpis[:1]:
-            cases = 1000 if FULL else 60
+            cases = 200 if FULL else 60
             done = mpirun(mpi, ranks, os.path.join(BUILD, f"tests/mpi_gemm_{mpi}"), "cuda", cases, number, types, env=gpus(driver))
             assert done.returncode == 0 and f"{cases} cuda, 0 faults" in done.out, f"{mpi}, {ranks} ranks, {driver}: {done.out}{done.err}"
 
@@ -364,7 +364,7 @@ def panels_by_nccl_have_the_bits_of_panels_that_are_staged():
     for number, (ranks, driver, types) in enumerate(((2, "sm=75 order=1 gpus=2", "all"), (3, "sm=75 order=7 gpus=3", "all"), (4, "sm=80 order=5 gpus=4", "f32"),
                                                      (4, "sm=90 order=6 gpus=4", "f32"), (6, "sm=75 order=9 gpus=6", "all"), (2, "sm=75 gpus=2", "all"), (3, "sm=75 order=3 gpus=3 pitch=128", "f32"))):
         for mpi in mpis if FULL else mpis[number % len(mpis):][:1] if ranks < 4 else mpis[:1]:
-            cases = 600 if FULL else 20 if "pitch" in driver else 60
+            cases = 150 if FULL else 20 if "pitch" in driver else 60
             done = mpirun(mpi, ranks, os.path.join(BUILD, f"tests/mpi_gemm_{mpi}"), "nccl", cases, number, types, env=with_nccl(driver))
             assert done.returncode == 0 and f"{cases} nccl, 0 faults" in done.out, f"{mpi}, {ranks} ranks, {driver}: {done.out}{done.err}"
 

@@ -45,7 +45,7 @@ def drawn_products_on_drawn_grids():
     of_one, in_all = 0, 0
     for mpi in with_scalapack():
         for ranks in (1, 2, 3, 4, 5, 6, 7, 8) if mpi == "openmpi" or FULL else (2,):
-            cases = (3000 if FULL else 40) if mpi == "openmpi" else (2600 if ranks == 1 else 400) if FULL else 20
+            cases = (500 if FULL else 40) if mpi == "openmpi" else (500 if ranks == 1 else 60) if FULL else 20
             done = start(mpi, ranks, program("pblas", mpi), "products", cases, 1, timeout=1200)
             found = re.search(rf"^{cases} products, (\d+) of one process, 0 faults$", done.out, re.M)
             assert done.returncode == 0 and found, f"{mpi}, {ranks} ranks: {done.out}{done.err}"

@@ -4,7 +4,8 @@
 set -u
 
 cases='results_come_as_programs_end failures_are_repeated nothing_ran_is_a_failure status_has_an_estimate a_terminal_has_one_status_line
-longest_first times_of_all_programs_are_known shards_share_every_program_once parts_share_every_case_once shards_are_added_up what_is_not_asked_for_is_not_built'
+longest_first times_of_all_programs_are_known shards_share_every_program_once parts_share_every_case_once shards_are_added_up what_is_not_asked_for_is_not_built
+sanitizers_run_the_covering_set'
 # shellcheck source=tests/support/tap.sh
 . "$(dirname "$0")/support/tap.sh"
 
@@ -98,6 +99,14 @@ times_of_all_programs_are_known() {
         name=${name#*san/}
         ls "$root/tests/$name".* >/dev/null 2>&1 || [ -e "$root/tests/blas/${name#test_}.c" ] || { echo "tests/times: there is no $name" && exit 1; }
     done
+}
+
+sanitizers_run_the_covering_set() {
+    program says 1 'echo 1..1; case " $* " in *" --full "*) echo "ok 1 - whole" ;; *) echo "ok 1 - covering" ;; esac'
+    for label in asan tsan ci; do
+        run --full "f=$label" >out && grep '^ok' f/test-logs/says.log >>said || return 1
+    done
+    [ "$(sed 's/.* //' said | paste -sd ' ')" = "covering covering whole" ] || { cat said && return 1; }
 }
 
 shards_share_every_program_once() {

@@ -22,9 +22,9 @@ def clean_environment(**extra):
             "TILEWRIGHT_TUNED": "off", **extra}
 
 
-def run(*words, env=None, **more):
+def run(*words, env=None, timeout=600, **more):
     """The finished process of `tilewright WORDS`, its output as text."""
-    return subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True, timeout=600,
+    return subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True, timeout=timeout,
                           env=clean_environment(**(env or {})), **more)
 
 
