@@ -44,13 +44,14 @@ static tw_status build_failed(engine *e, cl_program program, const char *file, c
                 (int)error, log[0] != '\0' ? "\n" : "", log);
 }
 
-/* The plan's options, those of every program, and the user's. OpenCL C has no word for registers. */
+/* The plan's options, those of every program, and the user's. OpenCL C has no word for registers. Without -w PoCL
+ * counts on the caller's terminal its warnings of vectors that are wider than the processor's. */
 enum { WHOLE_OPTIONS_BYTES = PLAN_OPTIONS_BYTES + 300 };
 static void whole_options(const engine *e, const char *own, char text[WHOLE_OPTIONS_BYTES])
 {
     static const char registers[] = "-DREGISTERS=";
     const char *wanted = e->sm > 0 && !e->emulated ? strstr(own, registers) : NULL;
-    int used = snprintf(text, WHOLE_OPTIONS_BYTES, "-cl-std=CL1.2 %s %s", own, e->extra);
+    int used = snprintf(text, WHOLE_OPTIONS_BYTES, "-w -cl-std=CL1.2 %s %s", own, e->extra);
     if (wanted != NULL && used < WHOLE_OPTIONS_BYTES)
         snprintf(text + used, (size_t)(WHOLE_OPTIONS_BYTES - used), " -cl-nv-maxrregcount=%d",
                  atoi(wanted + sizeof registers - 1));
