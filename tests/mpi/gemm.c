@@ -306,7 +306,7 @@ static void run_product(const product *x, int panels, char **bits)
         *bits = first.data;
     else
         free(first.data);
-    free(a.data), free(b.data), free(c.data);
+    if (faults == 0) free(a.data), free(b.data), free(c.data); /* else the product may be using them */
     tw_mpi_plan_free(plan);
 }
 
@@ -586,7 +586,7 @@ static void compute_once(const char *way, const char *place, const char *const s
     const void *const of_a = given(&a), *const of_b = given(&b);
     expect("a product", tw_mpi_gemm(plan, of_a, a.ld, of_b, b.ld, given(&c), c.ld), TW_OK, "");
     tw_mpi_plan_free(plan), tw_lab_pipeline_close(pipeline), tw_close(context);
-    free(a.data), free(b.data), free(c.data);
+    if (faults == 0) free(a.data), free(b.data), free(c.data); /* else the product may be using them */
 }
 
 /* A product that may take 8.5 s, by a device of one multiprocessor, and does take longer than the deadline. */
@@ -606,7 +606,7 @@ static void compute_late(double late_s)
     expect("a product that is late", tw_mpi_gemm(plan, a.data, a.ld, b.data, b.ld, c.data, c.ld), TW_OK, "");
     if (late_s <= o.timeout_s || now_s() - start_s < late_s) FAULT("no product was late: %g s", now_s() - start_s);
     tw_mpi_plan_free(plan), tw_close(context);
-    free(a.data), free(b.data), free(c.data);
+    if (faults == 0) free(a.data), free(b.data), free(c.data); /* else the product may be using them */
 }
 
 /* Some memory is enough for panels that are staged, and not for those by NCCL. */
