@@ -89,7 +89,7 @@ static exit_code print_plan(session *s, const tw_lab_kernel *kernel, const tw_pr
 {
     tw_lab_plan plan;
     char unused[UNUSED_TEXT];
-    tw_lab_choice choice = {.kernel = kernel != NULL ? kernel->name : NULL};
+    tw_lab_choice choice = {.kernel = kernel != NULL ? kernel->name : NULL, .keeps_ld = case_is_padded(problem)};
     tw_status status = tw_lab_plan_of(s->context, &choice, problem, &plan);
     if (status != TW_OK && status != TW_NO_KERNEL) return diag_tw(status);
     fprintf(s->text, "  plan: %s\n", status == TW_OK ? plan.text : tw_error_text());

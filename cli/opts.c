@@ -108,7 +108,9 @@ const option_row option_rows[] = {
     {"others", 0, OPT_TEXT, AT(others), CMD_TUNE,
      "PERCENT"}, /* for tests: of the processors, instead of measuring it */
     {"pad", 0, OPT_WHOLE, AT(pad), CMD_BENCH, "N", NULL,
-     "padding between the rows of A, B and C, in elements (default: 0)", 0, 1 << 20},
+     "padding between the rows of A, B and C, in elements; on a GPU too, whose copies otherwise have rows of whole 16 "
+     "bytes (default: 0)",
+     0, 1 << 20},
     {"batch", 0, OPT_WHOLE, AT(batch), CMD_BENCH, "N", NULL,
      "time tw_gemm_batched() on N products of each shape, with host pointers; report the time per product. With "
      "--against cublas or clblast: time tw_enqueue_batched()",

@@ -71,6 +71,9 @@ typedef struct tw_lab_choice {
     int tile;           /* tile edge, where it may be chosen */
     int threads;        /* 0 to 4096 */
     int default_build;  /* GPU rungs r01 to r05: 1 lets the compiler unroll the loops that the rung keeps rolled */
+    /* Host operands on a GPU, where kernel is NULL: 1 keeps lda, ldb and ldc in their copies there; 0 lays rows out in
+     * whole 16 bytes, as tw_gemm() does */
+    int keeps_ld;
     /* not NULL: run this text in place of kernel's, with the same parameters, blocks and options */
     const tw_lab_source *source;
     const tw_batch *batch; /* tw_lab_plan_of only. Not NULL: plan this batch; nothing else may be forced */

@@ -29,7 +29,7 @@ tw_status api_settle(tw_context **context, const tw_lab_choice *choice, const tw
     *device = *host;
     if (!(*context)->facts.copies || host->place_c == TW_DEVICE) return TW_OK;
     device->align_a = device->align_b = device->align_c = 256;
-    if (choice != NULL && choice->kernel != NULL) return TW_OK;
+    if (choice != NULL && (choice->kernel != NULL || choice->keeps_ld)) return TW_OK;
     device->lda = packed_ld(problem_a_rows(host), problem_a_cols(host), host->lda, host->dtype);
     device->ldb = packed_ld(problem_b_rows(host), problem_b_cols(host), host->ldb, host->dtype);
     device->ldc = packed_ld(host->m, host->n, host->ldc, host->dtype_c);

@@ -15,7 +15,7 @@ import struct
 import subprocess
 
 from support.matrices import CODES, complexes, conjugate, integers, npy, npy_header, pair, product, read_mtx, read_npy, transpose
-from support.program import BUILD, PROGRAM, bad, good, needs, on_terminal, records, run
+from support.program import BUILD, PROGRAM, bad, good, needs, on_terminal, records, run, sanitized
 from support.tap import Skip, case, main
 
 try:
@@ -345,12 +345,29 @@ def bf16_files_of_numpy():
     assert records(open("v.json").read())[0]["nan_elements"] == 1
 
 
+def fake_cuda(device):
+    """The environment in which the program finds the fake driver."""
+    if sanitized():
+        raise Skip("the fake driver's library is not built with sanitizers")
+    fakes = os.path.join(BUILD, "tests", "fakes")
+    return {"LD_LIBRARY_PATH": os.path.join(fakes, "cuda"), "TILEWRIGHT_NVRTC": os.path.join(fakes, "nvrtc", "libnvrtc.so.13"), "TILEWRIGHT_CACHE": "off", "FAKE_CUDA": device}
+
+
+@case
+def padding_is_kept_on_a_gpu():
+    """The kernel that `bench` plans and times meets the rows as they were asked for: with 1 element between them loads of 16 bytes do not fit."""
+    env = fake_cuda("product=1 sm=75")
+    for pad, wide in ((0, 1), (1, 0), (4, 1)):
+        done = run("bench", "--engine", "cuda", "--size", 64, "--pad", pad, "--samples", 1, "--explain-plan", "--json", "r.jsonl", env=env)
+        (record,) = records(open("r.jsonl").read())
+        assert record["lda"] == 64 + pad and record["verified"] == "exact+bound", (done, record)
+        assert f"-DWIDE={wide}" in record["plan"] and f"  plan: {record['plan']}\n" in done.stdout, (pad, done.stdout, record["plan"])
+
+
 @case
 def later_types_reach_the_cuda_engine():
     """On a fake driver that multiplies nothing: kernel, record and type of C are right, and --verify sees that the product is not."""
-    fakes = os.path.join(BUILD, "tests", "fakes")
-    env = {"LD_LIBRARY_PATH": os.path.join(fakes, "cuda"), "TILEWRIGHT_NVRTC": os.path.join(fakes, "nvrtc", "libnvrtc.so.13"), "TILEWRIGHT_CACHE": "off",
-           "FAKE_CUDA": "sm=90"}
+    env = fake_cuda("sm=90")
     npy("A.npy", integers(32, 48, 1, 0, 4))
     npy("B.npy", integers(48, 64, 2, 1, 4))
     for types, c, descr in (("u8", None, "<i4"), ("u8,i8", None, "<i4"), ("i8,u8", None, "<i4"), ("tf32", None, "<f4"), ("e4m3,e5m2", None, "<f4"),

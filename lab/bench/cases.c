@@ -128,6 +128,12 @@ tw_problem case_problem(const bench_case *c, tw_dtype dtype)
     return p;
 }
 
+bool case_is_padded(const tw_problem *p)
+{
+    const tw_problem plain = tw_problem_make(p->dtype, p->op_a, p->op_b, p->m, p->n, p->k);
+    return p->lda != plain.lda || p->ldb != plain.ldb || p->ldc != plain.ldc;
+}
+
 const char *case_text(const tw_problem *p, case_name out)
 {
     int length = snprintf(out, sizeof(case_name), "%" PRId64 "x%" PRId64 "x%" PRId64, p->m, p->n, p->k);

@@ -2,6 +2,7 @@
 #ifndef TILEWRIGHT_CASES_H
 #define TILEWRIGHT_CASES_H
 
+#include <stdbool.h>
 #include "tilewright.h"
 
 typedef struct bench_case {
@@ -20,6 +21,7 @@ const bench_case *cases_at(int index); /* a case of the table; NULL beyond the l
 void cases_random(bench_case *out);
 
 tw_problem case_problem(const bench_case *c, tw_dtype dtype);
+bool case_is_padded(const tw_problem *p); /* is any matrix? */
 
 /* case_text - "1000x1000x1000", "256x256x256 NT", "4096x4096x4096 +1" with as many elements between rows. */
 typedef char case_name[80];

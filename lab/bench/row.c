@@ -7,6 +7,7 @@
 #include "../devices.h"
 #include "../element.h"
 #include "../roofline.h"
+#include "cases.h"
 
 static const double MOST_OF_BOUND = 1.02; /* clocks and timers wobble that much; nothing can be faster */
 
@@ -250,6 +251,7 @@ static tw_lab_choice choice_of(const bench_setup *s, const trial *t, const row_w
                            .tile = wish->tile,
                            .threads = s->threads,
                            .default_build = wish->default_build,
+                           .keeps_ld = case_is_padded(&t->problem),
                            .source = wish->user != NULL ? &wish->user->source : NULL,
                            .batch = t->batch > 0 ? batch : NULL};
 }
