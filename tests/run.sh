@@ -9,8 +9,8 @@
 # FOLDER is a CMake build folder, or one of tools/portable.sh, whose tests/programs names the programs. NAME is what
 # its lines begin with, by default its own name and for build/ci nothing. Those behind the colon are run, or with a
 # minus all but those. A program prints TAP on stdout, knows --list,
-# --full if it has more than its usual cases (asan/ and tsan/ are run without), and --part if tests/times says that it is run in parts. A crash, a case
-# without a result and a program without any count as failures; so does a run in which nothing ran. --only TEXT takes
+# --full if it has more than its usual cases (asan/ and tsan/ are run without), and --part if tests/times says that it
+# is run in parts. A crash, a case without a result and a program without any count as failures; so does a run in which nothing ran. --only TEXT takes
 # the programs whose name, with what stands before it, contains TEXT; ARGUMENTs are handed to each program. --plan
 # prints which programs of which folders that is, and needs nothing built. --shard I/N takes the share I of N: with N
 # machines, one each, every program runs once; --summary adds up what they said. N programs run side by side (as many
@@ -226,8 +226,8 @@ enter() {
         setarch -R true 2>/dev/null && quietly='setarch -R'
 }
 
-# cases_of NAME - --full, but under a sanitizer the covering set: it sees what a program does with memory and threads, which
-# does not depend on each number, and takes several times as long for it.
+# cases_of NAME - --full, but nothing under asan/ and tsan/: there the whole product takes hours, and the covering set has
+# each edge and remainder. By hand: build/asan/tests/test_kernels --full.
 cases_of() {
     case $1 in asan/* | tsan/*) ;; *) echo "$full" ;; esac
 }
@@ -364,8 +364,9 @@ if [ -n "$list" ]; then
     while IFS='	' read -r _ folder name part program reason <&3; do
         [ "$program" = - ] && echo "$name (all of it)" && continue
         enter "$folder"
+        cases=$(cases_of "$name")
         # shellcheck disable=SC2086 # words on purpose
-        $quietly "$program" --list $(cases_of "$name") "$@" | sed "s|^|$name |"
+        $quietly "$program" --list $cases "$@" | sed "s|^|$name |"
     done 3<"$work/tasks"
     exit 0
 fi

@@ -2,8 +2,8 @@
 # test_before.sh - with --full: the library of an earlier commit and this one have the same machine code in every CUDA
 # kernel and compute the same bits. For changes that move and rename and must do nothing else. Prints TAP.
 #
-# The commit is TILEWRIGHT_BEFORE; without it these cases are skipped. Its library and test_nvrtc are built in build/before by
-# the compiler of this build folder. Machine code is compared by test_nvrtc --digests, each tree's own, with one NVRTC,
+# The commit is TILEWRIGHT_BEFORE; without it these cases are skipped. Its library and test_nvrtc are built in
+# build/before by the compiler of this build folder. Machine code is compared by test_nvrtc --digests, each tree's own, with one NVRTC,
 # and needs no GPU; bits by tests/same_bits. What the commit has not yet of these programs it is given as they were
 # first committed. Rows that have got another name stand in tests/former.h.
 #

@@ -119,7 +119,7 @@ static cl_kernel opencl_build(const plan *p, const char *text, char why[512])
 {
     char options[PLAN_OPTIONS_BYTES + 32];
     cl_int error;
-    snprintf(options, sizeof options, "-cl-std=CL1.2 %s", p->gpu.options);
+    snprintf(options, sizeof options, "-w -cl-std=CL1.2 %s", p->gpu.options);
     cl_program program = opencl.cl->clCreateProgramWithSource(opencl.context, 1, &text, NULL, &error);
     if (error == CL_SUCCESS) error = opencl.cl->clBuildProgram(program, 1, &opencl.device, options, NULL, NULL);
     snprintf(why, 512, "%s: %s", options, cl_error_name(error));

@@ -124,6 +124,7 @@ CALL(clBuildProgram,
      (cl_program p, UNUSED cl_uint count, UNUSED const cl_device *d, const char *options,
       UNUSED void (*notify)(cl_program, void *), UNUSED void *user),
      if (options != NULL && strstr(options, "OF_THE_ENVIRONMENT") != NULL) fake_log("options of the environment");
+     if (options == NULL || strncmp(options, "-w ", 3) != 0) fake_log("a program with warnings");
      snprintf(((fake_program *)p)->options, FAKE_OPTIONS, "%s ", options != NULL ? options : "");
      if (build_error(((fake_program *)p)->options) != 0) return build_error(((fake_program *)p)->options))
 CALL(clGetProgramInfo, (UNUSED cl_program p, cl_uint what, size_t room, void *out, size_t *needed),

@@ -44,8 +44,8 @@ static tw_status build_failed(engine *e, cl_program program, const char *file, c
                 (int)error, log[0] != '\0' ? "\n" : "", log);
 }
 
-/* The plan's options, those of every program, and the user's. OpenCL C has no word for registers. Without -w PoCL
- * counts on the caller's terminal its warnings of vectors that are wider than the processor's. */
+/* The plan's options, those of every program, and the user's. OpenCL C has no word for registers. -w: PoCL prints
+ * "N warnings generated" on the caller's stderr, for vectors wider than the processor's. */
 enum { WHOLE_OPTIONS_BYTES = PLAN_OPTIONS_BYTES + 300 };
 static void whole_options(const engine *e, const char *own, char text[WHOLE_OPTIONS_BYTES])
 {
