@@ -8,7 +8,7 @@
     if __name__ == "__main__": main()
 
 A script knows --list, --only TEXT, and the path of the program `tilewright`; --full and --gpu change nothing. A script is
-run by `python3 -B`: nothing is written beside the sources.
+run by `python3 -B`: nothing is written beside the sources. A case that takes long is followed by a line of its seconds.
 """
 import argparse
 import concurrent.futures
@@ -16,9 +16,11 @@ import multiprocessing
 import os
 import sys
 import tempfile
+import time
 import traceback
 
 CASES = []  # name, function
+LONG_S = 5
 
 
 def options():
@@ -39,15 +41,15 @@ def case(function):
 
 
 def judge(function):
-    """"ok", "skipped" or "not ok", and why."""
+    """"ok", "skipped" or "not ok", why, and the seconds it took."""
+    begin, verdict, why = time.monotonic(), "ok", ""
     try:
         function()
-        return "ok", ""
     except Skip as reason:
-        return "skipped", str(reason)
+        verdict, why = "skipped", str(reason)
     except Exception as error:  # whatever it is, the other cases go on
-        said = f"{type(error).__name__}: {error}"
-        return "not ok", said if str(error) else said + "\n" + traceback.format_exc()
+        verdict, why = "not ok", f"{type(error).__name__}: {error}" + ("" if str(error) else "\n" + traceback.format_exc())
+    return verdict, why, time.monotonic() - begin
 
 
 def in_a_folder(function):
@@ -64,11 +66,12 @@ def run(chosen, each):
     counts = {"ok": 0, "not ok": 0, "skipped": 0}
     print(f"1..{len(chosen)}", flush=True)
     for number, (name, function) in enumerate(chosen, 1):
-        verdict, why = each(function)
+        verdict, why, seconds = each(function)
         counts[verdict] += 1
         skip = f" # SKIP {why}" if verdict == "skipped" else ""
         print(f"{'not ok' if verdict == 'not ok' else 'ok'} {number} - {name.replace('#', '')}{skip}")
         if verdict == "not ok": print("# " + why.replace("\n", "\n# "))
+        if seconds >= LONG_S: print(f"# {seconds:.0f} s")
         sys.stdout.flush()
     print(f"{counts['ok']} passed, {counts['not ok']} failed, {counts['skipped']} skipped")
     return counts["not ok"] > 0
@@ -80,7 +83,7 @@ def run_prepared(chosen, prepare):
         return run(chosen, judge)
     except Skip as reason:
         why = str(reason)
-        return run(chosen, lambda _: ("skipped", why))
+        return run(chosen, lambda _: ("skipped", why, 0))
 
 
 def judge_by_name(name):
