@@ -908,6 +908,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < tw_lab_kernel_count(); i++) {
         const tw_lab_kernel *kernel = tw_lab_kernel_at(i);
         if (tap.gpu && strcmp(kernel->engine, "cpu") == 0) continue;
+        tap.group = (uint32_t)i + 1;
         if (is_emulated(kernel) && !tap.full) { /* each form takes PoCL seconds to compile */
             /* f16 and u8 differ by a word of PTX */
             const tw_dtype of_128 = kernel->tile_m == 128 ? kernel->dtype : 0;
