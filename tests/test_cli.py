@@ -499,11 +499,11 @@ def products_on_opencl():
 @case
 def selftest_of_two_engines():
     needs("opencl")
-    text, on_cpu, on_opencl = whole_selftest() if FULL else selftest("--engine", "cpu,opencl", "--dtype", "f32")
+    text, on_cpu, on_opencl = whole_selftest() if FULL else selftest("--engine", "cpu,opencl", "--dtype", "i8")
     assert text.count(" passed, 0 failed, ") == 2 and "it runs on the" not in text, text
     names = [r["kernel"] for r in on_cpu + on_opencl]
-    assert FULL or names and all("_f32_" in name for name in names), names
-    assert "opencl_f32_s1_unoptimised" in names and not any(name.startswith("cuda") for name in names), names
+    assert FULL or names and all("_i8_" in name for name in names), names
+    assert ("opencl_f32_s1_unoptimised" if FULL else "opencl_i8_gemm_simt_64x64") in names and not any(name.startswith("cuda") for name in names), names
 
 
 @case
