@@ -8,15 +8,15 @@
 #
 # FOLDER is a CMake build folder, or one of tools/portable.sh, whose tests/programs names the programs. NAME is what
 # its lines begin with, by default its own name and for build/ci nothing. Those behind the colon are run, or with a
-# minus all but those. A program prints TAP on stdout, knows --list,
-# --full if it has more than its usual cases (asan/ and tsan/ are run without), and --part if tests/times says that it
-# is run in parts. A crash, a case without a result and a program without any count as failures; so does a run in which nothing ran. --only TEXT takes
-# the programs whose name, with what stands before it, contains TEXT; ARGUMENTs are handed to each program. --plan
-# prints which programs of which folders that is, and needs nothing built. --shard I/N takes the share I of N: with N
-# machines, one each, every program runs once; --summary adds up what they said. N programs run side by side (as many
-# as there are cores), the longest first, by tests/times or what they last took here: each keeps what it writes in a
-# folder of its own name, and what they share, compiled kernels, is made for that. The status is one line, rewritten,
-# on a terminal, else a line every 60 seconds.
+# minus all but those. A program prints TAP on stdout, knows --list, --full if it has more than its usual cases (asan/
+# and tsan/ are run without), and --part if tests/times says that it is run in parts. A crash, a case without a result
+# and a program without any count as failures; so does a run in which nothing ran. --only TEXT takes the programs whose
+# name, with what stands before it, contains TEXT; ARGUMENTs are handed to each program. --plan prints which programs
+# of which folders that is, and needs nothing built. --shard I/N takes the share I of N: with N machines, one each,
+# every program runs once; --summary adds up what they said. N programs run side by side (as many as there are cores),
+# the longest first, by tests/times or what they last took here: each keeps what it writes in a folder of its own name,
+# and what they share, compiled kernels, is made for that. The status is one line, rewritten, on a terminal, else a
+# line every 60 seconds.
 set -u
 
 here=$(cd "$(dirname "$0")/.." && pwd) || exit 1
@@ -226,8 +226,8 @@ enter() {
         setarch -R true 2>/dev/null && quietly='setarch -R'
 }
 
-# cases_of NAME - --full, but nothing under asan/ and tsan/: there the whole product takes hours, and the covering set has
-# each edge and remainder. By hand: build/asan/tests/test_kernels --full.
+# cases_of NAME - --full, but nothing under asan/ and tsan/: there the whole product takes hours, and the covering set
+# has each edge and remainder. By hand: build/asan/tests/test_kernels --full.
 cases_of() {
     case $1 in asan/* | tsan/*) ;; *) echo "$full" ;; esac
 }

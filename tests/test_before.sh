@@ -3,9 +3,9 @@
 # kernel and compute the same bits. For changes that move and rename and must do nothing else. Prints TAP.
 #
 # The commit is TILEWRIGHT_BEFORE; without it these cases are skipped. Its library and test_nvrtc are built in
-# build/before by the compiler of this build folder. Machine code is compared by test_nvrtc --digests, each tree's own, with one NVRTC,
-# and needs no GPU; bits by tests/same_bits. What the commit has not yet of these programs it is given as they were
-# first committed. Rows that have got another name stand in tests/former.h.
+# build/before by the compiler of this build folder. Machine code is compared by test_nvrtc --digests, each tree's own,
+# with one NVRTC, and needs no GPU; bits by tests/same_bits. What the commit has not yet of these programs it is given
+# as they were first committed. Rows that have got another name stand in tests/former.h.
 #
 # TILEWRIGHT_BUILD is the build folder, TILEWRIGHT_NVRTC a libnvrtc (else tests/get_nvrtc.sh looks for one).
 set -u

@@ -43,8 +43,8 @@ static void tap_start(int argc, char **argv)
     setvbuf(stdout, NULL, _IOLBF, 0);
 }
 
-/* Is this the covering set, all that ./dev test runs under AddressSanitizer? Large products take it ten times as long, and it sees of each what
- * the others do with memory too. */
+/* Is this the covering set, all that ./dev test runs under AddressSanitizer? Large products take it ten times as
+ * long, and it sees of each what the others do with memory too. */
 __attribute__((unused)) static bool tap_spares(void)
 {
 #ifdef __SANITIZE_ADDRESS__
