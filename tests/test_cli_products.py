@@ -365,6 +365,15 @@ def padding_is_kept_on_a_gpu():
 
 
 @case
+def each_set_is_launched_before_the_first_sample():
+    """A driver may give memory its pages at the first use, which no sample is to pay for."""
+    env = {**fake_cuda("product=1 sm=75 shapes=1"), "FAKE_LOG": "launches"}
+    good("bench", "--engine", "cuda", "--shape", "1024x1024x4", "--samples", 1, "--json", "r.jsonl", env=env)
+    sets, launches = records(open("r.jsonl").read())[0]["sets"], open("launches").read().count("1024 1024 4")
+    assert sets > 5 and launches >= sets + 2, f"{launches} launches for {sets} sets, a warm-up and a sample"
+
+
+@case
 def later_types_reach_the_cuda_engine():
     """On a fake driver that multiplies nothing: kernel, record and type of C are right, and --verify sees that the product is not."""
     env = fake_cuda("sm=90")
