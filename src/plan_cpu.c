@@ -14,7 +14,7 @@ enum { WAKING = 4, WAKING_EDGE = 16 };
 enum { LEAST_GEMV = 64, LEAST_ACROSS = 512, SUM_MACRO = 1024, WORKSPACE_ALIGN = 64 };
 /* docs/perf/cpu-threads.md#divided-k */
 /* SMALL_TILES: times the tasks of a thread. LEAST_CHUNK: of integers */
-enum { FEW_TILES = 64, SMALL_TILES = 2, SHARES_PER_THREAD = 2, LEAST_CHUNK = 2048 };
+enum { FEW_TILES = 64, SMALL_TILES = 4, SHARES_PER_THREAD = 2, LEAST_CHUNK = 2048 };
 
 /* Split `length` evenly into blocks of at most `most`, each a multiple of `unit`: 1000 in blocks of at most 384 is
  * 3 x 336. */
@@ -88,6 +88,10 @@ enum { LEAST_COPIED = 192, LEAST_COMPLEX_COPIED = 40, LEAST_DEPTH = 32 };
 
 /* Rows a multiple of 4 KiB apart fall into the same few sets of the cache. */
 static bool rows_conflict(int64_t ld, int64_t bytes) { return ld % (PAGE / bytes) == 0; }
+
+/* Rows a multiple of 64 KiB apart fall into a sixteenth of the sets of an L2 of 1 or 2 MiB, or a few more
+ * (docs/perf/cpu-threads.md#long-k). */
+static bool rows_meet(int64_t ld, int64_t bytes) { return ld % (65536 / bytes) == 0; }
 
 /* Whether many tiles would read rows of B that are not cache-line aligned, and so two lines for a vector, on a
  * processor where a copy of B costs less. Of those measured (docs/perf/cpu-packing.md#row-by-row) that is the one with
@@ -460,10 +464,11 @@ void plan_loops(plan *plan, const device_facts *device, int wanted_threads)
     const bool unpacked = in_place && !in_chunks && fits_unpacked(p, device, tuned, plan->threads, mr, nr, bytes) &&
                           !(complex && p->k > plan->row->lab.tile_k);
     /* A small C and a long k: both operands are used so seldom that neither is worth a copy. Panels of both take three
-     * quarters of the L2. */
-    const bool deep = in_place && !unpacked && !complex && !a_transposed && !b_transposed &&
-                      p->m <= SMALL_M_TILES * mr && p->n <= SMALL_N_TILES * nr && !rows_conflict(p->ldb, bytes);
-    bool small_n = in_place && !unpacked && !complex && !deep && !a_transposed && p->n <= SMALL_N_TILES * nr;
+     * quarters of the L2. An A whose rows meet there is copied, if more than two tiles read it. */
+    const bool long_k = in_place && !unpacked && !complex && !a_transposed && !b_transposed &&
+                        p->m <= SMALL_M_TILES * mr && p->n <= SMALL_N_TILES * nr && !rows_conflict(p->ldb, bytes),
+               deep = long_k && (p->n <= 2 * nr || !rows_meet(p->lda, bytes)),
+               small_n = in_place && !unpacked && !complex && !long_k && !a_transposed && p->n <= SMALL_N_TILES * nr;
     /* Rows of A are as good as packed slivers, and not copied. Transposed, each step of k is a cache line of its own:
      * as many as leave room in the L1 for the other operands, few where B is transposed and packed, too. */
     const bool short_k = unpacked && (!b_transposed || p->k * bytes <= FEW_BYTES) &&
