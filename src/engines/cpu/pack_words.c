@@ -166,6 +166,16 @@ static void add_bytes(uint32_t *sums, const uint32_t *words, int64_t count)
         sums[i] += ((words[i] & 0xff) + (words[i] >> 8 & 0xff) + (words[i] >> 16 & 0xff) + (words[i] >> 24)) << 7;
 }
 
+/* Prefetches the rows of a step. A panel has a line or two of each row, and the processor does not follow from row to
+ * row (docs/perf/cpu-bf16-int8.md#prefetched). */
+static void ask_for(const source_panel *s, int64_t step)
+{
+    const int64_t last = min_i64((step + 1) * s->group, s->k);
+    for (int64_t p = step * s->group; p < last; p++)
+        for (int64_t at = 0; at < s->lanes * s->bytes; at += CPU_LINE_BYTES)
+            __builtin_prefetch(s->source + p * s->k_stride + at);
+}
+
 /* Steps first .. first + count - 1 as rows of words, lanes beyond the last of them 0. */
 static void make_rows(const source_panel *s, int64_t first, int64_t count, uint32_t *rows)
 {
@@ -173,7 +183,10 @@ static void make_rows(const source_panel *s, int64_t first, int64_t count, uint3
     if (s->k_stride == s->bytes && s->stride != s->bytes)
         transpose_block(s, first, count, rows);
     else
-        for (int64_t q = 0; q < count; q++) weave(s, first + q, rows + q * s->width);
+        for (int64_t q = 0; q < count; q++) {
+            ask_for(s, first + q + count);
+            weave(s, first + q, rows + q * s->width);
+        }
 }
 
 /* A's blocks of tiles: TILE words of each lane side by side. Words that lie so are copied; else rows are made and
@@ -183,8 +196,11 @@ static void pack_tiles(const source_panel *s, int64_t first, int64_t count, uint
     for (int64_t q = first; q < first + count; q += TILE) {
         uint32_t *tile = panel + q * s->width, rows[TILE * MOST_WIDTH];
         if (s->k_stride == s->bytes && (q + TILE) * s->group <= s->k) {
-            for (int64_t i = 0; i < s->lanes; i++)
-                memcpy(tile + i * TILE, s->source + i * s->stride + q * s->group * s->k_stride, TILE * sizeof *tile);
+            for (int64_t i = 0; i < s->lanes; i++) {
+                const char *from = s->source + i * s->stride + q * s->group * s->k_stride;
+                __builtin_prefetch(from + TILE * sizeof *tile); /* as ask_for() */
+                memcpy(tile + i * TILE, from, TILE * sizeof *tile);
+            }
             memset(tile + s->lanes * TILE, 0, (size_t)(s->width - s->lanes) * TILE * sizeof *tile);
             continue;
         }
