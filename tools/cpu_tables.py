@@ -37,7 +37,8 @@ SQUARES = [64, 128, 256, 384, 512, 768, 1000, 1536, 2048, 3000, 4096]
 SHAPES = ["%dx%dx%d" % (s, s, s) for s in SQUARES] + ["8192x256x8192", "64x4096x4096", "4096x64x4096", "4096x4096x64", "128x128x65536",
                                                      "1x8192x8192", "8192x1x8192"]
 PAUSED, WAITED, OURS_ALONE = [64, 96, 128, 192, 256, 384, 512, 640, 1000], [64, 256, 1000], [640, 1000, 2048]
-SWEPT, COUNTS, EVERY_THREAD = [32, 48, 64, 96, 128, 160, 192, 256, 320, 384, 512], [1, 2, 3, 4, 6, 8, 12, 16], "cpu * * * * * thread_work=4096"
+SWEPT, COUNTS = [32, 48, 64, 96, 128, 160, 192, 256, 320, 384, 512, 768], [1, 2, 3, 4, 6, 8, 12, 16]
+EVERY_THREAD = "cpu * * * * * thread_work=4096 waited_work=4096"
 REST_S, SPINNING_S, SINGLE, TOGETHER_S, LEAST_SPEED = 0.025, 0.08, 2048, 0.5, 0.2
 BENCH_SECONDS = {1: 2.0, 2: 2.0}  # of a case on one thread, of which the largest take long, and on several, whose idle threads spin
 
@@ -206,8 +207,8 @@ def peak(machine):
             machine.record("peak", ours, machine.threads, order, prepared, together, IN_TURNS, library="tilewright (%d x 1)" % machine.threads)]
 
 
-def sweep(machine):
-    """Each shape on each count of threads, whatever the plan would choose, and on the plan's own."""
+def sweep(machine, dtype):
+    """Each square on each count of threads, whatever the plan would choose, and on the plan's own."""
     counts, records = [c for c in COUNTS if c <= machine.threads], []
     with tempfile.TemporaryDirectory() as folder:
         workers = []
@@ -222,7 +223,7 @@ def sweep(machine):
                     f.write(line["line"] + "\n")
                 workers.append(Worker("tilewright", count, TILEWRIGHT_TUNED=path))
             workers.append(Worker("tilewright", machine.threads, TILEWRIGHT_TUNED="off"))
-            for order in [order_of("%dx%dx%d" % (s, s, s), t) for t in ("f32", "f64") for s in SWEPT]:
+            for order in [order_of("%dx%dx%d" % (s, s, s), dtype) for s in SWEPT]:
                 prepared, answers = [w.ask(do="prepare", **order) for w in workers], [[] for _ in workers]
                 for _ in range(machine.chosen.samples):
                     machine.left_s()
@@ -341,8 +342,9 @@ def jobs_of(m):
     jobs += [Job("level3", "dsyrk dtrsm beside " + p, 10, lambda p=p: level3(m, p)) for p in m.peers if m.numpy]
     jobs += compared(m, "wait", m.threads, ["f32"], cubes(WAITED), 200000) + compared(m, "pause", m.threads, ["f32", "f64"], cubes(PAUSED), 200)
     if m.workers:
-        turns = 2 * len(SWEPT) * (1 + sum(c <= m.threads for c in COUNTS))
-        jobs.append(Job("sweep", "ours on 1 to 16 threads", turns * (0.1 + m.chosen.samples * (m.chosen.turn / 2 + 0.005)), lambda: sweep(m)))
+        turns = len(SWEPT) * (1 + sum(c <= m.threads for c in COUNTS))
+        jobs += [Job("sweep", "ours %s on 1 to 16 threads" % t, turns * (0.1 + m.chosen.samples * (m.chosen.turn / 2 + 0.005)), lambda t=t: sweep(m, t))
+                 for t in ("f32", "f64", "bf16", "i8") if t != "bf16" or "torch" in m.packages]
     shapes = random_shapes(m.chosen.seed)
     if m.threads == 2:
         jobs += compared(m, "two", 2, ["f32", "f64"], SET_ALL + shapes)
