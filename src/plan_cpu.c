@@ -13,8 +13,9 @@ enum { WAKING = 4, WAKING_EDGE = 16 };
 
 enum { LEAST_GEMV = 64, LEAST_ACROSS = 512, SUM_MACRO = 1024, WORKSPACE_ALIGN = 64 };
 /* docs/perf/cpu-threads.md#divided-k */
-/* SMALL_TILES: times the tasks of a thread. LEAST_CHUNK: of integers */
-enum { FEW_TILES = 64, SMALL_TILES = 4, SHARES_PER_THREAD = 2, LEAST_CHUNK = 2048 };
+/* SMALL_TILES: of C for each task of a thread; LONG_K_TILES: where there are half as many chunks as threads, or more
+ * (docs/perf/cpu-threads.md#long-k). LEAST_CHUNK: of integers */
+enum { FEW_TILES = 64, SMALL_TILES = 2, LONG_K_TILES = 4, SHARES_PER_THREAD = 2, LEAST_CHUNK = 2048 };
 
 /* Split `length` evenly into blocks of at most `most`, each a multiple of `unit`: 1000 in blocks of at most 384 is
  * 3 x 336. */
@@ -89,9 +90,13 @@ enum { LEAST_COPIED = 192, LEAST_COMPLEX_COPIED = 40, LEAST_DEPTH = 32 };
 /* Rows a multiple of 4 KiB apart fall into the same few sets of the cache. */
 static bool rows_conflict(int64_t ld, int64_t bytes) { return ld % (PAGE / bytes) == 0; }
 
-/* Rows a multiple of 64 KiB apart fall into a sixteenth of the sets of an L2 of 1 or 2 MiB, or a few more
- * (docs/perf/cpu-threads.md#long-k). */
-static bool rows_meet(int64_t ld, int64_t bytes) { return ld % (65536 / bytes) == 0; }
+/* Whether more rows than the L2 has ways alias: in an L2 of 1 or 2 MiB the same part of each row then competes for the
+ * same sets (docs/perf/cpu-threads.md#long-k). */
+static bool rows_alias(int64_t rows, int64_t ld, int64_t bytes)
+{
+    enum { WAYS = 16, ALIAS_BYTES = 65536 };
+    return rows > WAYS && ld % (ALIAS_BYTES / bytes) == 0;
+}
 
 /* Whether many tiles would read rows of B that are not cache-line aligned, and so two lines for a vector, on a
  * processor where a copy of B costs less. Of those measured (docs/perf/cpu-packing.md#row-by-row) that is the one with
@@ -351,7 +356,10 @@ static bool plan_divided(plan *plan, const device_facts *device, const tuned_val
 {
     const tw_problem *p = &plan->problem;
     const int64_t tiles_m = ceil_div(p->m, plan->row->lab.tile_m), tiles_n = ceil_div(p->n, plan->row->lab.tile_n),
-                  each = (plan->row->layout == CPU_PLAIN ? SMALL_TILES : 1) * (int64_t)tuned->thread_tasks;
+                  times = plan->row->layout != CPU_PLAIN                              ? 1
+                          : 2 * ceil_div(p->k, chunk_of(p)) >= (int64_t)plan->threads ? LONG_K_TILES
+                                                                                      : SMALL_TILES,
+                  each = times * (int64_t)tuned->thread_tasks;
     const bool line = (p->m == 1 || p->n == 1) && plan->row->gemv != NULL,
                few = (double)tiles_m * (double)tiles_n <= (double)max_i64(FEW_TILES, each * plan->threads);
     int64_t chunk = chunk_of(p);
@@ -464,10 +472,10 @@ void plan_loops(plan *plan, const device_facts *device, int wanted_threads)
     const bool unpacked = in_place && !in_chunks && fits_unpacked(p, device, tuned, plan->threads, mr, nr, bytes) &&
                           !(complex && p->k > plan->row->lab.tile_k);
     /* A small C and a long k: both operands are used so seldom that neither is worth a copy. Panels of both take three
-     * quarters of the L2. An A whose rows meet there is copied, if more than two tiles read it. */
+     * quarters of the L2. An A whose rows alias there is copied, if more than two tiles read it. */
     const bool long_k = in_place && !unpacked && !complex && !a_transposed && !b_transposed &&
                         p->m <= SMALL_M_TILES * mr && p->n <= SMALL_N_TILES * nr && !rows_conflict(p->ldb, bytes),
-               deep = long_k && (p->n <= 2 * nr || !rows_meet(p->lda, bytes)),
+               deep = long_k && (p->n <= 2 * nr || !rows_alias(p->m, p->lda, bytes)),
                small_n = in_place && !unpacked && !complex && !long_k && !a_transposed && p->n <= SMALL_N_TILES * nr;
     /* Rows of A are as good as packed slivers, and not copied. Transposed, each step of k is a cache line of its own:
      * as many as leave room in the L1 for the other operands, few where B is transposed and packed, too. */

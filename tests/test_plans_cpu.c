@@ -246,19 +246,22 @@ static void even_cases(void)
     expect("plans: no thread has much more work than another", right);
 }
 
-/* A small C and a long k: both operands are read in place, but A is packed where its rows are a multiple of 64 KiB apart
- * and more than two tiles read them. */
+/* A small C and a long k: both operands are read in place, but A is packed where more than 16 rows are a multiple of 64
+ * KiB apart and more than two tiles read them. */
 static void long_k_cases(void)
 {
     static const struct {
-        int64_t n, lda;
+        tw_dtype dtype;
+        int64_t m, n, lda;
         bool direct_a;
-    } cases[] = {{128, 65536, false}, {128, 65552, true}, {96, 65536, true}, {97, 16384, false}, {128, 8192, true}};
+    } cases[] = {{TW_F32, 64, 128, 65536, false}, {TW_F32, 64, 128, 65552, true}, {TW_F32, 64, 96, 65536, true},
+                 {TW_F32, 64, 97, 16384, false},  {TW_F32, 64, 128, 8192, true},  {TW_F32, 16, 128, 65536, true},
+                 {TW_F32, 17, 128, 65536, false}, {TW_F64, 64, 96, 8192, false},  {TW_F64, 64, 96, 12288, true}};
     const device_facts facts = {
         .engine = "cpu", .level = CPU_avx512, .threads = 1, .l1_bytes = 49152, .l2_bytes = 2097152};
     bool right = true;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        tw_problem p, made = tw_problem_make(TW_F32, TW_N, TW_N, 64, cases[i].n, 8192);
+        tw_problem p, made = tw_problem_make(cases[i].dtype, TW_N, TW_N, cases[i].m, cases[i].n, 8192);
         plan one = {.threads = 0};
         made.lda = cases[i].lda;
         if (problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &one) == TW_OK &&
@@ -267,7 +270,7 @@ static void long_k_cases(void)
         printf("# case %zu: direct %d%d\n", i, one.cpu.direct_a, one.cpu.direct_b);
         right = false;
     }
-    expect("plans: a long A is packed where its rows meet in the L2 and more than two tiles read them", right);
+    expect("plans: a long A is packed where its rows alias in the L2 and more than two tiles read them", right);
 }
 
 /* A k of several chunks: of a C of few tiles, or of one row or column, threads share chunks, and of each as much of C
@@ -281,13 +284,14 @@ static void divided_cases(void)
         uint32_t flags;
         int64_t share_m, share_n; /* 0: not divided */
     } cases[] = {
-        {128, 128, 65536, 2, 0, 128, 128}, {128, 128, 65536, 16, 0, 64, 128},  {64, 64, 8192, 2, 0, 0, 0},
-        {64, 64, 8193, 2, 0, 32, 64},      {64, 64, 8193, 1, 0, 64, 64},       {1, 1, 1000000, 2, 0, 1, 1},
-        {1, 5000, 20000, 4, 0, 1, 1680},   {5000, 1, 20000, 4, 0, 1672, 1},    {1, 5000, 8192, 4, 0, 0, 0},
-        {256, 256, 65536, 4, 0, 0, 0},     {256, 256, 65536, 48, 0, 48, 256},  {128, 128, 65536, 2, TW_UPPER, 0, 0},
-        {8, 3000, 16384, 16, 0, 8, 192},   {9000, 9000, 20000, 16, 0, 0, 0},   {128, 128, 65000, 16, 0, 64, 128},
-        {128, 128, 64000, 16, 0, 32, 128}, {384, 384, 65536, 16, 0, 0, 0},     {256, 192, 65536, 16, 0, 128, 192},
-        {64, 512, 65536, 16, 0, 64, 144},  {384, 192, 65536, 16, 0, 192, 192},
+        {128, 128, 65536, 2, 0, 128, 128},  {128, 128, 65536, 16, 0, 64, 128},  {64, 64, 8192, 2, 0, 0, 0},
+        {64, 64, 8193, 2, 0, 32, 64},       {64, 64, 8193, 1, 0, 64, 64},       {1, 1, 1000000, 2, 0, 1, 1},
+        {1, 5000, 20000, 4, 0, 1, 1680},    {5000, 1, 20000, 4, 0, 1672, 1},    {1, 5000, 8192, 4, 0, 0, 0},
+        {256, 256, 65536, 4, 0, 0, 0},      {256, 256, 65536, 48, 0, 48, 256},  {128, 128, 65536, 2, TW_UPPER, 0, 0},
+        {8, 3000, 16384, 16, 0, 8, 192},    {9000, 9000, 20000, 16, 0, 0, 0},   {128, 128, 65000, 16, 0, 64, 128},
+        {128, 128, 64000, 16, 0, 32, 128},  {384, 384, 65536, 16, 0, 0, 0},     {256, 192, 65536, 16, 0, 128, 192},
+        {64, 512, 65536, 16, 0, 64, 144},   {384, 192, 65536, 16, 0, 192, 192}, {384, 192, 57344, 16, 0, 0, 0},
+        {512, 192, 65536, 16, 0, 256, 192}, {520, 192, 65536, 16, 0, 0, 0},
     };
     bool right = true;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

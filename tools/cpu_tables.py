@@ -328,7 +328,7 @@ def compared(m, table, threads, dtypes, shapes, pause_us=0):
 
 
 def jobs_of(m):
-    """All that can be measured here, the cheapest tables first; and sentences on what cannot."""
+    """All that can be measured here, the cheapest tables first, and what has no bar last; and sentences on what cannot."""
     cubes = lambda sides: [("%dx%dx%d" % (s, s, s), "nn") for s in sides]
     neighbour = "cblas:" + peer_file(m, "openblas") if "openblas" in m.peers else "numpy" if "numpy" in m.packages else None
     own = 4 * m.chosen.samples * (m.chosen.turn + 0.1) + 3
@@ -341,15 +341,15 @@ def jobs_of(m):
     jobs += compared(m, "level3", 2, ["cf32", "cf64"], cubes([512]))
     jobs += [Job("level3", "dsyrk dtrsm beside " + p, 10, lambda p=p: level3(m, p)) for p in m.peers if m.numpy]
     jobs += compared(m, "wait", m.threads, ["f32"], cubes(WAITED), 200000) + compared(m, "pause", m.threads, ["f32", "f64"], cubes(PAUSED), 200)
-    if m.workers:
-        turns = len(SWEPT) * (1 + sum(c <= m.threads for c in COUNTS))
-        jobs += [Job("sweep", "ours %s on 1 to 16 threads" % t, turns * (0.1 + m.chosen.samples * (m.chosen.turn / 2 + 0.005)), lambda t=t: sweep(m, t))
-                 for t in ("f32", "f64", "bf16", "i8") if t != "bf16" or "torch" in m.packages]
     shapes = random_shapes(m.chosen.seed)
     if m.threads == 2:
         jobs += compared(m, "two", 2, ["f32", "f64"], SET_ALL + shapes)
     jobs += compared(m, "types", m.threads, ["f32", "f64", "bf16", "i8"], [(s, "nn") for s in SHAPES])
     jobs += compared(m, "one", 1, ["f32", "f64"], SET_ALL + shapes)
+    if m.workers:  # last, as it has no bar
+        turns = len(SWEPT) * (1 + sum(c <= m.threads for c in COUNTS))
+        jobs += [Job("sweep", "ours %s on 1 to 16 threads" % t, turns * (0.1 + m.chosen.samples * (m.chosen.turn / 2 + 0.005)), lambda t=t: sweep(m, t))
+                 for t in ("f32", "f64", "bf16", "i8") if t != "bf16" or "torch" in m.packages]
     if m.threads != 2:
         missing.append("two: this machine has %d processors" % m.threads)
     if not m.peers:

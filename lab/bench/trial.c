@@ -224,16 +224,16 @@ static bool open_set(trial *t, const trial_timing *timings, int count, int set, 
     return false;
 }
 
-/* Launches each set once, or as many as half a second allows. A driver may give memory its pages at the first use: then
- * a set's first launch gets those of C and of the workspace, and would be timed with it. */
-static tw_status touch_sets(runner *runners, int count, int wanted, int sets)
+/* Launches every kernel once with each set. A driver may give memory its pages at the first use: then a set's first
+ * launch gets those of C and of the workspace, and would be timed with it. No set is begun after the time that samples may
+ * take: where launches are so long, pages are little beside them. */
+static tw_status touch_sets(runner *runners, int count, int wanted, int sets, double limit_s)
 {
-    const double most_s = 0.5, start_s = measure_now_s();
+    const double start_s = measure_now_s();
     tw_status status = TW_OK;
-    for (int set = 0; set < sets; set++)
-        for (int i = 0; i < count; i++) {
+    for (int set = 0; set < sets && measure_now_s() - start_s < limit_s; set++)
+        for (int i = 0; i < count && status == TW_OK; i++) {
             double seconds;
-            if (status != TW_OK || measure_now_s() - start_s >= most_s) return status;
             status = runner_once(&runners[i * wanted + set], &seconds);
         }
     return status;
@@ -258,7 +258,8 @@ tw_status trial_time(trial *t, trial_timing *timings, int count, const tw_device
         tw_lab_run_resources(runners[i * wanted].run, &timings[i].resources);
         timings[i].prepare_s = tw_lab_run_prepare_s(runners[i * wanted].run);
     }
-    if (status == TW_OK && !t->host && !device_is_host(device)) status = touch_sets(runners, count, wanted, opened);
+    if (status == TW_OK && !t->host && !device_is_host(device))
+        status = touch_sets(runners, count, wanted, opened, how->limit_s);
     if (status == TW_OK) status = measure_interleaved(once, works, count, &rotated);
     for (int i = 0; status == TW_OK && i < count; i++) {
         timings[i].work = works[i];

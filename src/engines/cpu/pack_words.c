@@ -166,9 +166,9 @@ static void add_bytes(uint32_t *sums, const uint32_t *words, int64_t count)
         sums[i] += ((words[i] & 0xff) + (words[i] >> 8 & 0xff) + (words[i] >> 16 & 0xff) + (words[i] >> 24)) << 7;
 }
 
-/* Prefetches the rows of a step. A panel has a line or two of each row, and the processor does not follow from row to
- * row (docs/perf/cpu-bf16-int8.md#prefetched). */
-static void ask_for(const source_panel *s, int64_t step)
+/* Prefetches the rows of a step. Where all panels have but a few lines of a row, hardware prefetchers do not follow from
+ * row to row (docs/perf/cpu-bf16-int8.md#prefetched). */
+static void prefetch_step(const source_panel *s, int64_t step)
 {
     const int64_t last = min_i64((step + 1) * s->group, s->k);
     for (int64_t p = step * s->group; p < last; p++)
@@ -184,7 +184,7 @@ static void make_rows(const source_panel *s, int64_t first, int64_t count, uint3
         transpose_block(s, first, count, rows);
     else
         for (int64_t q = 0; q < count; q++) {
-            ask_for(s, first + q + count);
+            prefetch_step(s, first + q + count);
             weave(s, first + q, rows + q * s->width);
         }
 }
@@ -198,7 +198,7 @@ static void pack_tiles(const source_panel *s, int64_t first, int64_t count, uint
         if (s->k_stride == s->bytes && (q + TILE) * s->group <= s->k) {
             for (int64_t i = 0; i < s->lanes; i++) {
                 const char *from = s->source + i * s->stride + q * s->group * s->k_stride;
-                __builtin_prefetch(from + TILE * sizeof *tile); /* as ask_for() */
+                __builtin_prefetch(from + TILE * sizeof *tile); /* as prefetch_step() */
                 memcpy(tile + i * TILE, from, TILE * sizeof *tile);
             }
             memset(tile + s->lanes * TILE, 0, (size_t)(s->width - s->lanes) * TILE * sizeof *tile);
