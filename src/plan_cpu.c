@@ -84,6 +84,7 @@ enum { SPLIT_ROWS = 28, SPLIT_COLS = 4 };               /* in tiles; docs/perf/c
 enum { TRANSPOSE_BYTES = 196608, TRANSPOSE_RATIO = 4 }; /* docs/perf/cpu-threads.md#two-threads-on-small */
 /* of k of a transposed A that is read in place though B is packed; docs/perf/cpu-threads.md#two-threads-on-small */
 enum { FEW_BYTES = 384 };
+enum { MANY_BYTES = 256 }; /* of a step of B; docs/perf/cpu-threads.md#long-k */
 /* rows of A and columns of B, and steps of k; docs/perf/cpu-packing.md#avx2 */
 enum { LEAST_COPIED = 192, LEAST_COMPLEX_COPIED = 40, LEAST_DEPTH = 32 };
 
@@ -472,10 +473,11 @@ void plan_loops(plan *plan, const device_facts *device, int wanted_threads)
     const bool unpacked = in_place && !in_chunks && fits_unpacked(p, device, tuned, plan->threads, mr, nr, bytes) &&
                           !(complex && p->k > plan->row->lab.tile_k);
     /* A small C and a long k: both operands are used so seldom that neither is worth a copy. Panels of both take three
-     * quarters of the L2. An A whose rows alias there is copied, if more than two tiles read it. */
+     * quarters of the L2. An A whose rows alias there is copied, if more than two tiles and MANY_BYTES of columns use
+     * the copy. */
     const bool long_k = in_place && !unpacked && !complex && !a_transposed && !b_transposed &&
                         p->m <= SMALL_M_TILES * mr && p->n <= SMALL_N_TILES * nr && !rows_conflict(p->ldb, bytes),
-               deep = long_k && (p->n <= 2 * nr || !rows_alias(p->m, p->lda, bytes)),
+               deep = long_k && (p->n <= 2 * nr || p->n * bytes < MANY_BYTES || !rows_alias(p->m, p->lda, bytes)),
                small_n = in_place && !unpacked && !complex && !long_k && !a_transposed && p->n <= SMALL_N_TILES * nr;
     /* Rows of A are as good as packed slivers, and not copied. Transposed, each step of k is a cache line of its own:
      * as many as leave room in the L1 for the other operands, few where B is transposed and packed, too. */

@@ -247,20 +247,24 @@ static void even_cases(void)
 }
 
 /* A small C and a long k: both operands are read in place, but A is packed where more than 16 rows are a multiple of 64
- * KiB apart and more than two tiles read them. */
+ * KiB apart, and more than two tiles and 64 columns of f32, 32 of f64, use the copy. */
 static void long_k_cases(void)
 {
     static const struct {
+        cpu_level level;
         tw_dtype dtype;
         int64_t m, n, lda;
         bool direct_a;
-    } cases[] = {{TW_F32, 64, 128, 65536, false}, {TW_F32, 64, 128, 65552, true}, {TW_F32, 64, 96, 65536, true},
-                 {TW_F32, 64, 97, 16384, false},  {TW_F32, 64, 128, 8192, true},  {TW_F32, 16, 128, 65536, true},
-                 {TW_F32, 17, 128, 65536, false}, {TW_F64, 64, 96, 8192, false},  {TW_F64, 64, 96, 12288, true}};
-    const device_facts facts = {
-        .engine = "cpu", .level = CPU_avx512, .threads = 1, .l1_bytes = 49152, .l2_bytes = 2097152};
+    } cases[] = {{CPU_avx512, TW_F32, 64, 128, 65536, false}, {CPU_avx512, TW_F32, 64, 128, 65552, true},
+                 {CPU_avx512, TW_F32, 64, 96, 65536, true},   {CPU_avx512, TW_F32, 64, 97, 16384, false},
+                 {CPU_avx512, TW_F32, 64, 128, 8192, true},   {CPU_avx512, TW_F32, 16, 128, 65536, true},
+                 {CPU_avx512, TW_F32, 17, 128, 65536, false}, {CPU_avx512, TW_F64, 64, 96, 8192, false},
+                 {CPU_avx512, TW_F64, 64, 96, 12288, true},   {CPU_avx2, TW_F32, 64, 64, 65536, false},
+                 {CPU_avx2, TW_F32, 64, 63, 65536, true}};
     bool right = true;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const device_facts facts = {
+            .engine = "cpu", .level = cases[i].level, .threads = 1, .l1_bytes = 49152, .l2_bytes = 2097152};
         tw_problem p, made = tw_problem_make(cases[i].dtype, TW_N, TW_N, cases[i].m, cases[i].n, 8192);
         plan one = {.threads = 0};
         made.lda = cases[i].lda;
