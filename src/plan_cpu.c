@@ -2,14 +2,15 @@
 #include "planners.h"
 #include "tuned.h"
 
-/* Below thread_work multiply-adds of 4 bytes per thread another thread costs more than it gains: they take some 5 to 7
- * us on wide vectors (docs/perf/cpu-threads.md#no-waiting-for-threads). waited_work, which is more, is for calls that
+/* Below thread_work multiply-adds of 4 bytes per thread another thread costs more than it gains: they take some 3 to 5
+ * us on wide vectors (docs/perf/cpu-threads.md#work-of-a-thread). waited_work, which is more, is for calls that
  * wait for threads that wake late (batches, rungs), and for types that take less time. */
 static const double LITTLE_PER_THREAD = 1048576.0; /* of those, in two tasks: more tasks would be too short */
 
 /* Times as much work, where a thread has to be woken; less of few rows or columns, which take longer for as much work
  * (docs/perf/cpu-threads.md#pauses). */
 enum { WAKING = 4, WAKING_EDGE = 16 };
+static const double WAKING_PLAIN = 1.5; /* times that, where operands can be read in place: thread_work knows no rest */
 
 enum { LEAST_GEMV = 64, LEAST_ACROSS = 512, SUM_MACRO = 1024, WORKSPACE_ALIGN = 64 };
 /* docs/perf/cpu-threads.md#divided-k */
@@ -455,7 +456,7 @@ void plan_loops(plan *plan, const device_facts *device, int wanted_threads)
     const double work = lies ? tuned->thread_work * 4 / (double)(complex ? 2 * bytes : bytes) : tuned->waited_work;
     plan->threads = threads_for(p, device, wanted_threads, work);
     const int64_t waking = min_i64(max_i64(ceil_div(min_i64(p->m, p->n), WAKING_EDGE), 1), WAKING);
-    plan->woken = threads_for(p, device, wanted_threads, (double)waking * work);
+    plan->woken = threads_for(p, device, wanted_threads, (double)waking * (lies ? WAKING_PLAIN : 1) * work);
     if (plan_divided(plan, device, tuned)) return;
     cpu->chunk = chunk_in_loops(p);
     const bool in_chunks = p->k > cpu->chunk;

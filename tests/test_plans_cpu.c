@@ -151,7 +151,7 @@ static void copied_operands(void)
 static void triangles(void)
 {
     const device_facts facts = {
-        .engine = "cpu", .level = CPU_avx2, .threads = 100, .l1_bytes = 32768, .l2_bytes = 1048576};
+        .engine = "cpu", .level = CPU_avx2, .threads = 200, .l1_bytes = 32768, .l2_bytes = 1048576};
     tw_problem p, made = tw_problem_make(TW_F64, TW_N, TW_T, 256, 256, 256);
     plan whole, part;
     bool planned = problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &whole) == TW_OK;
@@ -172,7 +172,7 @@ static void unpacked_cases(void)
         int64_t least, most; /* tasks */
     } cases[] = {
         {128, 128, 128, TW_N, 4, 4, 8, 11}, {180, 180, 180, TW_N, 4, 4, 12, 16}, {4, 2000, 200, TW_N, 4, 4, 4, 8},
-        {88, 88, 88, TW_N, 4, 1, 1, 1},     {96, 96, 96, TW_N, 4, 2, 4, 4},      {100, 100, 100, TW_T, 2, 2, 3, 4},
+        {80, 80, 80, TW_N, 4, 1, 1, 1},     {96, 96, 96, TW_N, 4, 3, 6, 8},      {100, 100, 100, TW_T, 2, 2, 3, 4},
     };
     bool right = true;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -224,8 +224,8 @@ static void even_cases(void)
         int threads, wanted; /* of the device; of the plan */
         tw_dtype dtype;
     } cases[] = {
-        {128, 128, 128, 16, 5, TW_F32},   {128, 128, 128, 16, 10, TW_F64},  {160, 160, 160, 16, 16, TW_F64},
-        {192, 192, 192, 16, 16, TW_F32},  {192, 192, 192, 16, 16, TW_F64},  {96, 96, 96, 16, 4, TW_F64},
+        {128, 128, 128, 16, 8, TW_F32},   {128, 128, 128, 16, 16, TW_F64},  {160, 160, 160, 16, 16, TW_F64},
+        {192, 192, 192, 16, 16, TW_F32},  {192, 192, 192, 16, 16, TW_F64},  {96, 96, 96, 16, 6, TW_F64},
         {96, 96, 96, 2, 2, TW_F32},       {256, 256, 256, 16, 16, TW_F32},  {320, 320, 320, 16, 16, TW_F64},
         {4096, 4096, 64, 16, 16, TW_F32}, {64, 4096, 4096, 16, 16, TW_F32}, {64, 4096, 4096, 16, 16, TW_F64},
         {4096, 64, 4096, 16, 16, TW_F32},
@@ -426,7 +426,7 @@ static void plan_cases(void)
             /* of little work few are woken, of much all */
             woken = woken && one.woken >= 1 && one.woken <= one.threads &&
                     (one.woken == one.threads ||
-                     (double)p.m * (double)p.n * (double)p.k < 4.0 * 393216 * (double)one.threads);
+                     (double)p.m * (double)p.n * (double)p.k < 6.0 * 262144 * (double)one.threads);
             same = same && one.cpu.macro_m == two.cpu.macro_m && one.cpu.kc == two.cpu.kc &&
                    one.threads == two.threads && one.row == two.row;
             plan_text(&one, text, sizeof text);

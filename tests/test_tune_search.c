@@ -106,7 +106,7 @@ static void progress(void *job, const tune_tally *tally, double left_s) { (void)
 /* The cpu's parameters, or opencl's with two kernels; all at the committed values, which the build knows. */
 static tune_space space_of(const char *engine)
 {
-    static const double cpu[] = {512, 4096, 24, 12, 4, 67108864, 0.5, 3, 6, 393216, 2097152};
+    static const double cpu[] = {512, 4096, 24, 12, 4, 67108864, 0.5, 3, 6, 262144, 2097152};
     tune_space s = {.engine = "", .dtype = "f32", .shape_class = "large", .ops = "nn"};
     tw_lab_parameter about;
     snprintf(s.engine, sizeof s.engine, "%s", engine);
