@@ -225,8 +225,8 @@ static bool open_set(trial *t, const trial_timing *timings, int count, int set, 
 }
 
 /* Launches every kernel once with each set. A driver may give memory its pages at the first use: then a set's first
- * launch gets those of C and of the workspace, and would be timed with it. No set is begun after the time that samples may
- * take: where launches are so long, pages are little beside them. */
+ * launch gets those of C and of the workspace, and would be timed with it. No set is begun after the time that samples
+ * may take: where launches are so long, pages are little beside them. */
 static tw_status touch_sets(runner *runners, int count, int wanted, int sets, double limit_s)
 {
     const double start_s = measure_now_s();

@@ -166,8 +166,8 @@ static void add_bytes(uint32_t *sums, const uint32_t *words, int64_t count)
         sums[i] += ((words[i] & 0xff) + (words[i] >> 8 & 0xff) + (words[i] >> 16 & 0xff) + (words[i] >> 24)) << 7;
 }
 
-/* Prefetches the rows of a step. Where all panels have but a few lines of a row, hardware prefetchers do not follow from
- * row to row (docs/perf/cpu-bf16-int8.md#prefetched). */
+/* Prefetches the rows of a step. Where all panels have but a few lines of a row, hardware prefetchers do not follow
+ * from row to row (docs/perf/cpu-bf16-int8.md#prefetched). */
 static void prefetch_step(const source_panel *s, int64_t step)
 {
     const int64_t last = min_i64((step + 1) * s->group, s->k);
