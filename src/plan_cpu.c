@@ -10,7 +10,7 @@ static const double LITTLE_PER_THREAD = 1048576.0; /* of those, in two tasks: mo
 /* Times as much work, where a thread has to be woken; less of few rows or columns, which take longer for as much work
  * (docs/perf/cpu-threads.md#pauses). */
 enum { WAKING = 4, WAKING_EDGE = 16 };
-static const double WAKING_PLAIN = 1.5; /* times that, where operands can be read in place: thread_work knows no rest */
+static const double WAKING_PLAIN = 1.5; /* times that of thread_work, which was fitted to threads that are awake */
 
 enum { LEAST_GEMV = 64, LEAST_ACROSS = 512, SUM_MACRO = 1024, WORKSPACE_ALIGN = 64 };
 /* docs/perf/cpu-threads.md#divided-k */
@@ -357,14 +357,14 @@ static void plan_shares(plan *plan, int64_t chunk, bool line)
 static bool plan_divided(plan *plan, const device_facts *device, const tuned_values *tuned)
 {
     const tw_problem *p = &plan->problem;
+    int64_t chunk = chunk_of(p);
     const int64_t tiles_m = ceil_div(p->m, plan->row->lab.tile_m), tiles_n = ceil_div(p->n, plan->row->lab.tile_n),
-                  times = plan->row->layout != CPU_PLAIN                              ? 1
-                          : 2 * ceil_div(p->k, chunk_of(p)) >= (int64_t)plan->threads ? LONG_K_TILES
-                                                                                      : SMALL_TILES,
+                  times = plan->row->layout != CPU_PLAIN                        ? 1
+                          : 2 * ceil_div(p->k, chunk) >= (int64_t)plan->threads ? LONG_K_TILES
+                                                                                : SMALL_TILES,
                   each = times * (int64_t)tuned->thread_tasks;
     const bool line = (p->m == 1 || p->n == 1) && plan->row->gemv != NULL,
                few = (double)tiles_m * (double)tiles_n <= (double)max_i64(FEW_TILES, each * plan->threads);
-    int64_t chunk = chunk_of(p);
     if (p->k <= chunk || p->dtype_c == TW_F16 || !(line || (few && p->flags == 0))) return false;
     if (dtype_find(p->dtype)->result == TW_I32 && !line) /* exact in any order: one for each thread, if not too short */
         chunk = min_i64(chunk, max_i64(LEAST_CHUNK, round_up(ceil_div(p->k, plan->threads), CPU_K_UNIT)));

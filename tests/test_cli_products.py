@@ -366,7 +366,7 @@ def padding_is_kept_on_a_gpu():
 
 @case
 def each_set_is_launched_once_more_than_is_timed():
-    """A driver may give memory its pages at the first use, which no sample is to pay for. Two products are judged, one warms up, one is the sample."""
+    """Two products are judged, one warms up, one is the sample: no sample gets a set's memory from the driver."""
     env = {**fake_cuda("product=1 sm=75 shapes=1"), "FAKE_LOG": "launches"}
     good("bench", "--engine", "cuda", "--shape", "1024x1024x4", "--samples", 1, "--json", "r.jsonl", env=env)
     sets, launches = records(open("r.jsonl").read())[0]["sets"], open("launches").read().count("1024 1024 4")

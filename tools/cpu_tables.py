@@ -328,7 +328,7 @@ def compared(m, table, threads, dtypes, shapes, pause_us=0):
 
 
 def jobs_of(m):
-    """All that can be measured here, the cheapest tables first, and what has no bar last; and sentences on what cannot."""
+    """What can be measured here, the cheapest tables first, what has no bar last; and sentences on what cannot."""
     cubes = lambda sides: [("%dx%dx%d" % (s, s, s), "nn") for s in sides]
     neighbour = "cblas:" + peer_file(m, "openblas") if "openblas" in m.peers else "numpy" if "numpy" in m.packages else None
     own = 4 * m.chosen.samples * (m.chosen.turn + 0.1) + 3
