@@ -214,6 +214,7 @@ void plan_text(const plan *plan, char *text, size_t bytes)
                  " threads %d%s workspace %zu bytes",
                  plan->row->lab.name, cpu->gemv ? " GEMV" : "", cpu->direct_a ? "" : " packs A",
                  cpu->unpacked_shape.transposed ? " computes C transposed"
+                 : cpu->copy_n > 0              ? " copies B"
                  : cpu->direct_b                ? ""
                                                 : " packs B",
                  plan->problem.flags == 0          ? ""

@@ -32,18 +32,21 @@ typedef struct cpu_plan {
     int64_t macro_m, macro_n, kc, task_m, task_n;
     /* small_m: a task computes this many steps of k at a time over all of its part of C; else kc */
     int64_t k_step;
-    bool direct_a, direct_b; /* read in place, not packed */
+    bool direct_a, direct_b; /* read in place, not packed into panels that threads share */
     bool by_columns;         /* a transposed B is read in place, a column at a time: where memory is short */
-    /* C has few rows: all of them use a panel of B's columns while it is in the cache */
+    /* C has few rows: all of them use k_step rows of some columns of B while these are in the cache. copy_n > 0: each
+     * thread copies them first, so many columns at a time, into copy_bytes of its own */
     bool small_m;
+    int64_t copy_n;
     /* GEMV: C is one row or one column; a task computes task_m x task_n of it over the whole of k */
     bool gemv;
     /* several threads pack the next panel while this one is computed, into a second buffer */
     bool packs_ahead;
     bool unpacked;               /* one panel, and each task is a product for the row's unpacked() */
     cpu_unpacked unpacked_shape; /* if unpacked: of the whole product */
-    /* of the workspace, each rounded up to 64 bytes; total_bytes: of the sums of the chunks before */
-    size_t a_bytes, b_bytes, sum_bytes, total_bytes;
+    /* of the workspace, each rounded up to 64 bytes; total_bytes: of the sums of the chunks before; copy_bytes: of each
+     * thread */
+    size_t a_bytes, b_bytes, sum_bytes, total_bytes, copy_bytes;
     int64_t chunk; /* k is cut at its multiples, then every kc: a chunk's sum begins at 0 (CPU_CHUNK_BYTES) */
     /* Tasks are share_m x share_n elements of a chunk's sums, each a product of its own on one thread, of which all
      * above tells; the chunks, chunk_bytes each in the workspace, are added afterwards. Of one chunk tasks are parts of

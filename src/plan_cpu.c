@@ -75,11 +75,16 @@ static size_t padded(int64_t elements, size_t element_bytes)
 }
 
 /* Small-m products: B is read once, in place, a few rows at a time (small_m_rows) along all columns of a task, so that
- * the same pages and the prefetched lines to the right serve until the next rows; copying B would cost as much as the
- * product. Small-n: the same for A, SMALL_M_KC of its columns. In tiles, columns and pages
+ * the same pages and the prefetched lines to the right serve until the next rows; copying B pays on many threads alone
+ * (copies_own_b). Small-n: the same for A, SMALL_M_KC of its columns. In tiles, columns and pages
  * (docs/perf/cpu-skinny.md#few-rows). */
 enum { SMALL_M_TILES = 16, SMALL_N_TILES = 4, SMALL_M_KC = 1024, SMALL_M_TASKS = 2, SMALL_M_WIDTH = 2 };
 enum { FEWEST_ROWS_OF_B = 8, PAGES_FOLLOWED = 32, PAGES_OF_B = 128, MOST_ROWS_OF_B = 256, PAGE = 4096 };
+/* From COPIES_THREADS threads on each copies the B that it multiplies, if C has more than COPIES_TILES tiles of rows, or
+ * COPIES_CONFLICT_TILES where rows of B conflict, and at most COPIES_MOST_ROWS rows: COPIES_STEPS of its rows at a time,
+ * up to COPY_BYTES (docs/perf/cpu-skinny.md#own-copies). */
+enum { COPIES_THREADS = 8, COPIES_TILES = 12, COPIES_CONFLICT_TILES = 2, COPIES_MOST_ROWS = 512 };
+enum { COPIES_STEPS = 128, COPY_BYTES = 65536 };
 enum { SMALL_L1 = 32768 };                              /* the kinds of cores that were measured differ in it */
 enum { SPLIT_ROWS = 28, SPLIT_COLS = 4 };               /* in tiles; docs/perf/cpu-packing.md#row-by-row */
 enum { TRANSPOSE_BYTES = 196608, TRANSPOSE_RATIO = 4 }; /* docs/perf/cpu-threads.md#two-threads-on-small */
@@ -171,10 +176,22 @@ static int64_t small_m_rows(const plan *plan, const device_facts *device, int64_
     const tw_problem *p = &plan->problem;
     const bool follows = device->l1_bytes > SMALL_L1;
     if (p->beta != 0 && p->k <= MOST_ROWS_OF_B) return plan->cpu.kc;
+    if (plan->cpu.copy_n > 0) return COPIES_STEPS;
     if (!follows && p->m <= plan->row->lab.tile_m)
         return plan->threads == 1 && device->level >= CPU_avx512 ? FEWEST_ROWS_OF_B : MOST_ROWS_OF_B;
     const int64_t pages = follows ? PAGES_FOLLOWED : PAGES_OF_B;
     return min_i64(max_i64(pages * PAGE / bytes / p->ldb, pages), MOST_ROWS_OF_B);
+}
+
+/* Whether each of many threads copies the rows of B that it multiplies, a few at a time. Panels that all threads read
+ * are stored no faster by many of them than by four; B in place is as good for few rows of C, if its rows do not
+ * conflict. */
+static bool copies_own_b(const plan *plan, int64_t bytes)
+{
+    const tw_problem *p = &plan->problem;
+    const int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n;
+    return plan->threads >= COPIES_THREADS && p->m <= COPIES_MOST_ROWS && p->n >= plan->threads * nr &&
+           p->k >= COPIES_STEPS && p->m > (rows_conflict(p->ldb, bytes) ? COPIES_CONFLICT_TILES : COPIES_TILES) * mr;
 }
 
 /* Columns of a task: all of a macro-block's, or two tasks for each thread, to even out. */
@@ -217,8 +234,10 @@ static void count_workspace(plan *plan)
     cpu->b_bytes = cpu->direct_b ? 0 : padded(cpu->macro_n * cpu_layout_steps(plan->row->layout, cpu->kc), bytes);
     cpu->sum_bytes = keeps_sums(plan) ? padded(cpu->macro_m * cpu->macro_n, bytes) : 0;
     cpu->total_bytes = keeps_total(plan) ? padded(cpu->macro_m * cpu->macro_n, bytes) : 0;
+    /* a row of a tile more, since as much is prefetched behind it, so that no thread asks for another's copy */
+    cpu->copy_bytes = cpu->copy_n > 0 ? padded(cpu->copy_n * cpu->k_step + plan->row->lab.tile_n, bytes) : 0;
     plan->workspace_bytes = (cpu->packs_ahead ? 2 : 1) * (cpu->a_bytes + cpu->b_bytes) + cpu->sum_bytes +
-                            cpu->total_bytes;
+                            cpu->total_bytes + (size_t)plan->threads * cpu->copy_bytes;
     if (cpu->divided)
         plan->workspace_bytes = (size_t)ceil_div(p->k, cpu->chunk) * cpu->chunk_bytes +
                                 (size_t)cpu->block_sets * plan->workspace_bytes;
@@ -486,8 +505,10 @@ void plan_loops(plan *plan, const device_facts *device, int wanted_threads)
                          p->k * CPU_LINE_BYTES <= device->l1_bytes * 5 / 8;
     cpu->direct_a = deep || small_n ||
                     (lies && !copies_pay(p, device) && (short_k || !a_transposed) && !rows_conflict(p->lda, bytes));
-    cpu->small_m = in_place && !unpacked && !complex && !deep && !small_n && !b_transposed &&
-                   p->m <= SMALL_M_TILES * mr && !(rows_conflict(p->ldb, bytes) && p->n * bytes < PAGE);
+    const bool rows_of_b = in_place && !unpacked && !complex && !deep && !small_n && !b_transposed,
+               copies = rows_of_b && copies_own_b(plan, bytes);
+    cpu->small_m = copies ||
+                   (rows_of_b && p->m <= SMALL_M_TILES * mr && !(rows_conflict(p->ldb, bytes) && p->n * bytes < PAGE));
     cpu->direct_b = deep || cpu->small_m || (unpacked && !rows_conflict(p->ldb, bytes) && !b_transposed);
     /* of complex types the same for each problem of this k: their sums depend on where k is divided */
     cpu->kc = unpacked ? max_i64(p->k, 1)
@@ -496,6 +517,7 @@ void plan_loops(plan *plan, const device_facts *device, int wanted_threads)
                                     : cpu->small_m || small_n ? SMALL_M_KC
                                                               : panel_depth(plan, tuned),
                                     lies ? 4 : CPU_K_UNIT);
+    cpu->copy_n = copies ? nr : 0; /* more, once the steps are known */
     cpu->k_step = cpu->small_m ? even_block(cpu->kc, small_m_rows(plan, device, bytes), 4) : cpu->kc;
     const int64_t steps = cpu_layout_steps(plan->row->layout, cpu->kc);
     if (unpacked && cpu->direct_a && cpu->direct_b) {
@@ -506,10 +528,11 @@ void plan_loops(plan *plan, const device_facts *device, int wanted_threads)
     cpu->macro_m = even_block(p->m, most, mr), cpu->macro_n = even_block(p->n, most, nr);
     cpu->task_n = even_block(cpu->macro_n,
                              cpu->small_m ? small_m_columns(plan) : b_bytes(device, tuned) / (steps * bytes), nr);
-    /* Tall tasks read their block of B seldom; with several threads the last tasks are waited for
+    if (copies) cpu->copy_n = min_i64(max_i64(COPY_BYTES / (cpu->k_step * bytes * nr), 1) * nr, cpu->task_n);
+    /* Tall tasks read, or copy, their block of B seldom; with several threads the last tasks are waited for
      * (docs/perf/cpu-threads.md#packing-among-tasks). */
-    cpu->task_m = even_block(cpu->macro_m,
-                             (int64_t)(plan->threads > 1 ? tuned->shared_task_tiles : tuned->task_tiles) * mr, mr);
+    const int64_t tiles = (int64_t)(plan->threads > 1 ? tuned->shared_task_tiles : tuned->task_tiles);
+    cpu->task_m = copies ? cpu->macro_m : even_block(cpu->macro_m, tiles * mr, mr);
     while (plan->threads > 1 && cpu->task_m > mr &&
            ceil_div(cpu->macro_m, cpu->task_m) * ceil_div(cpu->macro_n, cpu->task_n) <
                (cpu->small_m ? 1 : (int64_t)tuned->thread_tasks) * plan->threads)
@@ -550,6 +573,8 @@ bool plan_shrink(plan *plan)
     }
     if (cpu->packs_ahead)
         cpu->packs_ahead = false;
+    else if (cpu->copy_n > 0)
+        cpu->copy_n = 0;
     else if (complex && packs && plan->workspace_bytes <= LEAST_BLOCKS) /* k is divided as before */
         cpu->direct_a = cpu->direct_b = true, cpu->by_columns = b_transposed;
     else if (plan->row->layout == CPU_PLAIN && !complex && !b_transposed &&

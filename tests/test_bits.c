@@ -571,11 +571,89 @@ static void complex_cases(void)
     }
 }
 
+/* Elements between -0.5 and 0.5, so that sums in another order have other last bits. */
+static void fill(tw_dtype dtype, void *x, int64_t count, int64_t factor)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const double value = (double)(i * factor % 1009) / 1009 - 0.5;
+        if (dtype == TW_F64)
+            ((double *)x)[i] = value;
+        else
+            ((float *)x)[i] = (float)value;
+    }
+}
+
+/* A product, or two that share B, of which each of eight threads copies rows of B, beside the same on one thread, which
+ * copies none. apart: elements behind each row. No L2 holds the operands, or their rows conflict: small operands are
+ * not copied. */
+typedef struct copying {
+    tw_dtype dtype;
+    tw_op op_a;
+    int64_t m, n, k, apart, items;
+    double beta;
+} copying;
+
+static bool copies_agree(const copying *x, tw_context *one, tw_context *many)
+{
+    const int64_t bytes = x->dtype == TW_F64 ? 8 : 4, c_count = x->m * (x->n + x->apart);
+    tw_problem p = tw_problem_make(x->dtype, x->op_a, TW_N, x->m, x->n, x->k);
+    p.lda += x->apart, p.ldb += x->apart, p.ldc += x->apart, p.beta = x->beta;
+    const int64_t a_count = (x->op_a == TW_N ? x->m : x->k) * p.lda, b_count = x->k * p.ldb;
+    tw_batch batch = tw_batch_make(&p, x->items);
+    batch.stride_b = 0;
+    char *a_of = malloc((size_t)(x->items * a_count * bytes)), *b_of = malloc((size_t)(b_count * bytes)),
+         *all = malloc((size_t)(x->items * c_count * bytes)), *each = malloc((size_t)(x->items * c_count * bytes));
+    tw_lab_plan plan;
+    bool same = a_of != NULL && b_of != NULL && all != NULL && each != NULL &&
+                tw_lab_plan_of(many, &(tw_lab_choice){.batch = x->items > 1 ? &batch : NULL}, &p, &plan) == TW_OK &&
+                strstr(plan.text, " copies B") != NULL;
+    if (same) {
+        fill(x->dtype, a_of, x->items * a_count, 7919), fill(x->dtype, b_of, b_count, 104729);
+        fill(x->dtype, all, x->items * c_count, 31);
+        if (x->beta == 0) memset(all, -1, (size_t)(x->items * c_count * bytes)); /* NaN */
+        memcpy(each, all, (size_t)(x->items * c_count * bytes));
+        same = (x->items > 1 ? tw_gemm_batched(many, &p, &batch, a_of, b_of, all)
+                             : tw_gemm(many, &p, a_of, b_of, all)) == TW_OK;
+    }
+    for (int64_t i = 0; same && i < x->items; i++)
+        same = tw_gemm(one, &p, a_of + i * a_count * bytes, b_of, each + i * c_count * bytes) == TW_OK;
+    same = same && memcmp(all, each, (size_t)(x->items * c_count * bytes)) == 0;
+    free(a_of), free(b_of), free(all), free(each);
+    return same;
+}
+
+/* A in place, transposed, and packed since its rows conflict; rows of B that conflict and do not; k beyond a chunk, with
+ * sums beside C; items of a batch, computed by all threads one after the other. */
+static void copying_cases(void)
+{
+    static const copying cases[] = {
+        {TW_F32, TW_N, 140, 2100, 3000, 0, 1, 0},  {TW_F32, TW_T, 140, 2100, 3000, 1, 1, 1},
+        {TW_F64, TW_N, 64, 1536, 2048, 0, 1, 0.5}, {TW_F32, TW_N, 100, 1024, 9000, 0, 1, 1},
+        {TW_F64, TW_N, 70, 1024, 4500, 0, 1, 0},   {TW_F32, TW_N, 100, 1024, 9000, 0, 2, 1},
+    };
+    tw_context *one = NULL, *many = NULL;
+    tw_options options = {.size = sizeof options, .engine = "cpu", .threads = 1};
+    bool opened = tw_open(&options, &one) == TW_OK;
+    options.threads = 8;
+    opened = tw_open(&options, &many) == TW_OK && opened;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const copying *x = &cases[i];
+        if (tap_case("each thread copies its rows of B: %s %s %" PRId64 "x%" PRId64 "x%" PRId64 ", beta %g, %" PRId64
+                     " of them: the same bits",
+                     tw_lab_dtype_of(x->dtype)->name, x->op_a == TW_N ? "NN" : "TN", x->m, x->n, x->k, x->beta,
+                     x->items))
+            tap_result(opened && copies_agree(x, one, many), "they differ, or the plan copies nothing");
+    }
+    if (one != NULL) tw_close(one);
+    if (many != NULL) tw_close(many);
+}
+
 int main(int argc, char **argv)
 {
     tap_start(argc, argv);
     wide_scalar_cases();
     tier_cases();
+    copying_cases();
     transposed_cases();
     line_cases();
     word_line_cases();

@@ -108,6 +108,56 @@ static void small_m_cases(void)
            problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &one) == TW_OK && one.cpu.small_m);
 }
 
+/* Each of many threads copies the rows of B that it multiplies: more than twelve tiles of rows of C, or two where rows
+ * of B conflict, but no more than 512, nor for fewer threads, a short k or few columns. Without memory it does not. */
+static void own_copies(void)
+{
+    static const struct {
+        tw_dtype dtype;
+        cpu_level level;
+        int threads;
+        int64_t m, n, k, k_step, copy_n;
+    } cases[] = {
+        {TW_F32, CPU_avx512, 8, 64, 4096, 4096, 128, 96},   {TW_F32, CPU_avx512, 7, 64, 4096, 4096, 32, 0},
+        {TW_F32, CPU_avx512, 8, 17, 4096, 4096, 128, 96},   {TW_F32, CPU_avx512, 8, 16, 4096, 4096, 32, 0},
+        {TW_F32, CPU_avx512, 8, 97, 4097, 4096, 128, 96},   {TW_F32, CPU_avx512, 8, 96, 4097, 4096, 32, 0},
+        {TW_F32, CPU_avx512, 8, 512, 4097, 4096, 128, 96},  {TW_F32, CPU_avx512, 8, 513, 4097, 4096, 0, 0},
+        {TW_F32, CPU_avx512, 8, 97, 4097, 128, 128, 96},    {TW_F32, CPU_avx512, 8, 97, 4097, 127, 32, 0},
+        {TW_F32, CPU_avx512, 8, 97, 384, 8000, 128, 96},    {TW_F32, CPU_avx512, 8, 97, 383, 8000, 84, 0},
+        {TW_F32, CPU_avx2, 8, 191, 4097, 4096, 128, 128},   {TW_F32, CPU_avx2, 8, 192, 4097, 4096, 0, 0},
+        {TW_F64, CPU_avx512, 16, 129, 4097, 4096, 128, 48}, {TW_F32, CPU_avx512, 16, 512, 4097, 200, 100, 96},
+    };
+    bool right = true;
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
+        const device_facts facts = {.engine = "cpu",
+                                    .level = cases[i / 2].level,
+                                    .threads = cases[i / 2].threads,
+                                    .l1_bytes = 49152,
+                                    .l2_bytes = 1048576};
+        const int64_t k_step = cases[i / 2].k_step, copy_n = cases[i / 2].copy_n,
+                      bytes = cases[i / 2].dtype == TW_F64 ? 8 : 4;
+        tw_problem p,
+            made = tw_problem_make(cases[i / 2].dtype, TW_N, TW_N, cases[i / 2].m, cases[i / 2].n, cases[i / 2].k);
+        made.beta = i % 2 && made.k > 256;
+        plan one, less;
+        bool planned = problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &one) == TW_OK &&
+                       one.cpu.small_m == (k_step > 0) && (k_step == 0 || one.cpu.k_step == k_step) &&
+                       (i % 2 ? (one.cpu.copy_n > 0) == (copy_n > 0) : one.cpu.copy_n == copy_n) &&
+                       one.cpu.copy_bytes % 64 == 0 &&
+                       (int64_t)one.cpu.copy_bytes >= one.cpu.copy_n * one.cpu.k_step * bytes &&
+                       (copy_n > 0) == (one.cpu.copy_bytes > 0);
+        size_t bytes_before = one.workspace_bytes;
+        for (less = one; planned && plan_shrink(&less); bytes_before = less.workspace_bytes)
+            planned = less.workspace_bytes <= bytes_before;
+        if (!planned)
+            printf("# %" PRId64 " x %" PRId64 " x %" PRId64 ", %d threads: steps of %" PRId64 ", copies of %" PRId64
+                   " columns, %zu bytes\n",
+                   p.m, p.n, p.k, facts.threads, one.cpu.k_step, one.cpu.copy_n, one.cpu.copy_bytes);
+        right = right && planned && less.cpu.copy_n == 0 && less.cpu.copy_bytes == 0;
+    }
+    expect("plans: each of many threads copies the rows of B that it multiplies, where that pays", right);
+}
+
 /* Few rows of C, rows of B that lie a multiple of a page apart and take less than one: B is packed. */
 static void conflicting_rows(void)
 {
@@ -440,6 +490,7 @@ static void plan_cases(void)
     expect("plans: their text fits", text_fits);
     split_cases();
     small_m_cases();
+    own_copies();
     conflicting_rows();
     copied_operands();
     triangles();

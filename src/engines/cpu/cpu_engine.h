@@ -86,7 +86,8 @@ void pack_panels(size_t element_bytes, void *packed, const void *source, int64_t
                  int64_t length, int64_t k, int64_t width, int64_t first, int64_t last);
 
 /* pack_steps - the same for an MN-major operand (stride 1), and only steps first .. last - 1 of all panels: each row of
- * the source is read front to back, as much of it as some panels take, and the next row is prefetched. */
+ * the source is read front to back, as much of it as some panels take, and the next is prefetched, of short rows up
+ * to four. */
 void pack_steps(size_t element_bytes, void *packed, const void *source, int64_t k_stride, int64_t length, int64_t k,
                 int64_t width, int64_t first, int64_t last);
 

@@ -10,7 +10,7 @@
  *
  * If the operands are no larger than a few times the L2, there is one panel, and operands are read in place where that
  * is possible (direct_a, direct_b of the plan). Small-m products (small_m): a task computes its panel in steps of k,
- * each with loop 1 outside of loop 2. GEMV (run_gemv_task) and the unpacked path (run_unpacked_task) have no loops
+ * each with loop 1 outside of loop 2; of many threads each copies the step's rows of B for itself (copy_n). GEMV (run_gemv_task) and the unpacked path (run_unpacked_task) have no loops
  * here: only their outputs are divided. Panels of f16, bf16 and int8 hold other words than their operands (cpu_layout):
  * a k that counts what panels hold counts steps.
  *
@@ -28,6 +28,7 @@ typedef struct loops {
     const char *a, *b;
     char *c, *first_a, *first_b, *packed_a, *packed_b; /* packed panels: the first buffer, and the one of this panel */
     char *sums, *totals;                               /* beside C: of this chunk of k, and of those before */
+    char *copy;                                        /* copy_n > 0: of B, of the first thread; then of this one */
     char *all_a, *all_b; /* a whole operand packed before; NULL: the loops pack it as they need it */
     int64_t a_rs, a_cs, b_rs, b_cs;
     int64_t mr, nr, bytes, source_bytes, c_bytes; /* of a sum and of panels; of an element of A and B; of C */
@@ -35,6 +36,7 @@ typedef struct loops {
     cpu_complex complex;
     /* position of the loops */
     int64_t i0, j0, p0, rows, cols, depth, steps, a_steps; /* this macro-block and panel */
+    int64_t copied;                                        /* the first column of the copy */
 } loops;
 
 /* A K-major operand is packed panel by panel. An MN-major one is packed some steps of k at a time, along all panels:
@@ -160,7 +162,7 @@ static block block_of(const loops *l, int64_t task)
                   total_ld = cpu->total_bytes > 0 ? cpu->macro_n : ldc;
     block t = {.i_first = task % tasks_m * cpu->task_m, .j_first = task / tasks_m * cpu->task_n};
     t.i_last = min_i64(t.i_first + cpu->task_m, l->rows), t.j_last = min_i64(t.j_first + cpu->task_n, l->cols);
-    const bool a_lies = cpu->direct_a, b_lies = cpu->direct_b, a_rows = a_lies && l->a_cs == 1;
+    const bool a_lies = cpu->direct_a, b_lies = cpu->direct_b && cpu->copy_n == 0, a_rows = a_lies && l->a_cs == 1;
     t.tile = (cpu_tile){.k = l->steps,
                         .a_rs = a_lies ? l->a_rs : 1,
                         .a_cs = a_lies ? l->a_cs : l->mr,
@@ -176,7 +178,8 @@ static block block_of(const loops *l, int64_t task)
                         .complex = l->complex,
                         .a_unsigned = plan->problem.dtype == TW_U8,
                         .b_unsigned = plan->problem.dtype_b == TW_U8};
-    /* Not where all of A stays in the cache, where its rows would evict each other, or where A is not K-major. */
+    /* Not of a small-m product, of whose A a step's part stays in the L2, nor where rows of A would evict each other or
+     * are not K-major. */
     if (cpu->small_m || (a_lies && (!a_rows || l->a_rs * l->bytes % 4096 == 0))) return t;
     const int64_t across = ceil_div(t.j_last - t.j_first, l->nr), steps = ceil_div(l->steps, l->mr);
     t.tile.a_next_step = a_lies ? l->a_rs * l->bytes : ceil_div(l->mr * l->bytes, across);
@@ -248,8 +251,9 @@ static void tile_at(const loops *l, block *t, int64_t i, int64_t j)
     if (where == OUTSIDE) return;
     tile->a = cpu->direct_a ? l->a + ((l->i0 + i) * l->a_rs + l->p0 * l->a_cs) * bytes
                             : l->packed_a + i * l->a_steps * bytes;
-    tile->b = cpu->direct_b ? l->b + (l->p0 * l->b_rs + (l->j0 + j) * l->b_cs) * bytes
-                            : l->packed_b + j * l->steps * bytes;
+    tile->b = cpu->copy_n > 0 ? l->copy + (j - l->copied) * l->steps * bytes
+              : cpu->direct_b ? l->b + (l->p0 * l->b_rs + (l->j0 + j) * l->b_cs) * bytes
+                              : l->packed_b + j * l->steps * bytes;
     tile->c = l->c + ((l->i0 + i) * tile->ldc + l->j0 + j) * l->c_bytes;
     const int64_t beside = (i * cpu->macro_n + j) * bytes;
     char *sum = cpu->sum_bytes > 0 ? l->sums + beside : tile->c,
@@ -276,17 +280,31 @@ static void tile_at(const loops *l, block *t, int64_t i, int64_t j)
         plan->row->micro(tile);
 }
 
+/* Copies columns of the step's rows of B from j on, as many as there is room for, at most to `last` - 1. */
+static void copy_columns(loops *step, int64_t j, int64_t last)
+{
+    const int64_t count = min_i64(step->plan->cpu.copy_n, last - j);
+    step->copied = j;
+    pack_steps((size_t)step->bytes, step->copy, step->b + (step->p0 * step->b_rs + step->j0 + j) * step->bytes,
+               step->b_rs, count, step->depth, step->nr, 0, step->depth);
+}
+
 /* A task of a small-m product: one step of k_step after the other, each along all of its columns. */
 static void small_m_task(const loops *l, int64_t task)
 {
+    const cpu_plan *cpu = &l->plan->cpu;
     const int64_t end = l->p0 + l->depth;
     loops step = *l;
     do {
-        step.depth = step.steps = min_i64(l->plan->cpu.k_step, end - step.p0);
+        step.depth = step.steps = min_i64(cpu->k_step, end - step.p0);
         block t = block_of(&step, task);
         for (int64_t j = t.j_first; j < t.j_last; j += l->nr) {
-            const bool right = j + l->nr < t.j_last; /* else the first columns of the next step come next */
-            t.tile.b_next = (right ? l->nr : step.depth * l->b_rs - (j - t.j_first)) * l->bytes;
+            if (cpu->copy_n == 0) {
+                const bool right = j + l->nr < t.j_last; /* else the first columns of the next step come next */
+                t.tile.b_next = (right ? l->nr : step.depth * l->b_rs - (j - t.j_first)) * l->bytes;
+            } else if ((j - t.j_first) % cpu->copy_n == 0) {
+                copy_columns(&step, j, t.j_last);
+            }
             for (int64_t i = t.i_first; i < t.i_last; i += l->mr) tile_at(&step, &t, i, j);
         }
         step.p0 += step.depth, step.packed_a += step.depth * l->mr * l->bytes;
@@ -454,7 +472,9 @@ static bool run_task(void *context, int64_t i, team *team)
 static void walk(void *context, team *team)
 {
     walker w = {.at = {.now = *(const loops *)context, .more = true}};
-    begin_panel(&w.at.now, 0);
+    loops *l = &w.at.now;
+    if (l->plan->cpu.copy_n > 0) l->copy += (size_t)team_join(team) * l->plan->cpu.copy_bytes;
+    begin_panel(l, 0);
     w.at.next = w.at.now;
     w.at.packs = packs_of(&w.at.next);
     team_tasks(team, run_task, &w);
@@ -582,6 +602,7 @@ void loops_item(const plan *plan, const void *a, const void *b, void *c, void *a
     l.first_b = l.first_a + (all_a != NULL ? 0 : plan->cpu.a_bytes);
     l.sums = l.first_b + (all_b != NULL ? 0 : plan->cpu.b_bytes);
     l.totals = l.sums + plan->cpu.sum_bytes;
+    l.copy = l.totals + plan->cpu.total_bytes;
     walk_of(plan)(&l, team);
 }
 
@@ -595,7 +616,8 @@ void loops_run(const plan *plan, const void *a, const void *b, void *c, void *wo
     loops l = loops_of(plan, p->alpha, p->beta, a, b, c);
     l.first_a = workspace;
     l.first_b = (char *)workspace + plan->cpu.a_bytes;
-    l.totals = (char *)workspace + plan->workspace_bytes - plan->cpu.total_bytes;
+    l.copy = (char *)workspace + plan->workspace_bytes - (size_t)plan->threads * plan->cpu.copy_bytes;
+    l.totals = l.copy - plan->cpu.total_bytes;
     l.sums = l.totals - plan->cpu.sum_bytes;
     pool_run_tasks(pool, plan->threads, plan->woken, walk_of(plan), &l);
 }

@@ -130,14 +130,16 @@ static inline void copy_row(char *to, const char *from, int64_t bytes)
 
 /* a processor does not follow more streams of writes; docs/perf/cpu-packing.md#row-by-row */
 enum { PANELS_AT_ONCE = 32 };
+enum { AHEAD_BYTES = 1024, MOST_AHEAD = 4 }; /* prefetched, and rows at most; docs/perf/cpu-skinny.md#own-copies */
 
 void pack_steps(size_t element_bytes, void *packed, const void *source, int64_t k_stride, int64_t length, int64_t k,
                 int64_t width, int64_t first, int64_t last)
 {
     const int64_t row = length * (int64_t)element_bytes, panel_bytes = width * (int64_t)element_bytes,
                   most = PANELS_AT_ONCE * panel_bytes;
-    /* the stride of a single row has no meaning */
-    const uintptr_t to_next = (uintptr_t)k_stride * element_bytes;
+    /* the stride of a single row has no meaning; of short rows several are prefetched ahead */
+    const uintptr_t to_next = (uintptr_t)k_stride * element_bytes,
+                    ahead = to_next * (uintptr_t)min_i64(ceil_div(AHEAD_BYTES, row), MOST_AHEAD);
     for (int64_t part = 0; part < row; part += most) {
         const int64_t end = min_i64(part + most, row);
         for (int64_t p = first; p < last; p++) {
@@ -146,7 +148,7 @@ void pack_steps(size_t element_bytes, void *packed, const void *source, int64_t 
             for (int64_t at = part; at < end; at += panel_bytes) {
                 const int64_t bytes = min_i64(panel_bytes, end - at);
                 for (int64_t line = at; line < at + bytes; line += CPU_LINE_BYTES)
-                    __builtin_prefetch((const void *)((uintptr_t)from + to_next + (uintptr_t)line), 0, 2);
+                    __builtin_prefetch((const void *)((uintptr_t)from + ahead + (uintptr_t)line), 0, 2);
                 copy_row(to + at * k, from + at, bytes);
                 if (bytes < panel_bytes) memset(to + at * k + bytes, 0, (size_t)(panel_bytes - bytes));
             }
