@@ -70,6 +70,10 @@ def the_best_peer_counts_and_methods_stay_apart():
     assert not wrong and "1.500" in text[1] and "numpy" in text[1], text  # the worse of 2 and 1.5, not 1e-6 beside 5e-4
     text, wrong = told(*[r for run, ratio in enumerate((1.2, 1.4, 2.0)) for r in pair("types", ratio, run=run)])
     assert not wrong and "1.400 1.20-2.00   2.000" in text[1], text
+    speeds = {r: 2e-9 * 64**3 / r for r in (0.5e-3, 0.8e-3, 1e-3, 2e-3)}  # a slow run, then a fast one of a lower ratio, whose speeds are shown
+    slow = [timed("tilewright", "types", 1e-3, run=1), timed("mkl", "types", 2e-3, run=1)]
+    text, wrong = told(*slow, timed("tilewright", "types", 0.5e-3, run=2), timed("mkl", "types", 0.8e-3, run=2))
+    assert not wrong and "1.600 1.60-2.00" in text[1] and text[1].split()[7:9] == ["%.4g" % speeds[x] for x in (0.5e-3, 0.8e-3)], text
     text, wrong = told(*pair("types", 1.06, m=64), *pair("types", 1.06, m=128), *pair("types", 1.06, m=64, dtype="bf16"))
     assert [x for x in text if "geometric mean" in x] and "mean of 2: 1.060" in text[3] and "mean of 1" in text[5], text
 
@@ -104,6 +108,13 @@ def records_are_shown_again_and_the_status_says_what_is_below():
                 f.writelines(json.dumps(r) + "\n" for r in pair("types", ratio))
             done = tables("--table", path)
             assert done.returncode == status and ("fault: types f32, geometric mean" in done.stdout) == (status == 1), done
+        both = os.path.join(folder, "2.jsonl")
+        with open(both, "w") as f:
+            f.writelines(json.dumps(r) + "\n" for r in pair("types", 1.4))
+        done = tables("--table", path, both)  # run 1 and run 2, of which the lower counts
+        assert done.returncode == 1 and "1.000 1.00-1.40   1.400" in done.stdout, done
+        missing = tables("--table", path, path + "x")
+        assert missing.returncode == 2 and "r.jsonlx: no such file" in missing.stderr, missing
         open(path, "w").close()
         assert tables("--table", path).returncode == 1
 
@@ -131,6 +142,8 @@ def bench_is_run_round_after_round_within_the_budget():
         done, said, kept = measured(write, "--budget", "100000", "--runs", "2")
         assert done.returncode == 0 and len(said) == 12 and len(kept) == 36 and " 1.500 " in done.stdout and "seed 5" in done.stderr, (done, said)
         assert {(r["table"], r["run"], r["seed"]) for r in kept} == {("one", 1, 5), ("one", 2, 5)}, kept
+        done, _, more = measured(write, "--budget", "100000", "--runs", "1", "--append")
+        assert done.returncode == 0 and len(more) == 54 and more[:36] == kept and {r["run"] for r in more[36:]} == {3}, done
         assert all("--against openblas,mkl" in x and "--threads 1" in x for x in said) and sum("--set all" in x for x in said) == 4 and sum("--transpose" in x for x in said) == 4, said
         drawn = sum(len(x.split("--shape ")[1].split()[0].split(",")) for x in said[:6] if "--dtype f32" in x and "--shape" in x)
         assert drawn == 20 and tool.random_shapes(5) == tool.random_shapes(5) != tool.random_shapes(6), said

@@ -42,30 +42,25 @@ class Line:
             self.faults.append(r.get("refused") or r["verified"])
 
     def ratios(self, number):
-        """The least over the methods of the best peer's time over ours, and that peer: (ratio, name), or None."""
-        best = None
-        for by_library in self.found.values():
+        """The least over the methods of the best peer's time over ours, that peer and the method, or None."""
+        best = []
+        for method, by_library in self.found.items():
             peers = [(number(rs), name) for name, rs in by_library.items() if name]
             if "" in by_library and peers:
                 time_s, name = min(peers)
-                ratio = time_s / number(by_library[""])
-                best = min(best or (ratio, name), (ratio, name))
-        return best
+                best.append((time_s / number(by_library[""]), name, method))
+        return min(best, default=None)
 
-    def speed(self, name):
-        rates = [statistics.median(r["gflops"] for r in by_library[name]) for by_library in self.found.values() if name in by_library]
-        return "%.4g" % max(rates) if rates else "-"
+    def speed(self, name, method=None, run=None):
+        """The library's by that method in that run, as text; None: by all, in all."""
+        rates = [r["gflops"] for by, some in self.found.items() for r in some.get(name, []) if method in (by, None) and run in (r["run"], None)]
+        return "%.4g" % statistics.median(rates) if rates else "-"
 
-    def runs(self):
-        """Lowest and highest of the ratios of single runs."""
+    def by_run(self):
+        """(ratio of medians, best peer, method, run) of each run, in ascending order: a shared machine changes from run to run."""
         numbers = sorted({r["run"] for by_library in self.found.values() for rs in by_library.values() for r in rs})
-        each = [self.ratios(lambda rs: statistics.median([r["median_s"] for r in rs if r["run"] == run] or [math.inf])) for run in numbers]
-        each = [x[0] for x in each if x and math.isfinite(x[0]) and x[0] > 0]
-        return "%.2f-%.2f" % (min(each), max(each)) if len(each) > 1 else ""
-
-
-def medians(rs):
-    return statistics.median(r["median_s"] for r in rs)
+        each = [(self.ratios(lambda rs: statistics.median([r["median_s"] for r in rs if r["run"] == run] or [math.inf])), run) for run in numbers]
+        return sorted((*x, run) for x, run in each if x and math.isfinite(x[0]) and x[0] > 0)
 
 
 def bests(rs):
@@ -80,17 +75,20 @@ def judged(table, dtype, lines):
     """The lines of a table and type as text, and what is wrong with them."""
     out, wrong, of_medians, of_bests = [], [], [], []
     for shape, line in lines.items():
-        ratio, best = line.ratios(medians), line.ratios(bests)
+        runs, best = line.by_run(), line.ratios(bests)
+        ratio = runs[(len(runs) - 1) // 2] if runs else None  # of an even number the lower
+        spread = "%.2f-%.2f" % (runs[0][0], runs[-1][0]) if len(runs) > 1 else ""
         low = ratio is not None and ratio[0] < line.bar
         verdict = "FAILED: " + line.faults[0] if line.faults else "" if ratio is None else "BELOW" if low else "ok" if line.bar else ""
         if line.faults or low:
             wrong.append("%s %s %s" % (table, dtype, shape))
         if ratio:
             of_medians.append(ratio[0]), of_bests.append(best[0])
-        peer, theirs = (ratio[1].replace("tilewright ", "")[:10], line.speed(ratio[1])) if ratio else ("", "-")
-        said = ("%7.3f %9s %7.3f" % (ratio[0], line.runs(), best[0])) if ratio else "%7s %9s %7s" % ("none", "", "")
+        where = ratio[2:] if ratio else ()
+        peer, theirs = (ratio[1].replace("tilewright ", "")[:10], line.speed(ratio[1], *where)) if ratio else ("", "-")
+        said = ("%7.3f %9s %7.3f" % (ratio[0], spread, best[0])) if ratio else "%7s %9s %7s" % ("none", "", "")
         bar = "%.2f" % line.bar if line.bar else ""
-        out.append("%-7s %-5s %-26s %9s %9s %-10s %s  %4s %s" % (table, dtype, shape, line.speed(""), theirs, peer, said, bar, verdict))
+        out.append("%-7s %-5s %-26s %9s %9s %-10s %s  %4s %s" % (table, dtype, shape, line.speed("", *where), theirs, peer, said, bar, verdict))
     bar = least_mean(table, dtype)
     if of_medians and bar:
         low = mean(of_medians) < bar

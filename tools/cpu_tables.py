@@ -1,8 +1,8 @@
 #!/usr/bin/python3 -B
 """cpu_tables.py - the CPU engine beside other libraries: measures tables, and says of each line whether it is at its bar.
 
-    tools/cpu_tables.py [--only TEXT] [--runs N] [--budget SECONDS] [--records FILE] ...    TILEWRIGHT: the program
-    tools/cpu_tables.py --table FILE                                        the tables of these records; measures nothing
+    tools/cpu_tables.py [--only TEXT] [--runs N] [--budget SECONDS] [--records FILE [--append]] ...   TILEWRIGHT: the program
+    tools/cpu_tables.py --table FILE ...                   the tables of these records, of all their runs; measures nothing
 
   rest     our speed after 25 ms asleep, of that without                     company  the same after OpenBLAS, whose idle threads spin
   peak     4096 on all threads, of what as many single threads reach         level3   cgemm, zgemm, dsyrk, dtrsm at 512, two threads
@@ -11,9 +11,9 @@
   types    all threads, f32 f64 bf16 int8                                    one      one thread, `bench --set all` and 20 random
 
 Peers are the libraries that `./dev peers` fetched, by `bench --against openblas,mkl`, and PyTorch and NumPy where they
-are installed (tools/cpu_workers.py). A ratio is our speed over the best peer's, of medians over all runs, then of the best
-samples. Runs follow each other until the budget is spent. Nothing else must run meanwhile. Exit status 1: something is
-below its bar, wrong, or was not measured.
+are installed (tools/cpu_workers.py). A ratio is our speed over the best peer's: of medians, in the median run (of an even
+number the lower), whose speeds stand beside it; then of the best samples of all runs. Runs follow each other until the
+budget is spent. Nothing else must run meanwhile. Exit status 1: something is below its bar, wrong, or was not measured.
 """
 import argparse
 import concurrent.futures
@@ -362,6 +362,16 @@ def jobs_of(m):
     return jobs, missing
 
 
+def read(paths):
+    """The records of these files that exist; runs of the second follow those of the first."""
+    records = []
+    for path in filter(os.path.exists, paths):
+        last = max((r["run"] for r in records), default=0)
+        with open(path) as f:
+            records += [dict(r, run=last + r["run"]) for r in map(json.loads, filter(str.strip, f))]
+    return records
+
+
 def measure(m, path):
     """Runs the jobs, round after round, while the budget lasts. Appends records; returns what is not here and what went
     wrong."""
@@ -372,12 +382,13 @@ def measure(m, path):
     tell = lambda text: print(text, file=sys.stderr, flush=True)
     tell("%s, %d threads; seed %d; peers: %s" % (m.device, m.threads, m.chosen.seed, ", ".join(m.peers + m.packages) or "none"))
     tell("expected: some %.0f s a run, %d runs, within %.0f s" % (sum(j.seconds for j in jobs), m.chosen.runs, m.chosen.budget))
-    for run in range(1, m.chosen.runs + 1):
+    first = 1 + max((r["run"] for r in read([path])), default=0)
+    for run in range(first, first + m.chosen.runs):
         for job in jobs:
             start = time.monotonic()
             if start + job.seconds > m.until:
                 tell("run %d: no time left for %s %s" % (run, job.table, job.words[:100]))
-                wrong += ["%s %s: no time left" % (job.table, job.words[:100])] if run == 1 else []
+                wrong += ["%s %s: no time left" % (job.table, job.words[:100])] if run == first else []
                 continue
             try:
                 records = job.measure()
@@ -403,19 +414,21 @@ def main():
     options.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6), metavar="N",
                          help="of the random shapes (default: another each time)")
     options.add_argument("--records", metavar="FILE", help="default: results/DEVICE/cpu-tables.jsonl")
-    options.add_argument("--table", metavar="FILE", help="the tables of these records; measures nothing")
+    options.add_argument("--append", action="store_true", help="keep the runs that FILE has, and count on")
+    options.add_argument("--table", metavar="FILE", nargs="+", help="the tables of these records, of all their runs; measures nothing")
     chosen = options.parse_args()
-    missing, wrong, path = [], [], chosen.table
-    if not path:
+    for path in chosen.table or []:
+        if not os.path.exists(path):
+            options.error("%s: no such file" % path)
+    missing, wrong, paths = [], [], chosen.table
+    if not paths:
         machine = Machine(chosen)
         path = chosen.records or os.path.join(ROOT, "results", re.sub("[^a-z0-9]+", "-", machine.device.lower()).strip("-"), "cpu-tables.jsonl")
-        if os.path.exists(path):
+        if os.path.exists(path) and not chosen.append:
             os.remove(path)
         missing, wrong = measure(machine, path)
-    records = []
-    if chosen.table or os.path.exists(path):
-        with open(path) as f:
-            records = [json.loads(x) for x in f if x.strip()]
+        paths = [path]
+    records = read(paths)
     text, below = tables(records)
     for line in text + ["not here: " + x for x in missing]:
         print(line)
