@@ -164,9 +164,9 @@ static unsigned turned(unsigned set)
     return (set & (FINITE | NOT_A_NUMBER)) | (set & PLUS ? MINUS : 0u) | (set & MINUS ? PLUS : 0u);
 }
 
-/* May a magnitude up to s round beyond the largest finite number? Compared at 2^-1100, where nothing overflows too
- * soon. */
-static bool beyond(scaled s, double largest) { return scaled_at(s, 1100) * (1 + 0x1p-40) > ldexp(largest, -1100); }
+/* May a magnitude up to s round beyond the largest finite number? Compared at s's own exponent: it may be larger than
+ * any double, and the largest f16 is so small that a common scale would have to be near 1. */
+static bool beyond(scaled s, double largest) { return s.m * (1 + 0x1p-40) > ldexp(largest, -s.e); }
 
 /* The products' own sum: plus and minus are the sums of the positive and the negative products' magnitudes, with room
  * for every rounding; infinite holds the classes of those products that are not finite. */

@@ -118,6 +118,28 @@ static void test_exact_classes(void)
     }
 }
 
+/* A sum in f32 that a C of fewer bits does not hold is an infinity there, and nothing else. */
+static void test_exact_narrow(void)
+{
+    static const tw_dtype narrow[] = {TW_F16, TW_BF16};
+    const double inf = (double)INFINITY, nothing = 0, ones[] = {1, 1, 1, 1};
+    for (int d = 0; d < COUNT_OF(narrow); d++)
+        for (int sign = -1; sign <= 1; sign += 2) {
+            const double large = element_of(narrow[d])->largest;
+            tw_problem p = padded(narrow[d], 0, 1, 1, 4, 0, sign, 0);
+            product x;
+            p.dtype_c = narrow[d];
+            assert_int_equal(product_make(&p, &nothing, &nothing, &nothing, &x), TW_OK);
+            const double twice[] = {large, large / 2, large / 2, 0}, half[] = {large / 4, large / 4, 0, 0};
+            assert_true(exact_judge(&x, twice, ones, 0, sign * inf).passed);
+            assert_true(!exact_judge(&x, twice, ones, 0, -sign * inf).passed);
+            assert_true(!exact_judge(&x, twice, ones, 0, sign * large).passed);
+            assert_true(!exact_judge(&x, twice, ones, 0, (double)NAN).passed);
+            assert_true(!exact_judge(&x, half, ones, 0, sign * inf).passed);
+            assert_true(exact_judge(&x, half, ones, 0, sign * large / 2).passed);
+        }
+}
+
 /* Items of a batch as plain loops compute them, in doubles, which hold every sum. */
 static void multiply_integers(const integers *x)
 {
@@ -180,6 +202,7 @@ static void test_whole_products(void)
 static const check_case cases[] = {
     CHECK_CASE(test_exact_values),
     CHECK_CASE(test_exact_classes),
+    CHECK_CASE(test_exact_narrow),
     CHECK_CASE(test_whole_products),
 };
 
