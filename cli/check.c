@@ -63,14 +63,16 @@ static void tell_verdict(session *s, const tw_problem *p, const verify_report *r
                 all, each, r->vectors, r->elements);
     fputc('\n', text);
     if (r->row < 0 || r->col < 0) return;
-    if (r->passed)
+    if (r->passed) {
         fprintf(text, "The largest error is %.2g of its bound, at C[%" PRId64 ", %" PRId64 "].\n", r->element_ratio,
                 r->row, r->col);
-    else
-        fprintf(text,
-                "The worst is C[%" PRId64 ", %" PRId64
-                "]: %.17g, expected %.17g within %.3g, an error of %.3g times its bound.\n",
-                r->row, r->col, r->found, r->expected, r->bound, r->element_ratio);
+        return;
+    }
+    fprintf(text, "The worst is C[%" PRId64 ", %" PRId64 "]: %.17g, expected %.17g", r->row, r->col, r->found,
+            r->expected);
+    if (r->bound > 0) fprintf(text, " within %.3g", r->bound);
+    if (isfinite(r->element_ratio)) fprintf(text, ", an error of %.3g times its bound", r->element_ratio);
+    fprintf(text, ".\n");
 }
 
 /* The same of 2-byte floats, row by row as f32. */

@@ -699,6 +699,11 @@ def verify_says_what_it_found():
     done = run(*verify)
     assert done.returncode == 1 and done.stdout.startswith("C.npy is not the product: 1 of its 30 rows is wrong.\nThe worst is C[3, 4]: "), done
     assert run(*verify, "-q").stdout == ""
+    npy("A.npy", [[1, 2], [3, 4]], "i1")
+    npy("B.npy", [[1, 0], [0, 1]], "i1")
+    npy("C.npy", [[1, 9], [3000, 4]], "i4")  # both are infinitely far beyond a bound of 0
+    done = run(*verify, "--dtype", "i8")
+    assert done.returncode == 1 and "\nThe worst is C[1, 0]: 3000, expected 3.\n" in done.stdout, done
     pair(80, 70, 3)
     good("multiply", "A.npy", "B.npy", "-o", "C.npy")
     out = good(*verify).stdout
