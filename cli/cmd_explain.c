@@ -52,7 +52,7 @@ static exit_code choose_rung(explain *x, const char *word)
         elsewhere = elsewhere || named;
         if (!is_engine(wanted, row->engine)) continue;
         size_t used = strlen(known);
-        if (strcmp(last, row->rung) != 0 && strstr(known, row->rung) == NULL)
+        if (!row->family && strcmp(last, row->rung) != 0 && strstr(known, row->rung) == NULL)
             snprintf(known + used, sizeof known - used, " %s", row->rung);
         last = row->rung;
         int rank = named ? rank_of(x->s, row) : -1;
@@ -60,7 +60,8 @@ static exit_code choose_rung(explain *x, const char *word)
     }
     if (x->kernel != NULL) return EXIT_OK;
     if (elsewhere) return diag(EXIT_USAGE, "%s: the %s engine has no such rung; it has:%s", word, wanted, known);
-    return diag(EXIT_USAGE, "%s: no such rung; there are:%s", word, known);
+    return diag(EXIT_USAGE, "%s: no such rung or kernel; the rungs are:%s; docs/KERNELS.md has all kernels", word,
+                known);
 }
 
 static exit_code choose_shape(explain *x)

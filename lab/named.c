@@ -11,5 +11,6 @@ static bool begins(const char *name, const char *word)
 
 bool kernel_is_called(const tw_lab_kernel *row, const char *word)
 {
-    return begins(row->rung, word) || (row->formerly != NULL && begins(row->formerly, word));
+    return begins(row->rung, word) || (row->formerly != NULL && begins(row->formerly, word)) ||
+           strcmp(row->name, word) == 0;
 }

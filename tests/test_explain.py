@@ -283,9 +283,16 @@ def without_devices():
 
 
 @case
+def a_kernel_may_be_named_as_records_name_it():
+    has(text("cpu_f32_r04_banks"), "r04_banks")
+    has(text("cpu_f64_gemm_simd_base"), "gemm_simd")
+
+
+@case
 def what_must_be_refused():
-    refused("r99", says="no such rung")
+    refused("r99", says=["r99: no such rung or kernel; the rungs are: r01_naive", " r13_matrix", "; docs/KERNELS.md has all kernels"])
     refused("r0", says="no such rung")
+    refused("cpu_f32_r11_warp", says="no such rung")
     refused("", says="no such rung")
     refused("r12", "--engine", "opencl", says="the opencl engine has no such rung")
     refused(says="found no rung")
