@@ -287,9 +287,12 @@ static exit_code give_share(classes *c, int which, double until_s, bool *over)
         c->refused = diag(code, "%lldx%lldx%lld: %s", (long long)p->m, (long long)p->n, (long long)p->k, why);
         return o->begun ? end_class(c, o) : EXIT_OK;
     }
-    if (!c->headed) print_head(c->t.s, c->list, c->budget_s);
+    if (!c->headed) {
+        print_head(c->t.s, c->list, c->budget_s);
+        code = session_flush(c->t.s); /* an interrupt must not lose it */
+    }
     c->headed = true;
-    code = tune_class(&c->t, until_s, o);
+    if (code == EXIT_OK) code = tune_class(&c->t, until_s, o);
     *over = o->begun && o->tally.finished;
     return code == EXIT_OK && *over ? end_class(c, o) : code;
 }

@@ -400,7 +400,8 @@ static void progress(void *job, const tune_tally *tally, double left_s)
 {
     const tuning *t = job;
     char text[160];
-    snprintf(text, sizeof text, "%s: %d tried, gain %.2f, %.0f s left", t->title, tally->tried, tally->gain, left_s);
+    snprintf(text, sizeof text, "%s: %d tried, gain %.2f, %.0f s left for it", t->title, tally->tried, tally->gain,
+             left_s);
     term_progress(text, (measure_now_s() - t->start_s) / (t->until_s - t->start_s));
 }
 
