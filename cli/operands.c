@@ -217,6 +217,19 @@ static exit_code check_range(const operands *o)
                 x.path, x.i, x.j, x.value, io_type_name(x.type), x.type == IO_E4M3 ? 448 : 57344);
 }
 
+/* What f16 does not hold becomes infinite, seldom what was wanted. Not of files in panels, which this would read once
+ * more. */
+static void warn_of_range(const options *opt, const operands *o)
+{
+    misfit x;
+    const bool panels = o->each[OPERAND_A].source.open || o->each[OPERAND_B].source.open;
+    if (opt->quiet || panels || o->as.type_a != IO_F16 || fits(o, OPERAND_ADD, io_fits_range, &x)) return;
+    diag(EXIT_OK,
+         "warning: %s: element [%" PRId64 ", %" PRId64
+         "] is %s and becomes infinite: the largest number of f16 is 65504",
+         x.path, x.i, x.j, x.value);
+}
+
 /* Has a scalar an imaginary part? */
 static bool is_turning(const options *opt) { return opt->alpha.imaginary != 0 || opt->beta.imaginary != 0; }
 
@@ -365,7 +378,9 @@ static exit_code settle_type(const options *opt, operands *o, int64_t *m, int64_
     exit_code code = check_shapes(opt, o, m, n, k);
     if (code == EXIT_OK) code = choose_type(opt, o);
     if (code == EXIT_OK) code = check_real(opt, o);
-    return code == EXIT_OK ? check_range(o) : code;
+    if (code == EXIT_OK) code = check_range(o);
+    if (code == EXIT_OK) warn_of_range(opt, o);
+    return code;
 }
 
 exit_code operands_read(const options *opt, operands *o)

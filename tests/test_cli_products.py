@@ -204,6 +204,18 @@ def e5m2_files_are_read_without_a_type():
 
 
 @case
+def what_f16_does_not_hold_is_told():
+    npy("A.npy", [[1.0, -1e6], [65504.0, float("inf")]])
+    npy("B.npy", [[2.0, 0.5], [1.0, 1.0]])
+    done = run("multiply", "A.npy", "B.npy", "-o", "C.npy", "--dtype", "f16", "--dtype-c", "f16", "--verify")
+    assert done.returncode == 0 and done.stdout.endswith(" GFLOP/s, verified, 4 infinite\n"), done
+    assert done.stderr == "tilewright: multiply: warning: A.npy: element [0, 1] is -1000000 and becomes infinite: the largest number of f16 is 65504\n", done
+    good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--dtype", "f16", "-q")
+    npy("A.npy", [[65519.0, float("nan")], [65504.0, float("inf")]])
+    good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--dtype", "f16")
+
+
+@case
 def other_types_are_rounded_to_fp8_once():
     """A C of the rounded operands is the product, one of the operands as they were is not."""
     halfway = {"e4m3": ([[1.0625, 1.1875, 460.0, 2.0 ** -10]], [[1.0, 1.25, 448.0, 0.0]]),
