@@ -1,6 +1,7 @@
 /* object.c - writes one JSON object, field by field. */
 #include "object.h"
 
+#include <math.h>
 #include "../lab/record.h"
 
 object object_begin(FILE *stream)
@@ -31,6 +32,11 @@ void object_text(object *o, const char *key, const char *value)
 void object_number(object *o, const char *key, double value)
 {
     if (put_key(o, key)) json_put_number(o->stream, value);
+}
+
+void object_positive(object *o, const char *key, double value)
+{
+    object_number(o, key, value > 0 ? value : (double)NAN);
 }
 
 void object_flag(object *o, const char *key, bool value)

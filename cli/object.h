@@ -14,6 +14,7 @@ typedef struct object {
 object object_begin(FILE *stream);
 void object_text(object *o, const char *key, const char *value); /* NULL and "" are null */
 void object_number(object *o, const char *key, double value);
+void object_positive(object *o, const char *key, double value); /* 0, which is unknown, is null */
 void object_flag(object *o, const char *key, bool value);
 void object_end(object *o);
 

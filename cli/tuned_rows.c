@@ -52,6 +52,7 @@ static void show_line(session *s, const tw_lab_tuned *x, int number, bool open)
     object_text(&o, "command", "tune");
     object_text(&o, "event", "row");
     object_text(&o, "state", state);
+    object_number(&o, "line", number);
     object_text(&o, "row", x->row);
     object_text(&o, "engine", x->engine);
     object_text(&o, "dtype", x->dtype);
@@ -60,11 +61,11 @@ static void show_line(session *s, const tw_lab_tuned *x, int number, bool open)
     object_text(&o, "shape", x->shape);
     object_text(&o, "device", x->device);
     object_text(&o, "driver", x->driver);
-    object_number(&o, "before_s", x->before_s);
-    object_number(&o, "after_s", x->after_s);
-    object_number(&o, "speed", x->speed);
-    object_number(&o, "low_speed", x->low_speed);
-    object_number(&o, "high_speed", x->high_speed);
+    object_positive(&o, "before_s", x->before_s);
+    object_positive(&o, "after_s", x->after_s);
+    object_positive(&o, "speed", x->speed);
+    object_positive(&o, "low_speed", x->low_speed);
+    object_positive(&o, "high_speed", x->high_speed);
     object_text(&o, "when", x->when);
     object_text(&o, "why", x->why);
     object_end(&o);

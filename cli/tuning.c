@@ -304,11 +304,11 @@ void tuning_write(const tuning *t, const char *event, const char *row, const tun
     object_text(&o, "shape", t->shape);
     object_text(&o, "row", joined);
     object_text(&o, "verdict", tune_verdict_name(r->verdict));
-    object_number(&o, "before_s", r->before_s);
-    object_number(&o, "after_s", r->after_s);
-    object_number(&o, "speed", r->speed);
-    object_number(&o, "low_speed", r->low_speed);
-    object_number(&o, "high_speed", r->high_speed);
+    object_positive(&o, "before_s", r->before_s);
+    object_positive(&o, "after_s", r->after_s);
+    object_positive(&o, "speed", r->speed);
+    object_positive(&o, "low_speed", r->low_speed);
+    object_positive(&o, "high_speed", r->high_speed);
     object_number(&o, "others", r->others);
     object_text(&o, "why", r->why);
     if (tally != NULL) {

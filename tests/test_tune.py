@@ -8,6 +8,7 @@ made here, with the signature that the program gave its own and a checksum of th
 """
 import fcntl
 import hashlib
+import json
 import os
 import re
 import resource
@@ -167,6 +168,9 @@ def a_damaged_line_costs_that_line_only():
         shown = good("tune", "--show", env=home.env).stdout
         assert re.findall(r"^damaged +line (\d+): ", shown, re.M) == ["3", "4", "5"], shown
         assert len(re.findall(r"^damaged ", shown, re.M)) == 3 and len(re.findall(r"^used ", shown, re.M)) == 1, shown
+        told = [json.loads(line) for line in run("tune", "--show", "--json", "-", env=home.env).stdout.splitlines()]
+        assert [(x["before_s"], x["after_s"], x["speed"], x["low_speed"]) for x in told] == 3 * [4 * (None,)] + [(0.02, 0.018, 1.11, 1.08)], told
+        assert [x["line"] for x in told] == [3, 4, 5, 6], told
         assert f"  tuned: {ROW}\n" in plan(home)
 
 

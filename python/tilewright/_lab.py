@@ -137,8 +137,8 @@ def explain(kernel: str, **options: Any) -> Records:
 def tune(**options: Any) -> Iterator[Dict[str, Any]]:
     """Searches faster parameters for this device: `tilewright tune`, whose options are keywords here, as ladder()'s
     are. Yields a record for each candidate ("event" is "candidate") as it was tried, and one for each class of products
-    ("class"); with show=True one for each tuned row ("row"). What is found is kept, and used by contexts that are opened
-    later. An iterator that is closed or forgotten ends the search, which keeps what it has.
+    ("class"); with show=True one for each tuned row ("row"). What is unknown is None. What is found is kept, and used by
+    contexts that are opened later. An iterator that is closed or forgotten ends the search, which keeps what it has.
 
         for record in tilewright.tune(shape="1000x1000x1000", budget=60):
             print(record["verdict"], record["speed"], record["row"])
