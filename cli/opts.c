@@ -51,8 +51,7 @@ const option_row option_rows[] = {
      "compute in f32, f64, cf32, cf64 (complex64, complex128), bf16 or f16 (C is f32), i8 or u8 (C is i32); on "
      "cuda also e4m3, e5m2 or tf32 (C is f32); two for A and B: both of i8 and u8, or both of "
      "e4m3 and e5m2. Default: f32 or f64, whichever holds both operands exactly, or cf32 or cf64 where one is complex; "
-     "of "
-     "`verify` the type of C. "
+     "of `verify` the type of C. "
      "For raw files, and for .npy files of raw bytes, also the type of their elements",
      .list = 2},
     {"dtype-c", 0, OPT_CHOICES, AT(dtypes_c), FILES, "T", "f32 bf16 f16",

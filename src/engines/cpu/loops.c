@@ -10,9 +10,10 @@
  *
  * If the operands are no larger than a few times the L2, there is one panel, and operands are read in place where that
  * is possible (direct_a, direct_b of the plan). Small-m products (small_m): a task computes its panel in steps of k,
- * each with loop 1 outside of loop 2; of many threads each copies the step's rows of B for itself (copy_n). GEMV (run_gemv_task) and the unpacked path (run_unpacked_task) have no loops
- * here: only their outputs are divided. Panels of f16, bf16 and int8 hold other words than their operands (cpu_layout):
- * a k that counts what panels hold counts steps.
+ * each with loop 1 outside of loop 2; of many threads each copies the step's rows of B for itself (copy_n). GEMV
+ * (run_gemv_task) and the unpacked path (run_unpacked_task) have no loops here: only their outputs are divided. Panels
+ * of f16, bf16 and int8 hold other words than their operands (cpu_layout): a k that counts what panels hold counts
+ * steps.
  *
  * An element of C is, over each chunk of k, one sum in ascending order, and these sums, in ascending order, are added,
  * unscaled until the last panel: its bits depend neither on the blocks nor on the threads, in whatever floating-point
