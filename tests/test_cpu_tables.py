@@ -47,13 +47,13 @@ def tables(*words, **env):
 
 @case
 def each_table_has_its_bars():
-    for table, at, below, more in (("types", 1.06, 1.04, {}), ("pause", 1.01, 0.99, {}), ("wait", 1.01, 0.99, {}), ("two", 0.96, 0.94, {}), ("one", 0.985, 0.975, {}),
+    for table, at, below, more in (("types", 1.06, 1.04, {}), ("types20", 1.06, 1.04, {}), ("pause", 1.01, 0.99, {}), ("pause20", 1.01, 0.99, {}), ("wait", 1.01, 0.99, {}), ("two", 0.96, 0.94, {}), ("one", 0.985, 0.975, {}),
                                    ("one", 1.01, 0.99, {"dtype": "f64"})):
         text, wrong = told(*pair(table, at, **more))
         assert not wrong and text[-1].endswith("ok"), (table, text, wrong)
         text, wrong = told(*pair(table, below, **more))
         assert wrong == ["%s %s, geometric mean" % (table, more.get("dtype", "f32"))] and text[-1].endswith("BELOW"), (table, text, wrong)
-    for table, at, below, more in (("types", 0.81, 0.79, {}), ("two", 0.81, 0.79, {}), ("one", 0.89, 0.87, {"m": 100}), ("level3", 0.93, 0.91, {}), ("peak", 0.81, 0.79, {}),
+    for table, at, below, more in (("types", 0.81, 0.79, {}), ("types20", 0.81, 0.79, {}), ("two", 0.81, 0.79, {}), ("one", 0.89, 0.87, {"m": 100}), ("level3", 0.93, 0.91, {}), ("peak", 0.81, 0.79, {}),
                                    ("company", 0.61, 0.59, {"m": 640}), ("rest", 0.71, 0.69, {"m": 640}), ("rest", 0.61, 0.59, {"m": 1000})):
         other = pair(table, 2, m=65)  # the mean is at its bar
         text, wrong = told(*pair(table, at, **more), *other)
@@ -147,6 +147,10 @@ def bench_is_run_round_after_round_within_the_budget():
         assert all("--against openblas,mkl" in x and "--threads 1" in x for x in said) and sum("--set all" in x for x in said) == 4 and sum("--transpose" in x for x in said) == 4, said
         drawn = sum(len(x.split("--shape ")[1].split()[0].split(",")) for x in said[:6] if "--dtype f32" in x and "--shape" in x)
         assert drawn == 20 and tool.random_shapes(5) == tool.random_shapes(5) != tool.random_shapes(6), said
+        done, said, kept = measured(write, "--budget", "100000", "--runs", "1", "--only", "20 bench")
+        shapes = [x.split("--shape ")[1].split()[0].split(",") for x in said]
+        assert len(said) == 4 and all(len(set(x)) == 20 for x in shapes) and sum("--pause 200" in x for x in said) == 2, said
+        assert shapes[-1] == tool.random_of_types(5) != tool.random_of_types(6) and tool.random_squares(5) != tool.random_squares(6), said
         done, said, kept = measured(write + "exit 3\n", "--budget", "100000", "--runs", "1")  # no peer at 80 % of the peak: the records count
         assert done.returncode == 0 and len(kept) == 18, done
         done, said, kept = measured("echo 'no such thing' >&2; exit 2\n", "--budget", "100000", "--runs", "1")

@@ -9,6 +9,7 @@
   pause    all threads, 200 us of other work before each call                wait     the same with 200 ms
   sweep    our speed at 1 to 16 threads; no bar. * is the plan's own         two      two threads, on a machine of two
   types    all threads, f32 f64 bf16 int8                                    one      one thread, `bench --set all` and 20 random
+  types20  the same, 20 random shapes of those kinds                         pause20  pause with 20 random squares
 
 Peers are the libraries that `./dev peers` fetched, by `bench --against openblas,mkl`, and PyTorch and NumPy where they
 are installed (tools/cpu_workers.py). A ratio is our speed over the best peer's: of medians, in the median run (of an even
@@ -268,8 +269,8 @@ def random_shapes(seed):
     """20 shapes of the kinds of `--set all`: squares, odd sizes, long and thin ones, and some transposed."""
     draw, out = random.Random(seed), []
     ops = draw.choice(["nt", "tn", "tt"])
+    side = functools.partial(drawn, random_state=draw)
     for i in range(20):
-        side = lambda least, most: int(math.exp(draw.uniform(math.log(least), math.log(most))))
         m = n = k = side(8, 1500)
         if i % 4 == 1:
             m, n, k = side(8, 1500), side(8, 1500), side(8, 1500)
@@ -277,6 +278,31 @@ def random_shapes(seed):
             m, n, k = draw.choice([(side(1, 32), 2000, 2000), (2000, side(1, 32), 2000), (2000, 2000, side(1, 32)), (64, 64, side(1000, 9000))])
         out.append(("%dx%dx%d" % (m, n, k), ops if i % 4 == 3 else "nn"))
     return out
+
+
+def drawn(least, most, random_state):
+    """An integer from least to most, whose logarithm is drawn evenly."""
+    return int(math.exp(random_state.uniform(math.log(least), math.log(most))))
+
+
+def random_of_types(seed):
+    """20 shapes of the kinds of SHAPES, as many of each as there, nearly."""
+    draw = functools.partial(drawn, random_state=random.Random(seed))
+    shapes = [(s, s, s) for s in (draw(64, 4096) for _ in range(11))]
+    shapes += [(draw(1024, 8192), draw(128, 512), draw(1024, 8192)), (draw(16, 256), draw(1024, 4096), draw(1024, 4096)),
+               (draw(1024, 4096), draw(16, 256), draw(1024, 4096))]
+    shapes += [(draw(1024, 4096), draw(1024, 4096), draw(16, 256)) for _ in range(2)]
+    shapes += [(draw(64, 256), draw(64, 256), draw(16384, 65536)) for _ in range(2)]
+    shapes += [(1, draw(1024, 8192), draw(1024, 8192)), (draw(1024, 8192), 1, draw(1024, 8192))]
+    return ["%dx%dx%d" % x for x in shapes]
+
+
+def random_squares(seed):
+    """20 squares between the first and the last of PAUSED."""
+    state, sides = random.Random(seed), set()
+    while len(sides) < 20:
+        sides.add(drawn(PAUSED[0], PAUSED[-1], state))
+    return sorted(sides)
 
 
 OPS = {"nn": "", "nt": " --transpose-b", "tn": " --transpose-a", "tt": " --transpose-a --transpose-b"}
@@ -345,6 +371,8 @@ def jobs_of(m):
     if m.threads == 2:
         jobs += compared(m, "two", 2, ["f32", "f64"], SET_ALL + shapes)
     jobs += compared(m, "types", m.threads, ["f32", "f64", "bf16", "i8"], [(s, "nn") for s in SHAPES])
+    jobs += compared(m, "pause20", m.threads, ["f32", "f64"], cubes(random_squares(m.chosen.seed)), 200)
+    jobs += compared(m, "types20", m.threads, ["f32", "f64", "bf16", "i8"], [(s, "nn") for s in random_of_types(m.chosen.seed)])
     jobs += compared(m, "one", 1, ["f32", "f64"], SET_ALL + shapes)
     if m.workers:  # last, as it has no bar
         turns = len(SWEPT) * (1 + sum(c <= m.threads for c in COUNTS))
