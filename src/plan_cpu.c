@@ -2,15 +2,19 @@
 #include "planners.h"
 #include "tuned.h"
 
-/* Below thread_work multiply-adds of 4 bytes per thread another thread costs more than it gains: they take some 3 to 5
- * us on wide vectors (docs/perf/cpu-threads.md#work-of-a-thread). waited_work, which is more, is for calls that
- * wait for threads that wake late (batches, rungs), and for types that take less time. */
-static const double LITTLE_PER_THREAD = 1048576.0; /* of those, in two tasks: more tasks would be too short */
+/* Below thread_work multiply-adds of 4 bytes per thread another thread that is awake costs more than it gains
+ * (docs/perf/cpu-threads.md#small-on-sixteen). waited_work, which is more, is for calls that wait for threads that wake
+ * late (batches, rungs); half of it for types that are packed. */
+static const double LEAST_PER_THREAD = 524288.0;   /* of those, in one task: more tasks would be too short */
+static const double LITTLE_PER_THREAD = 1048576.0; /* in two */
+/* What several threads must save in all, in times of that, where vectors have 64 bytes or the matrix unit multiplies;
+ * more on cores whose L1 has more than SMALL_L1, of which two virtual processors may share one. */
+static const double HAND_OFF = 2, SHARED_HAND_OFF = 4;
 
 /* Times as much work, where a thread has to be woken; less of few rows or columns, which take longer for as much work
  * (docs/perf/cpu-threads.md#pauses). */
 enum { WAKING = 4, WAKING_EDGE = 16 };
-static const double WAKING_PLAIN = 1.5; /* times that of thread_work, which was fitted to threads that are awake */
+static const double WOKEN_WORK = 393216.0; /* instead of thread_work, where that is less */
 
 enum { LEAST_GEMV = 64, LEAST_ACROSS = 512, SUM_MACRO = 1024, WORKSPACE_ALIGN = 64 };
 /* docs/perf/cpu-threads.md#divided-k */
@@ -284,10 +288,8 @@ static void divide_unpacked(plan *plan, const tw_problem *p, const tuned_values 
     const int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n, line = CPU_LINE_BYTES / bytes,
                   columns = (int64_t)tuned->thread_b / (cpu->kc * bytes);
     const bool transposed = cpu->unpacked_shape.transposed, shares_b = !transposed && columns < cpu->task_n;
-    const int64_t each = (double)p->m * (double)p->n * (double)p->k * (double)bytes <
-                                 4 * LITTLE_PER_THREAD * plan->threads
-                             ? 2
-                             : (int64_t)tuned->thread_tasks;
+    const double work = (double)p->m * (double)p->n * (double)p->k * (double)bytes / 4 / plan->threads;
+    const int64_t each = work < LEAST_PER_THREAD ? 1 : work < LITTLE_PER_THREAD ? 2 : (int64_t)tuned->thread_tasks;
     if (shares_b) cpu->task_n = even_block(p->n, columns, line);
     const int64_t tasks_n = ceil_div(p->n, cpu->task_n);
     cpu->task_m = even_block(p->m, ceil_div(shares_b ? p->m * tasks_n : p->m, each * plan->threads),
@@ -300,9 +302,9 @@ static void divide_unpacked(plan *plan, const tw_problem *p, const tuned_values 
                            .others = tasks_n,
                            .repeats = 1,
                            .threads = plan->threads};
-    if (!transposed && ceil_div(p->m, cpu->task_m) * tasks_n >= plan->threads)
-        cpu->task_m = even_rows(&rows, cpu->task_m, each);
-    while (cpu->task_n > nr && ceil_div(p->m, cpu->task_m) * ceil_div(p->n, cpu->task_n) < plan->threads)
+    if (!transposed) cpu->task_m = even_rows(&rows, cpu->task_m, each);
+    const int64_t most_idle = plan->threads / 8;
+    while (cpu->task_n > nr && ceil_div(p->m, cpu->task_m) * ceil_div(p->n, cpu->task_n) < plan->threads - most_idle)
         cpu->task_n = round_up(cpu->task_n / 2, nr);
 }
 
@@ -455,6 +457,26 @@ static void even_tasks(plan *plan, const tuned_values *tuned)
     cpu->task_m = even_rows(&rows, cpu->task_m, (int64_t)tuned->thread_tasks);
 }
 
+/* Threads of a call that finds them awake, and of one that wakes them. */
+static void count_threads(plan *plan, const device_facts *device, const tuned_values *tuned, int wanted)
+{
+    const tw_problem *p = &plan->problem;
+    double work = tuned->waited_work / 2, woken_work = tuned->waited_work,
+           hand_off = cpu_layout_tiles(plan->row->layout) ? HAND_OFF * work : 0;
+    if (plan->row->layout == CPU_PLAIN) {
+        /* a complex multiply-add is four */
+        const double of_4_bytes = 4 / ((problem_is_complex(p) ? 2 : 1) * (double)problem_sum_bytes(p));
+        work = tuned->thread_work * of_4_bytes;
+        woken_work = work > WOKEN_WORK * of_4_bytes ? work : WOKEN_WORK * of_4_bytes;
+        hand_off = device->level >= CPU_avx512 ? (device->l1_bytes > SMALL_L1 ? SHARED_HAND_OFF : HAND_OFF) * work : 0;
+    }
+    plan->threads = threads_for(p, device, wanted, work);
+    const double each = (double)p->m * (double)p->n * (double)p->k / plan->threads;
+    if (each * (plan->threads - 1) < hand_off) plan->threads = 1;
+    const int64_t waking = min_i64(max_i64(ceil_div(min_i64(p->m, p->n), WAKING_EDGE), 1), WAKING);
+    plan->woken = threads_for(p, device, wanted, (double)waking * woken_work);
+}
+
 /* Blocks of the five loops, after Goto and van de Geijn: the packed block of B that one task uses (kc x task_n) takes
  * `b_share` of the L2, a sliver of A (mr x kc) lies in the L1. Partial sums over k live in C itself; where they cannot
  * (keeps_sums), they get a part of the workspace and macro-blocks are smaller. */
@@ -471,11 +493,7 @@ void plan_loops(plan *plan, const device_facts *device, int wanted_threads)
                b_transposed = op_transposes(p->op_b);
     /* nor a triangle of C, of which the five loops leave out tiles */
     const bool in_place = lies && p->flags == 0 && !copies_pay(p, device);
-    /* a complex multiply-add is four */
-    const double work = lies ? tuned->thread_work * 4 / (double)(complex ? 2 * bytes : bytes) : tuned->waited_work;
-    plan->threads = threads_for(p, device, wanted_threads, work);
-    const int64_t waking = min_i64(max_i64(ceil_div(min_i64(p->m, p->n), WAKING_EDGE), 1), WAKING);
-    plan->woken = threads_for(p, device, wanted_threads, (double)waking * (lies ? WAKING_PLAIN : 1) * work);
+    count_threads(plan, device, tuned, wanted_threads);
     if (plan_divided(plan, device, tuned)) return;
     cpu->chunk = chunk_in_loops(p);
     const bool in_chunks = p->k > cpu->chunk;
