@@ -16,7 +16,8 @@ static const double HAND_OFF = 2, SHARED_HAND_OFF = 4;
 enum { WAKING = 4, WAKING_EDGE = 16 };
 static const double WOKEN_WORK = 393216.0; /* instead of thread_work, where that is less */
 
-enum { LEAST_GEMV = 64, LEAST_ACROSS = 512, SUM_MACRO = 1024, WORKSPACE_ALIGN = 64 };
+/* Outputs of a task of GEMV, where they lie side by side or k does. */
+enum { LEAST_GEMV = 64, LEAST_GEMV_ROWS = 16, LEAST_ACROSS = 512, SUM_MACRO = 1024, WORKSPACE_ALIGN = 64 };
 /* docs/perf/cpu-threads.md#divided-k */
 /* SMALL_TILES: of C for each task of a thread; LONG_K_TILES: where there are half as many chunks as threads, or more
  * (docs/perf/cpu-threads.md#long-k). LEAST_CHUNK: of integers */
@@ -152,6 +153,17 @@ static bool copies_pay(const tw_problem *p, const device_facts *device)
     return device->level == CPU_avx2 && p->m >= least && p->n >= least && p->k >= LEAST_DEPTH;
 }
 
+/* Whether many threads read A faster from panels than in place. Of the processors whose rows of A are as good as panels
+ * for one thread, those with two units of 512 bits were measured, on 16 threads
+ * (docs/perf/cpu-packing.md#a-on-many-threads). */
+static bool many_pack_a(const plan *plan, const device_facts *device)
+{
+    enum { THREADS = 8, LEAST = 512 };
+    const tw_problem *p = &plan->problem;
+    return device->level >= CPU_avx512 && device->l1_bytes > SMALL_L1 && plan->threads >= THREADS && p->m > LEAST &&
+           p->n > LEAST && p->flags == 0 && !problem_is_complex(p);
+}
+
 /* GEMV: one pass over the matrix, its outputs divided among the threads. */
 static void plan_gemv(plan *plan, const tuned_values *tuned)
 {
@@ -160,7 +172,7 @@ static void plan_gemv(plan *plan, const tuned_values *tuned)
     int64_t count = max_i64(p->m, p->n),
             tasks = plan->threads > 1 ? (int64_t)plan->threads * (int64_t)tuned->thread_tasks : 1;
     const bool across = p->m == 1 ? !op_transposes(p->op_b) : op_transposes(p->op_a); /* outputs side by side */
-    int64_t each = max_i64(ceil_div(count, tasks), LEAST_GEMV);
+    int64_t each = max_i64(ceil_div(count, tasks), across ? LEAST_GEMV : LEAST_GEMV_ROWS);
     if (across && cpu_layout_tiles(plan->row->layout)) /* whose rows are short */
         each = max_i64(each, min_i64(ceil_div(count, plan->threads), LEAST_ACROSS));
     cpu->gemv = cpu->direct_a = cpu->direct_b = true;
@@ -522,7 +534,8 @@ void plan_loops(plan *plan, const device_facts *device, int wanted_threads)
     const bool short_k = unpacked && (!b_transposed || p->k * bytes <= FEW_BYTES) &&
                          p->k * CPU_LINE_BYTES <= device->l1_bytes * 5 / 8;
     cpu->direct_a = deep || small_n ||
-                    (lies && !copies_pay(p, device) && (short_k || !a_transposed) && !rows_conflict(p->lda, bytes));
+                    (lies && !copies_pay(p, device) && (short_k || !a_transposed) && !rows_conflict(p->lda, bytes) &&
+                     (unpacked || !many_pack_a(plan, device)));
     const bool rows_of_b = in_place && !unpacked && !complex && !deep && !small_n && !b_transposed,
                copies = rows_of_b && copies_own_b(plan, bytes);
     cpu->small_m = copies ||

@@ -197,6 +197,45 @@ static void copied_operands(void)
     expect("plans: AVX2 packs both operands from 192 rows and columns on", right);
 }
 
+/* Eight threads or more pack A of a C with more than 512 rows and columns, on cores with vectors of 64 bytes and an L1
+ * of more than 32 KiB. */
+static void packed_by_many(void)
+{
+    static const struct {
+        int64_t m, n;
+        cpu_level level;
+        int threads;
+        int64_t l1_bytes;
+        tw_dtype dtype;
+        bool packs;
+    } cases[] = {
+        {1000, 1000, CPU_avx512, 16, 49152, TW_F32, true},
+        {1000, 1000, CPU_avx512, 8, 49152, TW_F64, true},
+        {1000, 1000, CPU_avx512, 7, 49152, TW_F64, false},
+        {1000, 1000, CPU_avx512, 16, 32768, TW_F32, false},
+        {1000, 1000, CPU_base, 16, 49152, TW_F32, false},
+        {513, 2000, CPU_avx512, 16, 49152, TW_F32, true},
+        {2000, 512, CPU_avx512, 16, 49152, TW_F32, false},
+        {513, 513, CPU_avx512, 16, 49152, TW_F32, false}, /* in place */
+        {1000, 1000, CPU_avx512, 16, 49152, TW_CF32, false},
+    };
+    bool right = true;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const device_facts facts = {.engine = "cpu",
+                                    .level = cases[i].level,
+                                    .threads = cases[i].threads,
+                                    .l1_bytes = cases[i].l1_bytes,
+                                    .l2_bytes = 2097152};
+        tw_problem p, made = tw_problem_make(cases[i].dtype, TW_N, TW_N, cases[i].m, cases[i].n, 1000);
+        plan one;
+        bool planned = problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &one) == TW_OK &&
+                       one.cpu.direct_a == !cases[i].packs;
+        if (!planned) printf("# case %zu: A is %s\n", i, cases[i].packs ? "not packed" : "packed");
+        right = right && planned;
+    }
+    expect("plans: many threads pack A", right);
+}
+
 /* A triangle of C is half the work, so it takes half the threads. */
 static void triangles(void)
 {
@@ -221,8 +260,9 @@ static void unpacked_cases(void)
         int threads, wanted; /* of the device; of the plan */
         int64_t least, most; /* tasks */
     } cases[] = {
-        {128, 128, 128, TW_N, 4, 4, 8, 11}, {180, 180, 180, TW_N, 4, 4, 12, 16}, {4, 2000, 200, TW_N, 4, 4, 4, 8},
-        {60, 60, 60, TW_N, 4, 1, 1, 1},     {96, 96, 96, TW_N, 4, 4, 4, 4},      {100, 100, 100, TW_T, 2, 2, 2, 2},
+        {128, 128, 128, TW_N, 4, 4, 8, 11},    {180, 180, 180, TW_N, 4, 4, 12, 16}, {4, 2000, 200, TW_N, 4, 4, 4, 8},
+        {60, 60, 60, TW_N, 4, 1, 1, 1},        {96, 96, 96, TW_N, 4, 4, 4, 4},      {100, 100, 100, TW_T, 2, 2, 2, 2},
+        {146, 146, 146, TW_N, 16, 16, 15, 15},
     };
     bool right = true;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -266,7 +306,7 @@ static double last_share(const plan *x)
     return last / (all / x->threads);
 }
 
-/* No thread has more than a tenth above its share, of products in place, of one panel, and of few rows. Several threads
+/* No thread has more than a tenth above its share, of products in place, of one panel, of few rows and GEMV. Several threads
  * begin where they save a hand-off: of two more work than of 16. */
 static void even_cases(void)
 {
@@ -274,19 +314,24 @@ static void even_cases(void)
         int64_t m, n, k;
         int threads, wanted; /* of the device; of the plan */
         tw_dtype dtype;
+        int64_t l1_bytes; /* 0: 48 KiB */
     } cases[] = {
-        {73, 73, 73, 16, 5, TW_F32},      {80, 80, 80, 2, 1, TW_F32},       {64, 64, 64, 16, 1, TW_F32},
-        {189, 189, 189, 16, 16, TW_F32},  {112, 112, 112, 16, 16, TW_F64},  {91, 91, 91, 16, 11, TW_F32},
-        {128, 128, 128, 16, 16, TW_F32},  {128, 128, 128, 16, 16, TW_F64},  {160, 160, 160, 16, 16, TW_F64},
-        {192, 192, 192, 16, 16, TW_F32},  {192, 192, 192, 16, 16, TW_F64},  {96, 96, 96, 16, 16, TW_F64},
-        {96, 96, 96, 2, 2, TW_F32},       {256, 256, 256, 16, 16, TW_F32},  {320, 320, 320, 16, 16, TW_F64},
-        {4096, 4096, 64, 16, 16, TW_F32}, {64, 4096, 4096, 16, 16, TW_F32}, {64, 4096, 4096, 16, 16, TW_F64},
-        {4096, 64, 4096, 16, 16, TW_F32},
+        {60, 60, 60, 2, 1, TW_F32, 32768}, {64, 64, 64, 2, 2, TW_F32, 32768}, {73, 73, 73, 16, 5, TW_F32},
+        {80, 80, 80, 2, 1, TW_F32},        {64, 64, 64, 16, 1, TW_F32},       {189, 189, 189, 16, 16, TW_F32},
+        {112, 112, 112, 16, 16, TW_F64},   {91, 91, 91, 16, 11, TW_F32},      {128, 128, 128, 16, 16, TW_F32},
+        {128, 128, 128, 16, 16, TW_F64},   {160, 160, 160, 16, 16, TW_F64},   {192, 192, 192, 16, 16, TW_F32},
+        {192, 192, 192, 16, 16, TW_F64},   {96, 96, 96, 16, 16, TW_F64},      {96, 96, 96, 2, 2, TW_F32},
+        {256, 256, 256, 16, 16, TW_F32},   {320, 320, 320, 16, 16, TW_F64},   {4096, 4096, 64, 16, 16, TW_F32},
+        {64, 4096, 4096, 16, 16, TW_F32},  {64, 4096, 4096, 16, 16, TW_F64},  {4096, 64, 4096, 16, 16, TW_F32},
+        {1412, 1, 4529, 16, 16, TW_F32},
     };
     bool right = true;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const device_facts facts = {
-            .engine = "cpu", .level = CPU_avx512, .threads = cases[i].threads, .l1_bytes = 49152, .l2_bytes = 2097152};
+        const device_facts facts = {.engine = "cpu",
+                                    .level = CPU_avx512,
+                                    .threads = cases[i].threads,
+                                    .l1_bytes = cases[i].l1_bytes > 0 ? cases[i].l1_bytes : 49152,
+                                    .l2_bytes = 2097152};
         tw_problem p, made = tw_problem_make(cases[i].dtype, TW_N, TW_N, cases[i].m, cases[i].n, cases[i].k);
         plan one = {.threads = 0};
         bool planned = problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &one) == TW_OK &&
@@ -496,6 +541,7 @@ static void plan_cases(void)
     own_copies();
     conflicting_rows();
     copied_operands();
+    packed_by_many();
     triangles();
     unpacked_cases();
     even_cases();
