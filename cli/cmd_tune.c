@@ -480,7 +480,8 @@ static exit_code import(session *s)
     for (int i = 0; i < count; i++) {
         tw_lab_tuned_judge(NULL, lines.lines[i], &rows[i]);
         damaged += rows[i].state == TW_LAB_TUNED_DAMAGED;
-        wanted[i] = rows[i].state != TW_LAB_TUNED_DAMAGED && strcmp(rows[i].verdict, "better") == 0;
+        wanted[i] = rows[i].state != TW_LAB_TUNED_DAMAGED && strcmp(rows[i].verdict, "better") == 0 &&
+                    tuned_is_wanted(s, rows[i].engine);
     }
     if (damaged > 0)
         diag(EXIT_OK, "%s: %d line%s damaged, and passed over", s->opt->import, damaged,
@@ -498,7 +499,9 @@ static exit_code import(session *s)
     free(wanted);
     if (count < lines.count) code = diag_no_memory("the tuned rows");
     store_free(&lines);
-    if (code == EXIT_OK && classes == 0) return diag(EXIT_INPUT, "%s: it has no tuned row", s->opt->import);
+    if (code == EXIT_OK && classes == 0)
+        return diag(EXIT_INPUT, "%s: it has no tuned row%s", s->opt->import,
+                    s->opt->engines.count > 0 ? " of this engine" : "");
     return code == EXIT_OK ? result : code;
 }
 

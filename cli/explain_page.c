@@ -372,7 +372,7 @@ static bool tell_bounds(FILE *out, const explain *x)
     }
     const bool told = table_end(&t);
     if (x->kernel->dtype != TW_F32)
-        html_print(out, "<p>The peaks are of f32: %t may beat them, and has no roofline here.</p>\n",
+        html_print(out, "<p>Peaks were published for f32 alone: in %t these devices have no roofline here.</p>\n",
                    tw_lab_dtype_of(x->kernel->dtype)->name);
     if (x->gpu != NULL) html_print(out, "<p>Source: %t</p>\n", x->gpu->source);
     end_section(out);

@@ -35,7 +35,8 @@ const option_row option_rows[] = {
     {"engine", 0, OPT_CHOICES, AT(engines), RUNS | CMD_SELFTEST, "E,...", ENGINES,
      "run on these engines, one after the other (default: auto, which is cpu)", .list = 8},
     {"engine", 0, OPT_CHOICES, AT(engines), CMD_TUNE, "E", ENGINES,
-     "tune this engine (default: auto, which is cpu). With --show, --export and --forget: its rows alone", .list = 1},
+     "tune this engine (default: auto, which is cpu). With --show, --export, --import and --forget: its rows alone",
+     .list = 1},
     {"engine", 0, OPT_CHOICES, AT(engines), CMD_EXPLAIN, "E", ENGINES,
      "explain this engine's kernel; needs no device (default: auto, the first of cuda, opencl and cpu that has the "
      "rung)",
@@ -167,7 +168,9 @@ const option_row option_rows[] = {
      "memory by MPI (default: auto, by NCCL where all ranks can). The bits are the same",
      .list = 1},
     {"verify", 0, OPT_FLAG, AT(verify), CMD_MULTIPLY,
-     .help = "check the product before FILE is created; if the check fails, no file is left"},
+     .help =
+         "check the product before FILE is created; if the check fails, no file is left. A product computed in panels "
+         "or under mpirun is checked at sampled elements alone, others in each row"},
     {"rung", 0, OPT_NAMES, AT(rungs), CMD_LADDER, "R,...", NULL,
      "time only these: rungs (r04 or r04_banks), production kernels (sgemm_simt) or your own files (mine.cl, mine.cu)",
      .list = OPT_LIST},

@@ -7,7 +7,7 @@
 #include "term.h"
 #include "tuning.h"
 
-static bool is_wanted(const session *s, const char *engine)
+bool tuned_is_wanted(const session *s, const char *engine)
 {
     const name_list *engines = &s->opt->engines;
     const char *name = engines->count > 0 ? engines->items[0] : NULL;
@@ -91,7 +91,7 @@ exit_code tuned_show(session *s)
         tw_lab_tuned x;
         tw_lab_tuned_judge(NULL, lines.lines[i], &x);
         const bool damaged = x.state == TW_LAB_TUNED_DAMAGED;
-        if (damaged ? s->opt->engines.count > 0 : !is_wanted(s, x.engine)) continue;
+        if (damaged ? s->opt->engines.count > 0 : !tuned_is_wanted(s, x.engine)) continue;
         if (!damaged && strcmp(opened, x.engine) != 0) {
             tw_close(context);
             context = device_of(s, x.engine);
@@ -135,7 +135,7 @@ exit_code tuned_export(session *s)
     if (code != EXIT_OK) return code;
     for (int i = 0, count = lines.count; i < count; i++) {
         tw_lab_tuned_judge(NULL, lines.lines[i], &x);
-        if (x.state != TW_LAB_TUNED_DAMAGED && is_wanted(s, x.engine))
+        if (x.state != TW_LAB_TUNED_DAMAGED && tuned_is_wanted(s, x.engine))
             lines.lines[kept++] = lines.lines[i];
         else
             free(lines.lines[i]);
@@ -161,7 +161,7 @@ static bool goes(void *job, const char *line)
     session *s = job;
     tw_lab_tuned x;
     tw_lab_tuned_judge(NULL, line, &x);
-    return s->opt->engines.count == 0 || (x.state != TW_LAB_TUNED_DAMAGED && is_wanted(s, x.engine));
+    return s->opt->engines.count == 0 || (x.state != TW_LAB_TUNED_DAMAGED && tuned_is_wanted(s, x.engine));
 }
 
 exit_code tuned_forget(session *s)

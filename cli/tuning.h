@@ -53,6 +53,9 @@ exit_code tuned_show(session *s);
 exit_code tuned_export(session *s);
 exit_code tuned_forget(session *s);
 
+/* tuned_is_wanted - is a row of this engine among those of --engine? */
+bool tuned_is_wanted(const session *s, const char *engine);
+
 /* tuned_user_path - the user's file; EXIT_OUTPUT after a sentence where there is none. */
 exit_code tuned_user_path(char path[TUNED_PATH]);
 
