@@ -4,20 +4,25 @@
 
 /* Below thread_work multiply-adds of 4 bytes per thread another thread that is awake costs more than it gains
  * (docs/perf/cpu-threads.md#small-on-sixteen). waited_work, which is more, is for calls that wait for threads that wake
- * late (batches, rungs); half of it for types that are packed. */
-static const double LEAST_PER_THREAD = 524288.0;   /* of those, in one task: more tasks would be too short */
-static const double LITTLE_PER_THREAD = 1048576.0; /* in two */
-/* What several threads must save in all, in times of that, where vectors have 64 bytes or the matrix unit multiplies;
- * more on cores whose L1 has more than SMALL_L1, of which two virtual processors may share one. */
-static const double HAND_OFF = 2, SHARED_HAND_OFF = 4;
+ * late (batches, rungs); half of it for types that are packed. Beyond MEASURED_THREADS a thread has at least BEYOND, or
+ * waited_work. */
+enum { MEASURED_THREADS = 16 };
+static const double BEYOND = 262144;
+/* What other threads must take off the caller, in times of that, or in multiply-adds if those are fewer; twice as much
+ * of one other on processors that were seen to run two threads on the halves of a core. */
+static const double HAND_OFFS = 2, HAND_OFF = 131072;
+/* A thread that has less than this to do has one task, or two: with more tasks each would be too short. */
+static const double LEAST_PER_THREAD = 524288, LITTLE_PER_THREAD = 1048576;
 
 /* Times as much work, where a thread has to be woken; less of few rows or columns, which take longer for as much work
  * (docs/perf/cpu-threads.md#pauses). */
 enum { WAKING = 4, WAKING_EDGE = 16 };
-static const double WOKEN_WORK = 393216.0; /* instead of thread_work, where that is less */
+static const double WOKEN_WORK = 393216; /* instead of thread_work, where that is less */
 
-/* Outputs of a task of GEMV, where they lie side by side or k does. */
-enum { LEAST_GEMV = 64, LEAST_GEMV_ROWS = 16, LEAST_ACROSS = 512, SUM_MACRO = 1024, WORKSPACE_ALIGN = 64 };
+/* Fewest outputs in a task of GEMV: LEAST_GEMV_ROWS where k lies side by side, LEAST_ACROSS where outputs do and rows
+ * are short; LEAST_GEMV elsewhere, and in a share of a long k. */
+enum { LEAST_GEMV = 64, LEAST_GEMV_ROWS = 16, LEAST_ACROSS = 512 };
+enum { SUM_MACRO = 1024, WORKSPACE_ALIGN = 64 };
 /* docs/perf/cpu-threads.md#divided-k */
 /* SMALL_TILES: of C for each task of a thread; LONG_K_TILES: where there are half as many chunks as threads, or more
  * (docs/perf/cpu-threads.md#long-k). LEAST_CHUNK: of integers */
@@ -153,15 +158,15 @@ static bool copies_pay(const tw_problem *p, const device_facts *device)
     return device->level == CPU_avx2 && p->m >= least && p->n >= least && p->k >= LEAST_DEPTH;
 }
 
-/* Whether many threads read A faster from panels than in place. Of the processors whose rows of A are as good as panels
- * for one thread, those with two units of 512 bits were measured, on 16 threads
+/* Whether A is packed though its rows could be read in place, since many threads compute a large C. Measured on 16
+ * threads of a processor with two units of 512 bits, which its L1 tells from others, and with beta 0
  * (docs/perf/cpu-packing.md#a-on-many-threads). */
 static bool many_pack_a(const plan *plan, const device_facts *device)
 {
-    enum { THREADS = 8, LEAST = 512 };
+    enum { THREADS = 8, LEAST = 512, STEPS = 64 };
     const tw_problem *p = &plan->problem;
     return device->level >= CPU_avx512 && device->l1_bytes > SMALL_L1 && plan->threads >= THREADS && p->m > LEAST &&
-           p->n > LEAST && p->flags == 0 && !problem_is_complex(p);
+           p->n > LEAST && p->k >= STEPS && p->flags == 0 && !problem_reads_c(p) && !problem_is_complex(p);
 }
 
 /* GEMV: one pass over the matrix, its outputs divided among the threads. */
@@ -301,7 +306,9 @@ static void divide_unpacked(plan *plan, const tw_problem *p, const tuned_values 
                   columns = (int64_t)tuned->thread_b / (cpu->kc * bytes);
     const bool transposed = cpu->unpacked_shape.transposed, shares_b = !transposed && columns < cpu->task_n;
     const double work = (double)p->m * (double)p->n * (double)p->k * (double)bytes / 4 / plan->threads;
-    const int64_t each = work < LEAST_PER_THREAD ? 1 : work < LITTLE_PER_THREAD ? 2 : (int64_t)tuned->thread_tasks;
+    const int64_t each = work < LEAST_PER_THREAD && plan->threads > 2 ? 1
+                         : work < LITTLE_PER_THREAD                   ? 2
+                                                                      : (int64_t)tuned->thread_tasks;
     if (shares_b) cpu->task_n = even_block(p->n, columns, line);
     const int64_t tasks_n = ceil_div(p->n, cpu->task_n);
     cpu->task_m = even_block(p->m, ceil_div(shares_b ? p->m * tasks_n : p->m, each * plan->threads),
@@ -314,8 +321,10 @@ static void divide_unpacked(plan *plan, const tw_problem *p, const tuned_values 
                            .others = tasks_n,
                            .repeats = 1,
                            .threads = plan->threads};
-    if (!transposed) cpu->task_m = even_rows(&rows, cpu->task_m, each);
-    const int64_t most_idle = plan->threads / 8;
+    const bool wide = p->n > 2 * p->m; /* whose columns are divided where rows are too few */
+    if (!transposed && (!wide || ceil_div(p->m, cpu->task_m) * tasks_n >= plan->threads))
+        cpu->task_m = even_rows(&rows, cpu->task_m, each);
+    const int64_t most_idle = plan->threads / 8; /* so that 15 tasks of 16 threads are not cut in two */
     while (cpu->task_n > nr && ceil_div(p->m, cpu->task_m) * ceil_div(p->n, cpu->task_n) < plan->threads - most_idle)
         cpu->task_n = round_up(cpu->task_n / 2, nr);
 }
@@ -473,19 +482,25 @@ static void even_tasks(plan *plan, const tuned_values *tuned)
 static void count_threads(plan *plan, const device_facts *device, const tuned_values *tuned, int wanted)
 {
     const tw_problem *p = &plan->problem;
-    double work = tuned->waited_work / 2, woken_work = tuned->waited_work,
-           hand_off = cpu_layout_tiles(plan->row->layout) ? HAND_OFF * work : 0;
+    /* where C has few rows or columns each thread packs for itself, if all are woken (plan_alone) */
+    const bool few = min_i64(p->m, p->n) <= WAKING_EDGE, tiles = cpu_layout_tiles(plan->row->layout);
+    double work = tuned->waited_work / (few ? 1 : 2), beyond = tuned->waited_work, woken_work = beyond,
+           hand_off = tiles ? HAND_OFFS * work : 0, hand_off_of_two = hand_off;
     if (plan->row->layout == CPU_PLAIN) {
         /* a complex multiply-add is four */
-        const double of_4_bytes = 4 / ((problem_is_complex(p) ? 2 : 1) * (double)problem_sum_bytes(p));
-        work = tuned->thread_work * of_4_bytes;
-        woken_work = work > WOKEN_WORK * of_4_bytes ? work : WOKEN_WORK * of_4_bytes;
-        hand_off = device->level >= CPU_avx512 ? (device->l1_bytes > SMALL_L1 ? SHARED_HAND_OFF : HAND_OFF) * work : 0;
+        const double of_4_bytes = 4 / ((problem_is_complex(p) ? 2 : 1) * (double)problem_sum_bytes(p)),
+                     least = tuned->thread_work, most = HAND_OFFS * least < HAND_OFF ? HAND_OFFS * least : HAND_OFF;
+        work = least * of_4_bytes, beyond = (least < BEYOND ? BEYOND : least) * of_4_bytes;
+        woken_work = (least < WOKEN_WORK ? WOKEN_WORK : least) * of_4_bytes;
+        hand_off = device->level >= CPU_avx512 ? most * of_4_bytes : 0;
+        hand_off_of_two = device->l1_bytes > SMALL_L1 ? 2 * hand_off : hand_off;
     }
-    plan->threads = threads_for(p, device, wanted, work);
-    const double each = (double)p->m * (double)p->n * (double)p->k / plan->threads;
-    if (each * (plan->threads - 1) < hand_off) plan->threads = 1;
     const int64_t waking = min_i64(max_i64(ceil_div(min_i64(p->m, p->n), WAKING_EDGE), 1), WAKING);
+    plan->threads = (int)min_i64(threads_for(p, device, wanted, work),
+                                 max_i64(threads_for(p, device, wanted, beyond), MEASURED_THREADS));
+    const double all = (double)p->m * (double)p->n * (double)max_i64(p->k, 1) / (p->flags != 0 ? 2 : 1),
+                 taken = all * (plan->threads - 1) / plan->threads;
+    if (taken < (plan->threads == 2 ? hand_off_of_two : hand_off)) plan->threads = 1;
     plan->woken = threads_for(p, device, wanted, (double)waking * woken_work);
 }
 
@@ -529,8 +544,9 @@ void plan_loops(plan *plan, const device_facts *device, int wanted_threads)
                         p->m <= SMALL_M_TILES * mr && p->n <= SMALL_N_TILES * nr && !rows_conflict(p->ldb, bytes),
                deep = long_k && (p->n <= 2 * nr || p->n * bytes < MANY_BYTES || !rows_alias(p->m, p->lda, bytes)),
                small_n = in_place && !unpacked && !complex && !long_k && !a_transposed && p->n <= SMALL_N_TILES * nr;
-    /* Rows of A are as good as packed slivers, and not copied. Transposed, each step of k is a cache line of its own:
-     * as many as leave room in the L1 for the other operands, few where B is transposed and packed, too. */
+    /* Rows of A are as good as packed slivers, and not copied, but by many threads. Transposed, each step of k is a
+     * cache line of its own: as many as leave room in the L1 for the other operands, few where B is transposed and
+     * packed, too. */
     const bool short_k = unpacked && (!b_transposed || p->k * bytes <= FEW_BYTES) &&
                          p->k * CPU_LINE_BYTES <= device->l1_bytes * 5 / 8;
     cpu->direct_a = deep || small_n ||

@@ -207,17 +207,26 @@ static void packed_by_many(void)
         int threads;
         int64_t l1_bytes;
         tw_dtype dtype;
+        uint32_t flags;
+        int64_t k;
+        int beta;
         bool packs;
     } cases[] = {
-        {1000, 1000, CPU_avx512, 16, 49152, TW_F32, true},
-        {1000, 1000, CPU_avx512, 8, 49152, TW_F64, true},
-        {1000, 1000, CPU_avx512, 7, 49152, TW_F64, false},
-        {1000, 1000, CPU_avx512, 16, 32768, TW_F32, false},
-        {1000, 1000, CPU_base, 16, 49152, TW_F32, false},
-        {513, 2000, CPU_avx512, 16, 49152, TW_F32, true},
-        {2000, 512, CPU_avx512, 16, 49152, TW_F32, false},
-        {513, 513, CPU_avx512, 16, 49152, TW_F32, false}, /* in place */
-        {1000, 1000, CPU_avx512, 16, 49152, TW_CF32, false},
+        {1000, 1000, CPU_avx512, 16, 49152, TW_F32, 0, 1000, 0, true},
+        {1000, 1000, CPU_avx512, 8, 49152, TW_F64, 0, 1000, 0, true},
+        {1000, 1000, CPU_avx512, 7, 49152, TW_F64, 0, 1000, 0, false},
+        {1000, 1000, CPU_avx512, 16, 32768, TW_F32, 0, 1000, 0, false},
+        {1000, 1000, CPU_base, 16, 49152, TW_F32, 0, 1000, 0, false},
+        {513, 2000, CPU_avx512, 16, 49152, TW_F32, 0, 1000, 0, true},
+        {512, 9000, CPU_avx512, 16, 49152, TW_F32, 0, 1000, 0, false},
+        {2000, 513, CPU_avx512, 16, 49152, TW_F32, 0, 1000, 0, true},
+        {2000, 512, CPU_avx512, 16, 49152, TW_F32, 0, 1000, 0, false},
+        {513, 513, CPU_avx512, 16, 49152, TW_F32, 0, 1000, 0, false}, /* in place */
+        {2000, 2000, CPU_avx512, 16, 49152, TW_F32, 0, 64, 0, true},
+        {2000, 2000, CPU_avx512, 16, 49152, TW_F32, 0, 63, 0, false},
+        {1000, 1000, CPU_avx512, 16, 49152, TW_F32, 0, 1000, 1, false},
+        {1000, 1000, CPU_avx512, 16, 49152, TW_F32, TW_LOWER, 1000, 0, false},
+        {1000, 1000, CPU_avx512, 16, 49152, TW_CF32, 0, 1000, 0, false},
     };
     bool right = true;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -226,8 +235,9 @@ static void packed_by_many(void)
                                     .threads = cases[i].threads,
                                     .l1_bytes = cases[i].l1_bytes,
                                     .l2_bytes = 2097152};
-        tw_problem p, made = tw_problem_make(cases[i].dtype, TW_N, TW_N, cases[i].m, cases[i].n, 1000);
+        tw_problem p, made = tw_problem_make(cases[i].dtype, TW_N, TW_N, cases[i].m, cases[i].n, cases[i].k);
         plan one;
+        made.flags = cases[i].flags, made.beta = cases[i].beta;
         bool planned = problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &one) == TW_OK &&
                        one.cpu.direct_a == !cases[i].packs;
         if (!planned) printf("# case %zu: A is %s\n", i, cases[i].packs ? "not packed" : "packed");
@@ -261,7 +271,7 @@ static void unpacked_cases(void)
         int64_t least, most; /* tasks */
     } cases[] = {
         {128, 128, 128, TW_N, 4, 4, 8, 11},    {180, 180, 180, TW_N, 4, 4, 12, 16}, {4, 2000, 200, TW_N, 4, 4, 4, 8},
-        {60, 60, 60, TW_N, 4, 1, 1, 1},        {96, 96, 96, TW_N, 4, 4, 4, 4},      {100, 100, 100, TW_T, 2, 2, 2, 2},
+        {60, 60, 60, TW_N, 4, 1, 1, 1},        {96, 96, 96, TW_N, 4, 4, 4, 4},      {100, 100, 100, TW_T, 2, 2, 3, 4},
         {146, 146, 146, TW_N, 16, 16, 15, 15},
     };
     bool right = true;
@@ -306,32 +316,81 @@ static double last_share(const plan *x)
     return last / (all / x->threads);
 }
 
-/* No thread has more than a tenth above its share, of products in place, of one panel, of few rows and GEMV. Several threads
- * begin where they save a hand-off: of two more work than of 16. */
+/* How many threads there are, and how many are woken: by work, types, transposes and triangles. */
+static void counted_threads(void)
+{
+    static const struct {
+        tw_dtype dtype;
+        tw_op op_b;
+        int64_t m, n, k;
+        uint32_t flags;
+        cpu_level level;
+        int64_t l1_bytes;
+        int threads, wanted, woken; /* of the device; of the plan */
+    } cases[] = {
+        {TW_F32, TW_N, 58, 58, 58, 0, CPU_avx512, 49152, 16, 1, 1}, /* two, which save less than a hand-off */
+        {TW_F32, TW_N, 64, 64, 64, 0, CPU_avx512, 49152, 16, 4, 1},
+        {TW_F64, TW_N, 64, 64, 64, 0, CPU_avx512, 49152, 16, 8, 1},
+        {TW_F32, TW_N, 128, 128, 128, 0, CPU_avx512, 49152, 16, 16, 1},
+        {TW_F32, TW_N, 80, 80, 80, 0, CPU_avx512, 49152, 2, 1, 1}, /* two on one core */
+        {TW_F32, TW_N, 81, 81, 81, 0, CPU_avx512, 49152, 2, 2, 1},
+        {TW_F32, TW_N, 63, 63, 63, 0, CPU_avx512, 32768, 2, 1, 1},
+        {TW_F32, TW_N, 64, 64, 64, 0, CPU_avx512, 32768, 2, 2, 1},
+        {TW_F32, TW_N, 63, 63, 63, 0, CPU_avx2, 32768, 2, 1, 1},
+        {TW_F32, TW_N, 64, 64, 64, 0, CPU_avx2, 32768, 2, 2, 1},
+        {TW_F32, TW_T, 80, 80, 80, 0, CPU_avx512, 49152, 16, 1, 1}, /* B is packed */
+        {TW_F32, TW_T, 128, 128, 128, 0, CPU_avx512, 49152, 16, 8, 1},
+        {TW_CF32, TW_N, 64, 64, 64, 0, CPU_avx512, 49152, 16, 4, 1},
+        {TW_F32, TW_N, 66, 66, 66, TW_LOWER, CPU_avx512, 32768, 16, 1, 1},
+        {TW_F32, TW_T, 81, 81, 81, 0, CPU_avx512, 32768, 2, 2, 1},
+        {TW_F32, TW_N, 128, 128, 128, 0, CPU_avx512, 49152, 128, 16, 1}, /* more than were measured */
+        {TW_F32, TW_N, 256, 256, 256, 0, CPU_avx512, 49152, 128, 64, 10},
+        {TW_F32, TW_N, 10000, 10000, 0, 0, CPU_avx512, 49152, 16, 16, 16},
+        {TW_BF16, TW_N, 10000, 10000, 0, 0, CPU_amx, 49152, 16, 16, 11},
+        {TW_BF16, TW_N, 128, 128, 128, 0, CPU_amx, 49152, 16, 1, 1},
+        {TW_BF16, TW_N, 160, 160, 160, 0, CPU_amx, 49152, 16, 3, 1},
+        {TW_BF16, TW_N, 162, 162, 162, 0, CPU_amx, 49152, 2, 2, 1},
+        {TW_BF16, TW_N, 128, 128, 128, 0, CPU_avx2, 32768, 2, 2, 1},
+        {TW_BF16, TW_N, 16, 1024, 1024, 0, CPU_amx, 49152, 16, 8, 8}, /* few rows: all are woken */
+    };
+    bool right = true;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const device_facts facts = {.engine = "cpu",
+                                    .level = cases[i].level,
+                                    .threads = cases[i].threads,
+                                    .l1_bytes = cases[i].l1_bytes,
+                                    .l2_bytes = 2097152};
+        tw_problem p, made = tw_problem_make(cases[i].dtype, TW_N, cases[i].op_b, cases[i].m, cases[i].n, cases[i].k);
+        plan one = {.threads = 0};
+        made.flags = cases[i].flags, made.beta = cases[i].k == 0 ? 0.5 : 0;
+        if (problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &one) == TW_OK &&
+            one.threads == cases[i].wanted && one.woken == cases[i].woken)
+            continue;
+        printf("# case %zu: threads %d, woken %d\n", i, one.threads, one.woken);
+        right = false;
+    }
+    expect("plans: threads by the work that they take off the caller", right);
+}
+
+/* No thread has more than a tenth above its share, of products in place, of one panel, of few rows and GEMV. */
 static void even_cases(void)
 {
     static const struct {
         int64_t m, n, k;
         int threads, wanted; /* of the device; of the plan */
         tw_dtype dtype;
-        int64_t l1_bytes; /* 0: 48 KiB */
     } cases[] = {
-        {60, 60, 60, 2, 1, TW_F32, 32768}, {64, 64, 64, 2, 2, TW_F32, 32768}, {73, 73, 73, 16, 5, TW_F32},
-        {80, 80, 80, 2, 1, TW_F32},        {64, 64, 64, 16, 1, TW_F32},       {189, 189, 189, 16, 16, TW_F32},
-        {112, 112, 112, 16, 16, TW_F64},   {91, 91, 91, 16, 11, TW_F32},      {128, 128, 128, 16, 16, TW_F32},
-        {128, 128, 128, 16, 16, TW_F64},   {160, 160, 160, 16, 16, TW_F64},   {192, 192, 192, 16, 16, TW_F32},
-        {192, 192, 192, 16, 16, TW_F64},   {96, 96, 96, 16, 16, TW_F64},      {96, 96, 96, 2, 2, TW_F32},
-        {256, 256, 256, 16, 16, TW_F32},   {320, 320, 320, 16, 16, TW_F64},   {4096, 4096, 64, 16, 16, TW_F32},
-        {64, 4096, 4096, 16, 16, TW_F32},  {64, 4096, 4096, 16, 16, TW_F64},  {4096, 64, 4096, 16, 16, TW_F32},
-        {1412, 1, 4529, 16, 16, TW_F32},
+        {73, 73, 73, 16, 5, TW_F32},      {189, 189, 189, 16, 16, TW_F32},  {112, 112, 112, 16, 16, TW_F64},
+        {91, 91, 91, 16, 11, TW_F32},     {128, 128, 128, 16, 16, TW_F32},  {128, 128, 128, 16, 16, TW_F64},
+        {160, 160, 160, 16, 16, TW_F64},  {192, 192, 192, 16, 16, TW_F32},  {192, 192, 192, 16, 16, TW_F64},
+        {96, 96, 96, 16, 16, TW_F64},     {96, 96, 96, 2, 2, TW_F32},       {256, 256, 256, 16, 16, TW_F32},
+        {320, 320, 320, 16, 16, TW_F64},  {4096, 4096, 64, 16, 16, TW_F32}, {64, 4096, 4096, 16, 16, TW_F32},
+        {64, 4096, 4096, 16, 16, TW_F64}, {4096, 64, 4096, 16, 16, TW_F32}, {1412, 1, 4529, 16, 16, TW_F32},
     };
     bool right = true;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const device_facts facts = {.engine = "cpu",
-                                    .level = CPU_avx512,
-                                    .threads = cases[i].threads,
-                                    .l1_bytes = cases[i].l1_bytes > 0 ? cases[i].l1_bytes : 49152,
-                                    .l2_bytes = 2097152};
+        const device_facts facts = {
+            .engine = "cpu", .level = CPU_avx512, .threads = cases[i].threads, .l1_bytes = 49152, .l2_bytes = 2097152};
         tw_problem p, made = tw_problem_make(cases[i].dtype, TW_N, TW_N, cases[i].m, cases[i].n, cases[i].k);
         plan one = {.threads = 0};
         bool planned = problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &one) == TW_OK &&
@@ -447,6 +506,7 @@ static void divided_cases(void)
                  {TW_BF16, 2048, 2048, 2048, 0, 0, 0},  {TW_I8, 2048, 2048, 2048, 0, 0, 0},
                  {TW_BF16, 4096, 4096, 0, 1, 0, 0},     {TW_F32, 768, 768, 768, 0, 0, 0},
                  {TW_BF16, 384, 384, 384, 0, 0, 0},     {TW_BF16, 100000, 100000, 16, 0, 0, 0},
+                 {TW_BF16, 16, 1024, 1024, 0, 16, 128}, {TW_BF16, 16, 1024, 2000, 0, 16, 96},
                  {TW_I8, 32, 9000, 8200, 0, 0, 0}}; /* of a share k would be divided again */
     for (size_t i = 0; i < sizeof alone / sizeof *alone; i++) {
         const device_facts facts = {
@@ -524,7 +584,7 @@ static void plan_cases(void)
             /* of little work few are woken, of much all */
             woken = woken && one.woken >= 1 && one.woken <= one.threads &&
                     (one.woken == one.threads ||
-                     (double)p.m * (double)p.n * (double)p.k < 6.0 * 262144 * (double)one.threads);
+                     (double)p.m * (double)p.n * (double)p.k < 4 * 393216.0 * (double)one.threads);
             same = same && one.cpu.macro_m == two.cpu.macro_m && one.cpu.kc == two.cpu.kc &&
                    one.threads == two.threads && one.row == two.row;
             plan_text(&one, text, sizeof text);
@@ -544,6 +604,7 @@ static void plan_cases(void)
     packed_by_many();
     triangles();
     unpacked_cases();
+    counted_threads();
     even_cases();
     long_k_cases();
     divided_cases();

@@ -269,7 +269,7 @@ def random_shapes(seed):
     """20 shapes of the kinds of `--set all`: squares, odd sizes, long and thin ones, and some transposed."""
     draw, out = random.Random(seed), []
     ops = draw.choice(["nt", "tn", "tt"])
-    side = functools.partial(drawn, random_state=draw)
+    side = functools.partial(drawn, state=draw)
     for i in range(20):
         m = n = k = side(8, 1500)
         if i % 4 == 1:
@@ -280,29 +280,36 @@ def random_shapes(seed):
     return out
 
 
-def drawn(least, most, random_state):
-    """An integer from least to most, whose logarithm is drawn evenly."""
-    return int(math.exp(random_state.uniform(math.log(least), math.log(most))))
+def drawn(least, most, state):
+    """An integer of least to most - 1, whose logarithm is drawn evenly."""
+    return int(math.exp(state.uniform(math.log(least), math.log(most))))
+
+
+def distinct(draw, count):
+    """The first `count` draws, without repeats."""
+    found = dict.fromkeys(draw() for _ in range(count))
+    while len(found) < count:
+        found[draw()] = None
+    return list(found)
 
 
 def random_of_types(seed):
-    """20 shapes of the kinds of SHAPES, as many of each as there, nearly."""
-    draw = functools.partial(drawn, random_state=random.Random(seed))
-    shapes = [(s, s, s) for s in (draw(64, 4096) for _ in range(11))]
-    shapes += [(draw(1024, 8192), draw(128, 512), draw(1024, 8192)), (draw(16, 256), draw(1024, 4096), draw(1024, 4096)),
-               (draw(1024, 4096), draw(16, 256), draw(1024, 4096))]
-    shapes += [(draw(1024, 4096), draw(1024, 4096), draw(16, 256)) for _ in range(2)]
-    shapes += [(draw(64, 256), draw(64, 256), draw(16384, 65536)) for _ in range(2)]
+    """20 shapes of the kinds of SHAPES: 11 squares; one or two each with few rows, few columns, a short k, a long k, and
+    one row, one column."""
+    draw = functools.partial(drawn, state=random.Random(seed))
+    side, few = lambda: draw(1024, 4096), lambda: draw(16, 256)
+    shapes = [(s, s, s) for s in distinct(lambda: draw(64, 4096), 11)]
+    shapes += [(draw(1024, 8192), draw(128, 512), draw(1024, 8192)), (few(), side(), side()), (side(), few(), side())]
+    shapes += distinct(lambda: (side(), side(), few()), 2)
+    shapes += distinct(lambda: (draw(64, 256), draw(64, 256), draw(16384, 65536)), 2)
     shapes += [(1, draw(1024, 8192), draw(1024, 8192)), (draw(1024, 8192), 1, draw(1024, 8192))]
     return ["%dx%dx%d" % x for x in shapes]
 
 
 def random_squares(seed):
     """20 squares between the first and the last of PAUSED."""
-    state, sides = random.Random(seed), set()
-    while len(sides) < 20:
-        sides.add(drawn(PAUSED[0], PAUSED[-1], state))
-    return sorted(sides)
+    state = random.Random(seed)
+    return distinct(lambda: drawn(PAUSED[0], PAUSED[-1], state), 20)
 
 
 OPS = {"nn": "", "nt": " --transpose-b", "tn": " --transpose-a", "tt": " --transpose-a --transpose-b"}
@@ -371,9 +378,9 @@ def jobs_of(m):
     if m.threads == 2:
         jobs += compared(m, "two", 2, ["f32", "f64"], SET_ALL + shapes)
     jobs += compared(m, "types", m.threads, ["f32", "f64", "bf16", "i8"], [(s, "nn") for s in SHAPES])
+    jobs += compared(m, "one", 1, ["f32", "f64"], SET_ALL + shapes)
     jobs += compared(m, "pause20", m.threads, ["f32", "f64"], cubes(random_squares(m.chosen.seed)), 200)
     jobs += compared(m, "types20", m.threads, ["f32", "f64", "bf16", "i8"], [(s, "nn") for s in random_of_types(m.chosen.seed)])
-    jobs += compared(m, "one", 1, ["f32", "f64"], SET_ALL + shapes)
     if m.workers:  # last, as it has no bar
         turns = len(SWEPT) * (1 + sum(c <= m.threads for c in COUNTS))
         jobs += [Job("sweep", "ours %s on 1 to 16 threads" % t, turns * (0.1 + m.chosen.samples * (m.chosen.turn / 2 + 0.005)), lambda t=t: sweep(m, t))
@@ -435,7 +442,7 @@ def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--only", default="", metavar="TEXT", help="what has it in its table's name or its words, as 'one' or 'f64'")
     options.add_argument("--runs", type=int, default=3, metavar="N", help="rounds (default: 3)")
-    options.add_argument("--budget", type=float, default=480, metavar="SECONDS", help="begin nothing that would end later (default: 480)")
+    options.add_argument("--budget", type=float, default=1200, metavar="SECONDS", help="begin nothing that would end later (default: 1200)")
     options.add_argument("--samples", type=int, default=3, metavar="N", help="samples, or turns, in a run (default: 3)")
     options.add_argument("--turn", type=float, default=0.06, metavar="SECONDS", help="of a worker's turn (default: 0.06)")
     options.add_argument("--threads", type=int, metavar="N", help="all threads (default: the processors)")
