@@ -176,6 +176,14 @@ static tw_status gemm_checked(tw_context *context, const tw_problem *problem, co
     return context->facts.copies ? run_in_room(&run, &host, a, b, c) : run_whole(&run, &host, a, b, c);
 }
 
+/* Not inlined, so that a product of one thread does not pay for its locals. */
+__attribute__((noinline)) static void compute_shared(tw_context *context, const plan *plan, double alpha, double beta,
+                                                     const void *a, const void *b, void *c)
+{
+    HOLD_CANCELLATION;
+    context->ops->compute(context->engine, plan, alpha, beta, a, b, c);
+}
+
 /* A small product of the shape that this thread computed last, with operands that are read and can be: its checks and
  * its plan are made. False: not so. */
 static bool computed_again(tw_context *context, const tw_problem *problem, const void *a, const void *b, void *c)
@@ -187,7 +195,10 @@ static bool computed_again(tw_context *context, const tw_problem *problem, const
     double alpha = wide ? problem->alpha : (double)(float)problem->alpha,
            beta = wide ? problem->beta : (double)(float)problem->beta;
     if (alpha == 0 || (((uintptr_t)a | (uintptr_t)b | (uintptr_t)c) & (wide ? 7 : 3)) != 0) return false;
-    context->ops->compute(plan, alpha, beta, a, b, c);
+    if (plan->at_once)
+        context->ops->compute(context->engine, plan, alpha, beta, a, b, c); /* without a cancellation point */
+    else
+        compute_shared(context, plan, alpha, beta, a, b, c);
     return true;
 }
 
@@ -201,7 +212,7 @@ __attribute__((noinline)) static tw_status gemm_anew(tw_context *context, const 
 
 tw_status tw_gemm(tw_context *context, const tw_problem *problem, const void *a, const void *b, void *c)
 {
-    if (computed_again(context, problem, a, b, c)) return TW_OK; /* nothing there is a cancellation point */
+    if (computed_again(context, problem, a, b, c)) return TW_OK;
     return gemm_anew(context, problem, a, b, c);
 }
 

@@ -102,10 +102,11 @@ typedef struct gpu_plan {
 typedef struct plan {
     tw_problem problem;
     const kernel_row *row;
-    int tile;     /* edge of the blocks, for rows that let it be chosen */
-    int threads;  /* of the host */
-    int woken;    /* of a production kernel of the CPU: how many of them pay where they have to be woken */
-    bool at_once; /* the engine's compute() can run it: one thread, nothing packed, no workspace */
+    int tile;      /* edge of the blocks, for rows that let it be chosen */
+    int threads;   /* of the host */
+    int woken;     /* of a production kernel of the CPU: how many of them pay where they have to be woken */
+    bool in_place; /* the engine's compute() can run it: nothing packed, no workspace, real scalars */
+    bool at_once;  /* so, and on one thread */
     size_t workspace_bytes;
     union { /* cpu where row->gpu.entry is NULL */
         cpu_plan cpu;
@@ -123,7 +124,7 @@ tw_status plan_find_batch(const tw_problem *problem, const tw_batch *batch, cons
 /* plan_one_launch - plan a batch as one launch of this row (kernel_batch_at), which fits. */
 void plan_one_launch(const tw_problem *problem, const device_facts *device, const kernel_row *row, plan *out);
 
-/* plan_recall - the last plan of this thread, if it can be computed at once and was made for this context and for this
+/* plan_recall - the last plan of this thread, if it computes in place and was made for this context and for this
  * problem, alpha and beta aside, which it does not depend on (where C is computed transposed beta must be 0); else
  * NULL. The pointers of the caller are still to be checked. */
 const plan *plan_recall(const tw_problem *user, uint64_t context);

@@ -181,7 +181,7 @@ static void plan_gemv(plan *plan, const tuned_values *tuned)
     if (across && cpu_layout_tiles(plan->row->layout)) /* whose rows are short */
         each = max_i64(each, min_i64(ceil_div(count, plan->threads), LEAST_ACROSS));
     cpu->gemv = cpu->direct_a = cpu->direct_b = true;
-    plan->at_once = plan->threads == 1;
+    plan->in_place = true, plan->at_once = plan->threads == 1;
     cpu->kc = cpu->k_step = max_i64(p->k, 1);
     cpu->macro_m = round_up(p->m, plan->row->lab.tile_m), cpu->macro_n = round_up(p->n, plan->row->lab.tile_n);
     cpu->task_m = p->m == 1 ? cpu->macro_m : even_block(count, each, plan->row->lab.tile_m);
@@ -338,7 +338,8 @@ static void plan_unpacked(plan *plan, const tw_problem *p, bool transposed, cons
     const bool a_transposed = op_transposes(p->op_a);
     cpu->unpacked = cpu->direct_a = cpu->direct_b = true;
     cpu->kc = cpu->k_step = max_i64(p->k, 1);
-    plan->at_once = plan->threads == 1 && !problem_is_complex(p); /* compute() gets two real scalars */
+    plan->in_place = !problem_is_complex(p); /* compute() gets two real scalars */
+    plan->at_once = plan->in_place && plan->threads == 1;
     cpu->unpacked_shape = (cpu_unpacked){
         p->m, p->n, p->k, a_transposed ? 1 : p->lda, a_transposed ? p->lda : 1, p->ldb, p->ldc, transposed};
     cpu->macro_m = cpu->task_m = round_up(p->m, mr), cpu->macro_n = round_up(p->n, nr);

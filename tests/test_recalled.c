@@ -88,7 +88,8 @@ static void recalled_by_context(void)
         tap_result(right, "one was computed by the other's kernel");
 }
 
-/* Unpacked, transposed, GEMV: by one thread, from the plan that it kept; and by two, whose plan is found again. */
+/* Unpacked, transposed, GEMV: by one thread and by two, from the plan that was kept; and packed, whose plan is found
+ * again. */
 static void recalled_cases(void)
 {
     static const recalled all[] = {
@@ -98,6 +99,8 @@ static void recalled_cases(void)
         {"one row", 1, 40, 21, TW_N, TW_N, 0, 1},
         {"one column", 40, 1, 21, TW_T, TW_N, 2, 1},
         {"a product of two threads", 100, 90, 110, TW_N, TW_N, 0, 2},
+        {"a transposed product of two threads", 100, 90, 110, TW_T, TW_T, 0, 2},
+        {"one row of two threads", 1, 900, 1200, TW_N, TW_N, 1, 2},
         {"a packed product of two threads", 100, 90, 110, TW_N, TW_T, 1, 2},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {

@@ -114,9 +114,8 @@ typedef struct engine_ops {
     tw_status (*upload)(engine *e, const operand *from, bool copies, buffer *out);
     /* may return early. TW_NO_MEMORY without r->launched: for the plan's workspace, and C is untouched */
     tw_status (*launch)(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c);
-    /* Compute a plan that is to be computed at once (plan.h), with these scalars for the plan's. NULL: there are no
-     * such plans */
-    void (*compute)(const plan *p, double alpha, double beta, const void *a, const void *b, void *c);
+    /* Compute a plan that is in place (plan.h), with these scalars for the plan's. NULL: there are no such plans */
+    void (*compute)(engine *e, const plan *p, double alpha, double beta, const void *a, const void *b, void *c);
     tw_status (*wait)(engine *e, runnable *r);
     tw_status (*download)(engine *e, const buffer *from, const operand *to);
     void (*release)(engine *e, buffer *b);

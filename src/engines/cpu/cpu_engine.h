@@ -120,6 +120,9 @@ void loops_run(const plan *plan, const void *a, const void *b, void *c, void *wo
 /* loops_compute - the same for a plan that is computed at once, with these scalars. */
 void loops_compute(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c);
 
+/* loops_share - the same of a plan in place for several threads. */
+void loops_share(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c, pool *p);
+
 /* loops_compute_rows - rows first .. last - 1 of that; first is a multiple of the rows of the micro-tile. Not for
  * GEMV. */
 void loops_compute_rows(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c,

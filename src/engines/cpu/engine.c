@@ -290,6 +290,14 @@ __attribute__((noinline)) static tw_status launch_on_stack(engine *e, const runn
     return TW_OK;
 }
 
+static void cpu_compute(engine *e, const plan *p, double alpha, double beta, const void *a, const void *b, void *c)
+{
+    if (p->at_once)
+        loops_compute(p, alpha, beta, a, b, c);
+    else
+        loops_share(p, alpha, beta, a, b, c, e->pool);
+}
+
 static tw_status cpu_launch(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
 {
     const plan *p = r->plan;
@@ -348,7 +356,7 @@ const engine_ops cpu_engine = {
     .prepare = cpu_prepare,
     .upload = cpu_upload,
     .launch = cpu_launch,
-    .compute = loops_compute,
+    .compute = cpu_compute,
     .wait = cpu_wait,
     .download = cpu_download,
     .release = cpu_release,

@@ -537,7 +537,15 @@ static bool run_unpacked_task(void *context, int64_t i, team *team)
     return true;
 }
 
-static void walk_unpacked(void *context, team *team) { team_tasks(team, run_unpacked_task, context); }
+/* A thread that is alone, since the others sleep, computes all rows at once. */
+static void walk_unpacked(void *context, team *team)
+{
+    const loops *l = context;
+    if (team_threads(team) > 1)
+        team_tasks(team, run_unpacked_task, context);
+    else
+        loops_compute_rows(l->plan, l->alpha, l->beta, l->a, l->b, l->c, 0, l->plan->cpu.unpacked_shape.m);
+}
 
 static void walk_chunks(void *context, team *team)
 {
@@ -576,6 +584,13 @@ void loops_compute(const plan *plan, double alpha, double beta, const void *a, c
     } else {
         plan->row->unpacked(&cpu->unpacked_shape, alpha, beta, a, b, c);
     }
+}
+
+__attribute__((noinline)) void loops_share(const plan *plan, double alpha, double beta, const void *a, const void *b,
+                                           void *c, pool *pool)
+{
+    loops l = loops_of(plan, alpha, beta, a, b, c);
+    pool_run_tasks(pool, plan->threads, plan->woken, walk_of(plan), &l);
 }
 
 void loops_pack_all(const plan *plan, bool of_a, const void *source, void *packed, team *team)
