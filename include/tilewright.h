@@ -399,8 +399,9 @@ static inline tw_batch tw_batch_make(const tw_problem *problem, int64_t count)
  *           The bits of an item depend neither on its index in the batch nor on count. On the cpu they equal tw_gemm's.
  *
  * Cost      cpu: the threads divide the items among them, or the tiles of an item where items are few; an operand with
- *           stride 0 that all threads use packed is packed once. cuda: one launch for operands in device memory, but one
- *           launch per item for large items at strides. Operands in host memory, and opencl: one item after the other.
+ *           stride 0 that all threads use packed is packed once. cuda: one launch for operands in device memory, but
+ *           one launch per item for large items at strides. Operands in host memory, and opencl: one item after the
+ *           other.
  *
  * Returns   as tw_gemm; after TW_NO_MEMORY and TW_DEVICE_FAILED all of C is undefined */
 TW_API tw_status tw_gemm_batched(tw_context *context, const tw_problem *problem, const tw_batch *batch, const void *a,

@@ -90,9 +90,9 @@ static size_t padded(int64_t elements, size_t element_bytes)
  * (docs/perf/cpu-skinny.md#few-rows). */
 enum { SMALL_M_TILES = 16, SMALL_N_TILES = 4, SMALL_M_KC = 1024, SMALL_M_TASKS = 2, SMALL_M_WIDTH = 2 };
 enum { FEWEST_ROWS_OF_B = 8, PAGES_FOLLOWED = 32, PAGES_OF_B = 128, MOST_ROWS_OF_B = 256, PAGE = 4096 };
-/* From COPIES_THREADS threads on each copies the B that it multiplies, if C has more than COPIES_TILES tiles of rows, or
- * COPIES_CONFLICT_TILES where rows of B conflict, and at most COPIES_MOST_ROWS rows: COPIES_STEPS of its rows at a time,
- * up to COPY_BYTES (docs/perf/cpu-skinny.md#own-copies). */
+/* From COPIES_THREADS threads on each copies the B that it multiplies, if C has more than COPIES_TILES tiles of rows,
+ * or COPIES_CONFLICT_TILES where rows of B conflict, and at most COPIES_MOST_ROWS rows: COPIES_STEPS of its rows at a
+ * time, up to COPY_BYTES (docs/perf/cpu-skinny.md#own-copies). */
 enum { COPIES_THREADS = 8, COPIES_TILES = 12, COPIES_CONFLICT_TILES = 2, COPIES_MOST_ROWS = 512 };
 enum { COPIES_STEPS = 128, COPY_BYTES = 65536 };
 enum { SMALL_L1 = 32768 };                              /* the kinds of cores that were measured differ in it */

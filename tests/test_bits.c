@@ -622,8 +622,8 @@ static bool copies_agree(const copying *x, tw_context *one, tw_context *many)
     return same;
 }
 
-/* A in place, transposed, and packed since its rows conflict; rows of B that conflict and do not; k beyond a chunk, with
- * sums beside C; items of a batch, computed by all threads one after the other. */
+/* A in place, transposed, and packed since its rows conflict; rows of B that conflict and do not; k beyond a chunk,
+ * with sums beside C; items of a batch, computed by all threads one after the other. */
 static void copying_cases(void)
 {
     static const copying cases[] = {
