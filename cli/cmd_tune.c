@@ -500,8 +500,8 @@ static exit_code import(session *s)
     if (count < lines.count) code = diag_no_memory("the tuned rows");
     store_free(&lines);
     if (code == EXIT_OK && classes == 0)
-        return diag(EXIT_INPUT, "%s: it has no tuned row%s", s->opt->import,
-                    s->opt->engines.count > 0 ? " of this engine" : "");
+        return diag(EXIT_INPUT, "%s: it has no tuned row%s%s", s->opt->import, s->opt->engines.count > 0 ? " of " : "",
+                    s->opt->engines.count > 0 ? s->opt->engines.items[0] : "");
     return code == EXIT_OK ? result : code;
 }
 

@@ -182,7 +182,7 @@ void explain_bounds(const explain *x)
     else
         print_present(x);
     if (x->kernel->dtype != TW_F32)
-        fprintf(text, "peak         published for f32 alone: in %s those devices have no roofline here\n",
+        fprintf(text, "peak         published for f32 alone: in %s the published devices have no roofline here\n",
                 tw_lab_dtype_of(x->kernel->dtype)->name);
     fprintf(text,
             "bound_asked  what the bytes asked allow at memory's bandwidth, at most the peak: the documents' bound; "

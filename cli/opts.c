@@ -168,9 +168,8 @@ const option_row option_rows[] = {
      "memory by MPI (default: auto, by NCCL where all ranks can). The bits are the same",
      .list = 1},
     {"verify", 0, OPT_FLAG, AT(verify), CMD_MULTIPLY,
-     .help =
-         "check the product before FILE is created; if the check fails, no file is left. A product computed in panels "
-         "or under mpirun is checked at sampled elements alone, others in each row"},
+     .help = "check the product before FILE is created; if the check fails, no file is left. A product in memory is "
+             "checked row by row, one that is computed in panels or under mpirun at sampled elements alone"},
     {"rung", 0, OPT_NAMES, AT(rungs), CMD_LADDER, "R,...", NULL,
      "time only these: rungs (r04 or r04_banks), production kernels (sgemm_simt) or your own files (mine.cl, mine.cu)",
      .list = OPT_LIST},

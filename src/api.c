@@ -184,8 +184,8 @@ __attribute__((noinline)) static void compute_shared(tw_context *context, const 
     context->ops->compute(context->engine, plan, alpha, beta, a, b, c);
 }
 
-/* A small product of the shape that this thread computed last, with operands that are read and can be: its checks and
- * its plan are made. False: not so. */
+/* A product in place of the shape that this thread computed last, with operands that are read and can be: its checks
+ * and its plan are made. False: not so. */
 static bool computed_again(tw_context *context, const tw_problem *problem, const void *a, const void *b, void *c)
 {
     if (context == NULL) context = atomic_load_explicit(&context_default, memory_order_acquire);

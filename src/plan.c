@@ -175,6 +175,8 @@ const plan *plan_recall(const tw_problem *user, uint64_t context)
                  (user->dtype_c == q->dtype_c || (user->dtype_c == 0 && q->dtype_c != TW_F16)) &&
                  user->op_a == q->op_a && user->op_b == q->op_b && user->place_a == q->place_a &&
                  user->place_b == q->place_b && user->place_c == q->place_c;
+    /* whether B is packed for several threads depends on whether C is read */
+    alike = alike && (last.plan.at_once || (user->beta != 0) == (q->beta != 0));
     /* of integers types of B and scalars beyond floats differ, too */
     alike = alike && dtype_find(q->dtype)->result != TW_I32;
     return alike && q->k > 0 && (!last.plan.cpu.unpacked_shape.transposed || user->beta == 0) ? &last.plan : NULL;

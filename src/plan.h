@@ -125,8 +125,8 @@ tw_status plan_find_batch(const tw_problem *problem, const tw_batch *batch, cons
 void plan_one_launch(const tw_problem *problem, const device_facts *device, const kernel_row *row, plan *out);
 
 /* plan_recall - the last plan of this thread, if it computes in place and was made for this context and for this
- * problem, alpha and beta aside, which it does not depend on (where C is computed transposed beta must be 0); else
- * NULL. The pointers of the caller are still to be checked. */
+ * problem, whatever alpha; and beta, but that C is read or not where it says so (several threads, a C that is computed
+ * transposed); else NULL. The pointers of the caller are still to be checked. */
 const plan *plan_recall(const tw_problem *user, uint64_t context);
 
 /* plan_reason - the cost model's estimate for each production row that fits, where it decides between them: "cycles

@@ -4,14 +4,15 @@
 
 /* Below thread_work multiply-adds of 4 bytes per thread another thread that is awake costs more than it gains
  * (docs/perf/cpu-threads.md#small-on-sixteen). waited_work, which is more, is for calls that wait for threads that wake
- * late (batches, rungs); half of it for types that are packed. Beyond MEASURED_THREADS a thread has at least BEYOND, or
- * waited_work. */
+ * late (batches, rungs); half of it for types that are packed, if C has more than WAKING_EDGE rows and columns. Of a
+ * triangle, and beyond MEASURED_THREADS, a thread has at least BEYOND, or waited_work. */
 enum { MEASURED_THREADS = 16 };
 static const double BEYOND = 262144;
 /* What other threads must take off the caller, in times of that, or in multiply-adds if those are fewer; twice as much
  * of one other on processors that were seen to run two threads on the halves of a core. */
 static const double HAND_OFFS = 2, HAND_OFF = 131072;
-/* A thread that has less than this to do has one task, or two: with more tasks each would be too short. */
+/* With less than LEAST_PER_THREAD to do, each of more than two threads has one task; with less than LITTLE_PER_THREAD
+ * two. More would be too short. */
 static const double LEAST_PER_THREAD = 524288, LITTLE_PER_THREAD = 1048576;
 
 /* Times as much work, where a thread has to be woken; less of few rows or columns, which take longer for as much work
@@ -486,12 +487,13 @@ static void count_threads(plan *plan, const device_facts *device, const tuned_va
     /* where C has few rows or columns each thread packs for itself, if all are woken (plan_alone) */
     const bool few = min_i64(p->m, p->n) <= WAKING_EDGE, tiles = cpu_layout_tiles(plan->row->layout);
     double work = tuned->waited_work / (few ? 1 : 2), beyond = tuned->waited_work, woken_work = beyond,
-           hand_off = tiles ? HAND_OFFS * work : 0, hand_off_of_two = hand_off;
+           hand_off = tiles ? beyond : 0, hand_off_of_two = hand_off;
     if (plan->row->layout == CPU_PLAIN) {
         /* a complex multiply-add is four */
         const double of_4_bytes = 4 / ((problem_is_complex(p) ? 2 : 1) * (double)problem_sum_bytes(p)),
                      least = tuned->thread_work, most = HAND_OFFS * least < HAND_OFF ? HAND_OFFS * least : HAND_OFF;
-        work = least * of_4_bytes, beyond = (least < BEYOND ? BEYOND : least) * of_4_bytes;
+        beyond = (least < BEYOND ? BEYOND : least) * of_4_bytes;
+        work = p->flags != 0 ? beyond : least * of_4_bytes; /* nothing less was measured of a triangle */
         woken_work = (least < WOKEN_WORK ? WOKEN_WORK : least) * of_4_bytes;
         hand_off = device->level >= CPU_avx512 ? most * of_4_bytes : 0;
         hand_off_of_two = device->l1_bytes > SMALL_L1 ? 2 * hand_off : hand_off;
@@ -499,7 +501,7 @@ static void count_threads(plan *plan, const device_facts *device, const tuned_va
     const int64_t waking = min_i64(max_i64(ceil_div(min_i64(p->m, p->n), WAKING_EDGE), 1), WAKING);
     plan->threads = (int)min_i64(threads_for(p, device, wanted, work),
                                  max_i64(threads_for(p, device, wanted, beyond), MEASURED_THREADS));
-    const double all = (double)p->m * (double)p->n * (double)max_i64(p->k, 1) / (p->flags != 0 ? 2 : 1),
+    const double all = (double)p->m * (double)p->n * (double)max_i64(p->k, 1),
                  taken = all * (plan->threads - 1) / plan->threads;
     if (taken < (plan->threads == 2 ? hand_off_of_two : hand_off)) plan->threads = 1;
     plan->woken = threads_for(p, device, wanted, (double)waking * woken_work);

@@ -285,7 +285,7 @@ static void unpacked_cases(void)
         const int64_t tasks = planned ? ceil_div(one.cpu.unpacked_shape.m, one.cpu.task_m) *
                                             ceil_div(one.cpu.unpacked_shape.n, one.cpu.task_n)
                                       : 0;
-        planned = planned && one.at_once == (one.threads == 1) &&
+        planned = planned && one.in_place && one.at_once == (one.threads == 1) &&
                   one.cpu.unpacked_shape.transposed == (cases[i].op == TW_T) &&
                   (one.threads == 1 || (tasks >= cases[i].least && tasks <= cases[i].most));
         planned = planned && (!one.cpu.unpacked_shape.transposed || one.cpu.task_m >= 16);
@@ -294,6 +294,12 @@ static void unpacked_cases(void)
                one.cpu.task_m, one.cpu.task_n);
         right = false;
     }
+    const device_facts wide = {
+        .engine = "cpu", .level = CPU_avx512, .threads = 2, .l1_bytes = 32768, .l2_bytes = 1048576};
+    tw_problem p, made = tw_problem_make(TW_CF32, TW_N, TW_N, 100, 100, 100);
+    plan one;
+    right = right && problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &wide, NULL, &one) == TW_OK &&
+            one.cpu.unpacked && !one.in_place; /* its scalars are complex */
     expect("plans: small products of several threads are computed in place, part by part", right);
 }
 
@@ -341,7 +347,8 @@ static void counted_threads(void)
         {TW_F32, TW_T, 80, 80, 80, 0, CPU_avx512, 49152, 16, 1, 1}, /* B is packed */
         {TW_F32, TW_T, 128, 128, 128, 0, CPU_avx512, 49152, 16, 8, 1},
         {TW_CF32, TW_N, 64, 64, 64, 0, CPU_avx512, 49152, 16, 4, 1},
-        {TW_F32, TW_N, 66, 66, 66, TW_LOWER, CPU_avx512, 32768, 16, 1, 1},
+        {TW_F32, TW_N, 80, 80, 80, TW_LOWER, CPU_avx512, 32768, 16, 1, 1},
+        {TW_F32, TW_N, 102, 102, 102, TW_LOWER, CPU_avx512, 32768, 16, 2, 1},
         {TW_F32, TW_T, 81, 81, 81, 0, CPU_avx512, 32768, 2, 2, 1},
         {TW_F32, TW_N, 128, 128, 128, 0, CPU_avx512, 49152, 128, 16, 1}, /* more than were measured */
         {TW_F32, TW_N, 256, 256, 256, 0, CPU_avx512, 49152, 128, 64, 10},
@@ -352,6 +359,8 @@ static void counted_threads(void)
         {TW_BF16, TW_N, 162, 162, 162, 0, CPU_amx, 49152, 2, 2, 1},
         {TW_BF16, TW_N, 128, 128, 128, 0, CPU_avx2, 32768, 2, 2, 1},
         {TW_BF16, TW_N, 16, 1024, 1024, 0, CPU_amx, 49152, 16, 8, 8}, /* few rows: all are woken */
+        {TW_BF16, TW_N, 16, 512, 700, 0, CPU_amx, 49152, 16, 2, 2},
+        {TW_BF16, TW_N, 1000, 1, 5000, 0, CPU_amx, 49152, 16, 2, 2},
     };
     bool right = true;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -101,6 +101,7 @@ static void recalled_cases(void)
         {"a product of two threads", 100, 90, 110, TW_N, TW_N, 0, 2},
         {"a transposed product of two threads", 100, 90, 110, TW_T, TW_T, 0, 2},
         {"one row of two threads", 1, 900, 1200, TW_N, TW_N, 1, 2},
+        {"a wide product of 16 threads", 17, 1000, 64, TW_N, TW_N, 0, 16},
         {"a packed product of two threads", 100, 90, 110, TW_N, TW_T, 1, 2},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
@@ -187,10 +188,38 @@ static void kept_plans(void)
     tap_result(same, "one was another's");
 }
 
+/* Several threads pack B where C is not read and its rows are not aligned: the plan for the one is none for the other.
+ * One thread's plan serves both. */
+static void kept_by_beta(void)
+{
+    bool right = true;
+    if (!tap_case("a plan of several threads is recalled for a C that is read, or is not, as it was made")) return;
+    for (int threads = 1; threads <= 16; threads *= 16)
+        for (int beta = 0; beta < 2; beta++) {
+            const device_facts device = {.engine = "cpu",
+                                         .level = CPU_avx512,
+                                         .threads = threads,
+                                         .l1_bytes = 49152,
+                                         .l2_bytes = 2097152,
+                                         .context = UINT64_MAX - 4};
+            tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, 100, 200, 96), user = p;
+            plan made;
+            p.dtype_c = TW_F32, p.beta = beta;
+            right = right && plan_find(&p, &device, NULL, &made) == TW_OK && made.in_place && made.threads == threads &&
+                    made.at_once == (threads == 1);
+            for (int other = 0; other < 2; other++) {
+                user.beta = other;
+                right = right && (plan_recall(&user, device.context) != NULL) == (threads == 1 || other == beta);
+            }
+        }
+    tap_result(right, "it was, or was not");
+}
+
 int main(int argc, char **argv)
 {
     tap_start(argc, argv);
     recalled_cases();
     kept_plans();
+    kept_by_beta();
     return tap_finish();
 }

@@ -45,27 +45,26 @@ static bool measure_peak(tw_context *context, int threads)
 
 typedef struct caller {
     tw_context *context;
+    bool (*work)(tw_context *);
     bool right;
 } caller;
 
-static void *call_often(void *argument)
+static void *call_work(void *argument)
 {
     caller *self = argument;
-    self->right = true;
-    for (int i = 0; i < ROUNDS; i++)
-        self->right = self->right && multiply_ones(self->context, 1 + i % 4) &&
-                      (i != 3 || measure_peak(self->context, 2));
+    self->right = self->work(self->context);
     return NULL;
 }
 
-static bool many_callers(tw_context *context)
+/* The pool serves one of the callers at a time; the others compute alone. */
+static bool call_together(bool (*work)(tw_context *), tw_context *context)
 {
     pthread_t thread[CALLERS];
     caller callers[CALLERS];
     bool right = true;
     for (int i = 0; i < CALLERS; i++) {
-        callers[i].context = context;
-        if (pthread_create(&thread[i], NULL, call_often, &callers[i]) != 0) exit(1);
+        callers[i] = (caller){context, work, false};
+        if (pthread_create(&thread[i], NULL, call_work, &callers[i]) != 0) exit(1);
     }
     for (int i = 0; i < CALLERS; i++) {
         pthread_join(thread[i], NULL);
@@ -73,6 +72,16 @@ static bool many_callers(tw_context *context)
     }
     return right;
 }
+
+static bool call_often(tw_context *context)
+{
+    bool right = true;
+    for (int i = 0; i < ROUNDS; i++)
+        right = right && multiply_ones(context, 1 + i % 4) && (i != 3 || measure_peak(context, 2));
+    return right;
+}
+
+static bool many_callers(tw_context *context) { return call_together(call_often, context); }
 
 /* The child's last word is its exit status; it must end by itself. */
 static bool child_by(pid_t (*make)(void), bool (*work)(tw_context *), tw_context *context)
@@ -92,6 +101,22 @@ static bool child_succeeds(bool (*work)(tw_context *), tw_context *context) { re
 static bool one_call(tw_context *context) { return multiply_ones(context, 3); }
 
 /* Many small products, for which all threads of the context are waited for. */
+/* Products in place for several threads: from the second on by the plan that was kept. */
+static bool multiply_shared(tw_context *context)
+{
+    enum { SIDE = 160, CALLS = 50 };
+    float *x = malloc(2 * SIDE * SIDE * sizeof *x), *c = x + SIDE * SIDE;
+    bool right = x != NULL;
+    for (int i = 0; right && i < SIDE * SIDE; i++) x[i] = 1;
+    for (int call = 0; right && call < CALLS; call++) {
+        for (int i = 0; i < SIDE * SIDE; i++) c[i] = -1;
+        right = tw_sgemm(context, TW_N, TW_N, SIDE, SIDE, SIDE, 1, x, SIDE, x, SIDE, 0, c, SIDE) == TW_OK;
+        for (int i = 0; right && i < SIDE * SIDE; i++) right = c[i] == SIDE;
+    }
+    free(x);
+    return right;
+}
+
 static bool multiply_batch(tw_context *context)
 {
     enum { ITEMS = 256, SIDE = 32 }; /* 8 million multiply-adds: worth four threads that are waited for */
@@ -297,7 +322,8 @@ static bool call_all_ways(tw_context *context)
     return right;
 }
 
-/* The second has the plan of the first, and goes another way: nothing there may be a cancellation point. */
+/* The second has the plan of the first, and goes another way: nothing there may be a cancellation point, unless that
+ * way goes to several threads (multiply_shared), which holds the wish back. */
 static bool multiply_tiny(tw_context *context)
 {
     float x[64], c[64];
@@ -308,11 +334,19 @@ static bool multiply_tiny(tw_context *context)
     return right;
 }
 
+/* So often that the caller sleeps before one of many threads is done. */
+static bool multiply_long(tw_context *context)
+{
+    bool right = true;
+    for (int i = 0; i < 10; i++) right = right && multiply_shared(context);
+    return right;
+}
+
 /* A context of its own: a pool that a thread left locked would never close. */
-static bool pool_outlives(bool (*work)(tw_context *))
+static bool pool_outlives(bool (*work)(tw_context *), int threads)
 {
     tw_context *context = NULL;
-    const tw_options options = {.size = sizeof options, .threads = 4};
+    const tw_options options = {.size = sizeof options, .threads = threads};
     if (tw_open(&options, &context) != TW_OK || !returns_before_it_ends(work, context) || !multiply_batch(context))
         return false;
     tw_close(context);
@@ -636,6 +670,9 @@ int main(int argc, char **argv)
     CASE("the peak is measured with 1, 2 and 5 threads",
          measure_peak(context, 1) && measure_peak(context, 2) && measure_peak(context, 5));
     CASE("many callers on the default context", many_callers(NULL));
+    CASE("callers compute by the plans that they kept", call_together(multiply_shared, context));
+    CHILD("a child computes by the plan that its parent kept",
+          multiply_shared(context) && child_succeeds(multiply_shared, context));
     CHILD("a child multiplies after the parent did", child_succeeds(one_call, context));
     CASE("the parent goes on", multiply_ones(context, 4));
     CHILD("a child of the default context", child_succeeds(one_call, NULL));
@@ -648,9 +685,10 @@ int main(int argc, char **argv)
     if (pool_open(POOL_WAIT_AUTO, &p) != TW_OK) return 1;
     CASE("threads compute in their caller's floating-point environment", in_every_environment(context, p));
     pool_close(p);
-    CASE("a cancelled thread's calls return before it ends", pool_outlives(call_all_ways));
+    CASE("a cancelled thread's calls return before it ends", pool_outlives(call_all_ways, 4));
     CASE("a cancelled thread opens and closes", returns_before_it_ends(open_and_close, NULL));
-    CASE("a cancelled thread multiplies what it did before", pool_outlives(multiply_tiny));
+    CASE("a cancelled thread multiplies what it did before", pool_outlives(multiply_tiny, 4));
+    CASE("a cancelled thread multiplies what it did before on several threads", pool_outlives(multiply_long, 16));
     tw_close(context);
     return tap_finish();
 }
