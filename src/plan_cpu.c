@@ -8,8 +8,8 @@
  * triangle, and beyond MEASURED_THREADS, a thread has at least BEYOND, or waited_work. */
 enum { MEASURED_THREADS = 16 };
 static const double BEYOND = 262144;
-/* What other threads must take off the caller, in times of that, or in multiply-adds if those are fewer; twice as much
- * of one other on processors that were seen to run two threads on the halves of a core. */
+/* What other threads must take off the caller where vectors have 64 bytes: HAND_OFFS times thread_work, but HAND_OFF at
+ * most; twice as much for a single other one on processors that were seen to run two threads on one core. */
 static const double HAND_OFFS = 2, HAND_OFF = 131072;
 /* With less than LEAST_PER_THREAD to do, each of more than two threads has one task; with less than LITTLE_PER_THREAD
  * two. More would be too short. */
