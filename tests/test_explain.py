@@ -103,8 +103,8 @@ def bytes_and_ratios_of_the_documents():
 def peaks_of_another_type_bound_nothing():
     record = told("r13", "--gpu", "H200")
     assert record["dtype"] == "bf16" and record["bound_gflops"] is None and abs(record["bound_asked_gflops"] - 4800 * 256 / 3) < 1e-6, record
-    has(text("r13", "--gpu", "H200"), "bf16 may beat that")
-    assert "may beat that" not in text("r12", "--gpu", "H200")
+    has(text("r13", "--gpu", "H200"), "published for f32 alone: in bf16")
+    assert "for f32 alone" not in text("r12", "--gpu", "H200")
 
 
 @case
