@@ -63,7 +63,7 @@ OPERATORS = [
     ("alpha", "", r"\balpha \* ", ["", "alpha * alpha * "]),
     ("recall", r"^src/plan\.c$", r"\b[pq]->\w+ == [pq]->\w+", ["true"]),
     ("recall", r"^src/plan\.c$", r"\b(?:user->\w+|last\.\w+) [=!]= [\w>. -]+\b", ["true"]),
-    ("recall", r"^src/plan\.c$", r"\([pq]->beta != 0\) == \([pq]->beta != 0\)", ["true"]),
+    ("recall", r"^src/plan\.c$", r"\((?:[pq]|user)->beta != 0\) == \([pq]->beta != 0\)", ["true"]),
     ("recall", r"^src/plan\.c$", r"last\.plan\.in_place|plans_alike\(&last\.plan, problem\)|q->k > 0(?= &&)|user->beta == 0(?=\))", ["true"]),
     ("batch", r"batch|problem\.h|src/(api|plan_cpu)\.c", r"\bbatch_item\((.*?), i\)", [r"batch_item(\1, i & 1023)", r"batch_item(\1, i % 65536)"]),
     ("batch", r"problem\.h", r"\bstride \* \(size_t\)i\b", ["stride * (size_t)(i & 1023)", "stride * (size_t)(i - (i >= 1024))", "(int)stride * (size_t)(int)i"]),
