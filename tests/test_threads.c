@@ -218,6 +218,80 @@ static bool tasks_in_order(pool *p, int threads, bool late)
     return right;
 }
 
+/* Tasks that wait for none. times: plain memory, as above. */
+typedef struct shared {
+    int64_t count;
+    int times[1000];
+} shared;
+
+static void shared_task(void *context, int64_t i)
+{
+    for (int turn = 0; turn < (i % 37 == 0 ? 5000 : (int)(i * 7919 % 50)); turn++) pause_briefly();
+    ((shared *)context)->times[i]++;
+}
+
+static void shared_team(void *context, team *team)
+{
+    team_share(team, ((shared *)context)->count, shared_task, context);
+}
+
+static void shared_team_twice(void *context, team *team)
+{
+    shared_team(context, team);
+    shared_team(context, team);
+}
+
+static bool shares_each_once(pool *p, int threads)
+{
+    static const int64_t counts[] = {0, 1, 2, 7, 64, 1000};
+    bool right = true;
+    for (int i = 0; i < 60; i++) {
+        const int64_t count = counts[i % 6];
+        const bool late = i / 6 % 2 == 0;
+        shared s = {.count = count};
+        if (late)
+            pool_run_tasks(p, threads, threads, shared_team, &s);
+        else
+            pool_run(p, threads, shared_team_twice, &s);
+        for (int64_t q = 0; q < 1000; q++) right = right && s.times[q] == (q < count ? (late ? 1 : 2) : 0);
+    }
+    return right;
+}
+
+/* One task for each thread, which ends when all have begun: whose was it? */
+enum { SHARERS = 4 };
+typedef struct owned {
+    pthread_t thread[SHARERS];
+    atomic_int begun;
+} owned;
+
+static void owned_task(void *context, int64_t i)
+{
+    owned *o = context;
+    o->thread[i] = pthread_self();
+    atomic_fetch_add(&o->begun, 1);
+    while (atomic_load(&o->begun) < SHARERS) sched_yield();
+}
+
+static void owned_team(void *context, team *team) { team_share(team, SHARERS, owned_task, context); }
+
+/* In a pool of as many threads; in a larger one others may come. */
+static bool shares_stay(void)
+{
+    pool *p;
+    if (pool_open(POOL_WAIT_AUTO, &p) != TW_OK) return false;
+    owned first = {.begun = 0};
+    pool_run_tasks(p, SHARERS, SHARERS, owned_team, &first);
+    bool right = pthread_equal(first.thread[0], pthread_self());
+    for (int call = 0; right && call < 20; call++) {
+        owned next = {.begun = 0};
+        pool_run_tasks(p, SHARERS, SHARERS, owned_team, &next);
+        for (int i = 0; i < SHARERS; i++) right = right && pthread_equal(next.thread[i], first.thread[i]);
+    }
+    pool_close(p);
+    return right;
+}
+
 /* Calls of so few tasks that threads wake when they are over: none of them may begin then. */
 typedef struct brief {
     int64_t tasks;
@@ -648,6 +722,10 @@ int main(int argc, char **argv)
         for (int i = 0; i < 180; i++) all = all && tasks_in_order(p, 1 + i % 9, i % 2 == 0);
         expect("the order of a flow", all);
     }
+    bool once = true;
+    for (int threads = 1; threads < 10; threads++) once = once && shares_each_once(p, threads);
+    CASE("tasks that wait for none run once each", once);
+    CASE("a thread keeps its share from call to call", shares_stay());
     CASE("no thread begins a call that is over", nobody_comes_late(p));
     pool_close(p);
     CASE("teams and flows, however threads wait", all_ways_of_waiting(sums_and_flows));

@@ -35,7 +35,7 @@ void pool_close(pool *p);
 typedef void pool_fn(void *context, team *team);
 void pool_run(pool *p, int threads, pool_fn *fn, void *context);
 
-/* pool_run_tasks - the same for an fn that is a single team_tasks(). A thread that wakes when no task is left is not
+/* pool_run_tasks - the same for an fn that is a single team_tasks() or team_share(). A thread that wakes when no task is left is not
  * waited for. No more than `woken` threads run where others would have to be woken first. */
 void pool_run_tasks(pool *p, int threads, int woken, pool_fn *fn, void *context);
 
@@ -47,6 +47,10 @@ void pause_briefly(void); /* in a loop that waits for another thread */
  * count - 1, taken from a shared counter, then waits at a barrier. */
 typedef void team_body(void *context, int64_t i);
 void team_for(team *t, int64_t count, team_body *body, void *context);
+
+/* team_share - the same without the barrier where threads may come late: each thread begins with a share of its own, the
+ * same one in each call, whose operands its caches may still hold, and then takes what others have not begun. */
+void team_share(team *t, int64_t count, team_body *body, void *context);
 
 /* team_tasks - runs tasks that depend on each other, without a barrier between them: calls body(context, i, team) once
  * for each i from 0 on until it returns false, there being no task i. Tasks begin in order. team_after - called by a

@@ -11,7 +11,7 @@
  * If the operands are no larger than a few times the L2, there is one panel, and operands are read in place where that
  * is possible (direct_a, direct_b of the plan). Small-m products (small_m): a task computes its panel in steps of k,
  * each with loop 1 outside of loop 2; of many threads each copies the step's rows of B for itself (copy_n). GEMV
- * (run_gemv_task) and the unpacked path (run_unpacked_task) have no loops here: only their outputs are divided. Panels
+ * (gemv_task) and the unpacked path (unpacked_task) have no loops here: only their outputs are divided. Panels
  * of f16, bf16 and int8 hold other words than their operands (cpu_layout): a k that counts what panels hold counts
  * steps.
  *
@@ -353,18 +353,13 @@ static void gemv_task(void *context, int64_t task)
     l->plan->row->gemv(&gemv);
 }
 
-static bool run_gemv_task(void *context, int64_t i, team *team)
+static void walk_gemv(void *context, team *team)
 {
-    (void)team; /* no task waits for another */
     const plan *plan = ((const loops *)context)->plan;
-    if (i >= (plan->problem.m == 1 ? ceil_div(plan->problem.n, plan->cpu.task_n)
-                                   : ceil_div(plan->problem.m, plan->cpu.task_m)))
-        return false;
-    gemv_task(context, i);
-    return true;
+    const tw_problem *p = &plan->problem;
+    team_share(team, p->m == 1 ? ceil_div(p->n, plan->cpu.task_n) : ceil_div(p->m, plan->cpu.task_m), gemv_task,
+               context);
 }
-
-static void walk_gemv(void *context, team *team) { team_tasks(team, run_gemv_task, context); }
 
 /* Begins this macro-block and panel. buffer: its packed copy. */
 static void begin_panel(loops *l, int buffer)
@@ -523,28 +518,27 @@ static void unpacked_part(const plan *plan, double alpha, double beta, const voi
     plan->row->unpacked(&part, alpha, beta, of_m + i * part.a_rs * bytes, of_n + j * bytes, (char *)c + offset * bytes);
 }
 
-static bool run_unpacked_task(void *context, int64_t i, team *team)
+static void unpacked_task(void *context, int64_t i)
 {
-    (void)team; /* no task waits for another */
     const loops *l = context;
     const plan *plan = l->plan;
     const cpu_plan *cpu = &plan->cpu;
     const int64_t tasks_m = ceil_div(cpu->unpacked_shape.m, cpu->task_m), row = i % tasks_m * cpu->task_m,
                   column = i / tasks_m * cpu->task_n;
-    if (column >= cpu->unpacked_shape.n) return false;
     unpacked_part(plan, l->alpha, l->beta, l->a, l->b, l->c, row, min_i64(row + cpu->task_m, cpu->unpacked_shape.m),
                   column);
-    return true;
 }
 
 /* A thread that is alone, since the others sleep, computes all rows at once. */
 static void walk_unpacked(void *context, team *team)
 {
     const loops *l = context;
+    const cpu_plan *cpu = &l->plan->cpu;
+    const int64_t m = cpu->unpacked_shape.m, n = cpu->unpacked_shape.n;
     if (team_threads(team) > 1)
-        team_tasks(team, run_unpacked_task, context);
+        team_share(team, ceil_div(m, cpu->task_m) * ceil_div(n, cpu->task_n), unpacked_task, context);
     else
-        loops_compute_rows(l->plan, l->alpha, l->beta, l->a, l->b, l->c, 0, l->plan->cpu.unpacked_shape.m);
+        loops_compute_rows(l->plan, l->alpha, l->beta, l->a, l->b, l->c, 0, m);
 }
 
 static void walk_chunks(void *context, team *team)

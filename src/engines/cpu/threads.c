@@ -20,9 +20,9 @@
 
 enum { SPINS = 16, MOST_WORKERS = 1024 };
 
-/* Inside a call a thread spins for WITHIN_S before it sleeps. For a call it spins twice as long as the last one was
- * waited for, and IDLE_S; but IDLE_S alone where that took longer than QUICK_S. TILEWRIGHT_WAIT=spin: for ALWAYS_S;
- * sleep: not at all (docs/perf/cpu-threads.md#pauses). */
+/* Inside a call a thread spins for WITHIN_S before it sleeps. For a call it spins twice as long as it waited for the
+ * last one, and IDLE_S; if it slept meanwhile, twice the time between the last two calls; but IDLE_S alone where that
+ * is longer than QUICK_S. TILEWRIGHT_WAIT=spin: for ALWAYS_S; sleep: not at all (docs/perf/cpu-threads.md#pauses). */
 static const double WITHIN_S = 5e-5, IDLE_S = 2e-5, QUICK_S = 5e-4, ALWAYS_S = 5e-3;
 
 enum { LINE = 64 }; /* bytes of a cache line */
@@ -127,11 +127,12 @@ static unsigned signal_wait(signal_count *s, unsigned old)
     return atomic_load_explicit(&s->value, memory_order_acquire);
 }
 
-/* The task that a thread works on, in a cache line of its own: 0 none; 1 + the task; or -1 - n: it is taking task n or
- * a later one. It is stored before the counter of tasks advances, so whoever holds a later task sees it. */
+/* What a thread says to the others, in a cache line of its own. task: what it works on: 0 none; 1 + the task; or
+ * -1 - n: it is taking task n or a later one. It is stored before the counter of tasks advances, so whoever holds a
+ * later task sees it. taken: how many of its share of tasks were taken, by anyone. */
 typedef struct slot {
-    atomic_llong task;
-    char apart[LINE - sizeof(atomic_llong)];
+    atomic_llong task, taken;
+    char apart[LINE - 2 * sizeof(atomic_llong)];
 } slot;
 
 struct team {
@@ -141,8 +142,8 @@ struct team {
     atomic_llong next;      /* the next task */
     atomic_int joined;      /* threads that have a number */
     signal_count passed;    /* barriers passed */
-    slot *slots;            /* of tasks: one slot for each thread */
-    atomic_int slots_taken; /* threads that have a slot */
+    slot *slots;            /* one for each thread */
+    atomic_int slots_taken; /* threads that have a slot for the task that they work on */
     atomic_int sleepers;    /* threads that wait for another to leave its task */
     signal_count moved;     /* changes of slots while threads slept */
 };
@@ -205,8 +206,9 @@ typedef struct process_pool {
     char apart_again[LINE];
     team team;
     pool_wait wait;
-    double ended_s;    /* when the last call did */
-    signal_count done; /* calls that all workers finished */
+    double ended_s;          /* when the last call did */
+    _Atomic(double) apart_s; /* from the end of the call before to the last one */
+    signal_count done;       /* calls that all workers finished */
     slot slots[MOST_WORKERS + 1];
 } process_pool;
 
@@ -218,12 +220,18 @@ struct pool {
 typedef struct start {
     process_pool *pool;
     unsigned calls_seen;
+    int number;
 } start;
 
-/* How long a worker spins that waited for its last call for so long. */
-static double patience_s(pool_wait wait, double waited_s)
+/* Of a worker, from 1 on; 0: of a caller. */
+static _Thread_local int number_of_thread;
+
+/* How long a worker spins that waited for its last call for so long. One that slept is not called every time, where
+ * calls take fewer threads than there are: what it waited says little then. */
+static double patience_s(const process_pool *pool, double waited_s)
 {
-    if (wait != POOL_WAIT_AUTO) return wait == POOL_WAIT_SPIN ? ALWAYS_S : 0;
+    if (pool->wait != POOL_WAIT_AUTO) return pool->wait == POOL_WAIT_SPIN ? ALWAYS_S : 0;
+    if (waited_s >= QUICK_S) waited_s = atomic_load_explicit(&pool->apart_s, memory_order_relaxed);
     return waited_s < QUICK_S ? 2 * waited_s + IDLE_S : IDLE_S;
 }
 
@@ -232,7 +240,7 @@ static void wait_for_call(process_pool *pool, unsigned seen, double *waited_s)
 {
     const double start_s = cpu_now_s();
     atomic_fetch_add_explicit(&pool->awake, 1, memory_order_relaxed);
-    const bool called = signal_spin(&pool->call, seen, patience_s(pool->wait, *waited_s), &pool->cpu);
+    const bool called = signal_spin(&pool->call, seen, patience_s(pool, *waited_s), &pool->cpu);
     atomic_fetch_sub_explicit(&pool->awake, 1, memory_order_relaxed);
     if (!called) signal_sleep(&pool->call, seen);
     *waited_s = cpu_now_s() - start_s;
@@ -261,6 +269,7 @@ static void *worker_main(void *argument)
     start self = *(start *)argument;
     free(argument);
     process_pool *pool = self.pool;
+    number_of_thread = self.number;
     double waited_s = 0;
     for (unsigned seen = self.calls_seen;;) {
         wait_for_call(pool, seen, &waited_s);
@@ -312,7 +321,7 @@ static void pool_grow(process_pool *pool, int wanted)
     while (pool->workers < wanted && pool->workers < MOST_WORKERS) {
         start *self = malloc(sizeof *self);
         if (self == NULL) break;
-        *self = (start){pool, atomic_load_explicit(&pool->call.value, memory_order_relaxed)};
+        *self = (start){pool, atomic_load_explicit(&pool->call.value, memory_order_relaxed), pool->workers + 1};
         if (pthread_create(&pool->thread[pool->workers], NULL, worker_main, self) != 0) {
             free(self);
             break;
@@ -358,6 +367,11 @@ static void pool_call(process_pool *pool, int threads, bool late, pool_fn *fn, v
     wake(pool, late ? threads - 1 - atomic_load_explicit(&pool->awake, memory_order_relaxed) : pool->workers);
 }
 
+static void forget_taken(team *t)
+{
+    for (int i = 0; i < t->threads; i++) atomic_store_explicit(&t->slots[i].taken, 0, memory_order_relaxed);
+}
+
 /* The caller has done its part: no thread joins any more, and those that joined are waited for; of a team with barriers
  * all are, joined or not. done: pool->done before the call. */
 static void pool_finish(process_pool *pool, unsigned done)
@@ -365,6 +379,7 @@ static void pool_finish(process_pool *pool, unsigned done)
     if (pool->team.late) atomic_fetch_and_explicit(&pool->members, CLOSED, memory_order_relaxed);
     if (atomic_fetch_sub_explicit(&pool->members, RUNNING, memory_order_acq_rel) != RUNNING)
         signal_wait(&pool->done, done);
+    forget_taken(&pool->team);
 }
 
 static void pool_free(process_pool *pool)
@@ -413,10 +428,12 @@ static process_pool *pool_of_process(pool *p)
 }
 
 /* How many of these threads take part: all where calls come in quick succession and they then stay awake. */
-static int worth_calling(const process_pool *pool, int threads, int woken)
+static int worth_calling(process_pool *pool, int threads, int woken)
 {
     const int ready = 1 + atomic_load_explicit(&pool->awake, memory_order_relaxed);
-    const bool stay_awake = pool->wait != POOL_WAIT_SLEEP && cpu_now_s() - pool->ended_s < QUICK_S;
+    const double apart_s = cpu_now_s() - pool->ended_s;
+    const bool stay_awake = pool->wait != POOL_WAIT_SLEEP && apart_s < QUICK_S;
+    atomic_store_explicit(&pool->apart_s, apart_s, memory_order_relaxed);
     if (threads <= ready || stay_awake) return threads;
     return woken > ready ? woken : ready;
 }
@@ -467,6 +484,7 @@ static void team_barrier(team *t)
         atomic_store_explicit(&t->next, 0, memory_order_relaxed);
         atomic_store_explicit(&t->joined, 0, memory_order_relaxed);
         atomic_store_explicit(&t->slots_taken, 0, memory_order_relaxed);
+        forget_taken(t);
         signal_advance(&t->passed);
     } else {
         signal_wait(&t->passed, passed);
@@ -481,6 +499,25 @@ void team_for(team *t, int64_t count, team_body *body, void *context)
         body(context, i);
     }
     team_barrier(t);
+}
+
+/* The next task of a share of so many, or -1: there is none. Most find that there is none: they only read. */
+static int64_t take(slot *of, int64_t count)
+{
+    if (atomic_load_explicit(&of->taken, memory_order_relaxed) >= count) return -1;
+    const int64_t task = atomic_fetch_add_explicit(&of->taken, 1, memory_order_relaxed);
+    return task < count ? task : -1;
+}
+
+void team_share(team *t, int64_t count, team_body *body, void *context)
+{
+    for (int i = 0; t->threads > 1 && i < t->threads; i++) {
+        const int of = (number_of_thread + i) % t->threads;
+        const int64_t first = count * of / t->threads, last = count * (of + 1) / t->threads;
+        for (int64_t task; (task = take(&t->slots[of], last - first)) >= 0;) body(context, first + task);
+    }
+    for (int64_t task = 0; t->threads == 1 && task < count; task++) body(context, task);
+    if (!t->late) team_barrier(t);
 }
 
 /* Slots, the counter of tasks and that of sleepers are accessed in one order that all threads agree on (sequential
