@@ -25,9 +25,16 @@ static const double WOKEN_WORK = 393216; /* instead of thread_work, where that i
 enum { LEAST_GEMV = 64, LEAST_GEMV_ROWS = 16, LEAST_ACROSS = 512 };
 enum { SUM_MACRO = 1024, WORKSPACE_ALIGN = 64 };
 /* docs/perf/cpu-threads.md#divided-k */
-/* SMALL_TILES: of C for each task of a thread; LONG_K_TILES: where there are half as many chunks as threads, or more
- * (docs/perf/cpu-threads.md#long-k). LEAST_CHUNK: of integers */
-enum { FEW_TILES = 64, SMALL_TILES = 2, LONG_K_TILES = 4, SHARES_PER_THREAD = 2, LEAST_CHUNK = 2048 };
+/* SMALL_TILES: of C for each task of a thread; LONG_K_TILES: where a chunk has two threads at most, or, of three chunks
+ * and more, LONG_K_THREADS (docs/perf/cpu-threads.md#long-k). LEAST_CHUNK: of integers */
+enum {
+    FEW_TILES = 64,
+    SMALL_TILES = 2,
+    LONG_K_TILES = 4,
+    LONG_K_THREADS = 6,
+    SHARES_PER_THREAD = 2,
+    LEAST_CHUNK = 2048
+};
 
 /* Split `length` evenly into blocks of at most `most`, each a multiple of `unit`: 1000 in blocks of at most 384 is
  * 3 x 336. */
@@ -374,6 +381,12 @@ static int64_t chunk_in_loops(const tw_problem *p)
     return dtype_find(p->dtype)->result == TW_I32 ? max_i64(p->k, 1) : chunk_of(p);
 }
 
+/* A matrix times a vector, whose kernel reads both in place. */
+static bool is_gemv(const plan *plan)
+{
+    return (plan->problem.m == 1 || plan->problem.n == 1) && plan->row->gemv != NULL;
+}
+
 /* Divides C among the shares of a chunk: enough of them for all threads, by rows or, where there are fewer tiles, by
  * columns. Each share reads all of the other operand's chunk: where that is more than its own part, they are as few as
  * give each thread as many. */
@@ -403,11 +416,12 @@ static bool plan_divided(plan *plan, const device_facts *device, const tuned_val
     const tw_problem *p = &plan->problem;
     int64_t chunk = chunk_of(p);
     const int64_t tiles_m = ceil_div(p->m, plan->row->lab.tile_m), tiles_n = ceil_div(p->n, plan->row->lab.tile_n),
-                  times = plan->row->layout != CPU_PLAIN                        ? 1
-                          : 2 * ceil_div(p->k, chunk) >= (int64_t)plan->threads ? LONG_K_TILES
-                                                                                : SMALL_TILES,
+                  chunks = ceil_div(p->k, chunk),
+                  times = plan->row->layout != CPU_PLAIN                                ? 1
+                          : chunks * (chunks > 2 ? LONG_K_THREADS : 2) >= plan->threads ? LONG_K_TILES
+                                                                                        : SMALL_TILES,
                   each = times * (int64_t)tuned->thread_tasks;
-    const bool line = (p->m == 1 || p->n == 1) && plan->row->gemv != NULL,
+    const bool line = is_gemv(plan),
                few = (double)tiles_m * (double)tiles_n <= (double)max_i64(FEW_TILES, each * plan->threads);
     if (p->k <= chunk || p->dtype_c == TW_F16 || !(line || (few && p->flags == 0))) return false;
     if (dtype_find(p->dtype)->result == TW_I32 && !line) /* exact in any order: one for each thread, if not too short */
@@ -485,10 +499,11 @@ static void count_threads(plan *plan, const device_facts *device, const tuned_va
 {
     const tw_problem *p = &plan->problem;
     /* where C has few rows or columns each thread packs for itself, if all are woken (plan_alone) */
-    const bool few = min_i64(p->m, p->n) <= WAKING_EDGE, tiles = cpu_layout_tiles(plan->row->layout);
+    const bool few = min_i64(p->m, p->n) <= WAKING_EDGE, tiles = cpu_layout_tiles(plan->row->layout),
+               packs = plan->row->layout != CPU_PLAIN && !is_gemv(plan);
     double work = tuned->waited_work / (few ? 1 : 2), beyond = tuned->waited_work, woken_work = beyond,
            hand_off = tiles ? beyond : 0, hand_off_of_two = hand_off;
-    if (plan->row->layout == CPU_PLAIN) {
+    if (!packs) {
         /* a complex multiply-add is four */
         const double of_4_bytes = 4 / ((problem_is_complex(p) ? 2 : 1) * (double)problem_sum_bytes(p)),
                      least = tuned->thread_work, most = HAND_OFFS * least < HAND_OFF ? HAND_OFFS * least : HAND_OFF;
@@ -527,7 +542,7 @@ void plan_loops(plan *plan, const device_facts *device, int wanted_threads)
     if (plan_divided(plan, device, tuned)) return;
     cpu->chunk = chunk_in_loops(p);
     const bool in_chunks = p->k > cpu->chunk;
-    if ((p->m == 1 || p->n == 1) && plan->row->gemv != NULL && !in_chunks) {
+    if (is_gemv(plan) && !in_chunks) {
         plan_gemv(plan, tuned);
         return;
     }
