@@ -443,13 +443,27 @@ static bool plan_divided(plan *plan, const device_facts *device, const tuned_val
 /* How a product of the matrix unit is divided so that each thread packs what it multiplies by itself: no thread waits
  * for another, and no panel goes from one core's cache to another's. PACKED_ELEMENT: the multiply-adds in the time of
  * packing an element. */
-enum { PACKED_ELEMENT = 192, MORE_PACKED_BYTES = 524288 };
+enum { PACKED_ELEMENT = 192 };
+
+/* Whether threads that pack shares of C by themselves pack little more than together. Rows of A are copied, in no time
+ * where C is wide; rows of B are woven, and of a tall C all threads weave the same ones
+ * (docs/perf/cpu-bf16-int8.md#wide-and-tall). */
+static bool packs_little_more(const tw_problem *p, int64_t share_m, int64_t share_n, int64_t threads)
+{
+    enum { WIDE_THREADS = 8, WIDE_ROWS = 768, WIDE_SHARE = 1024, MORE_OF_TALL = 131072, MORE_BYTES = 524288 };
+    const double more_a = ((double)share_m - (double)p->m / (double)threads) * (double)p->k,
+                 more_b = ((double)share_n - (double)p->n / (double)threads) * (double)p->k;
+    if (!op_transposes(p->op_a) && threads >= WIDE_THREADS && p->m <= WIDE_ROWS && p->m <= p->n / 2 &&
+        share_n <= WIDE_SHARE)
+        return true;
+    if (!op_transposes(p->op_b) && p->n <= p->m / 2 && more_b > MORE_OF_TALL) return false;
+    return (more_a + more_b) * (double)dtype_find(p->dtype)->lab.bytes <= MORE_BYTES;
+}
 
 static bool plan_alone(plan *plan, const device_facts *device)
 {
     const tw_problem *p = &plan->problem;
-    const int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n, threads = plan->threads,
-                  bytes = dtype_find(p->dtype)->lab.bytes;
+    const int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n, threads = plan->threads;
     if (threads < 2 || plan->woken < threads || p->flags != 0 || p->k < 1 || !cpu_layout_tiles(plan->row->layout))
         return false; /* the few that run after a rest would pack for all */
     int64_t share_m = p->m, share_n = p->n;
@@ -461,8 +475,7 @@ static bool plan_alone(plan *plan, const device_facts *device)
                             (PACKED_ELEMENT * ((double)m + (double)n) + (double)m * (double)n);
         if (high == 1 || time < least) share_m = m, share_n = n, least = time;
     }
-    const double more = (double)share_m + (double)share_n - ((double)p->m + (double)p->n) / (double)threads;
-    if (more * (double)p->k * (double)bytes > MORE_PACKED_BYTES) return false;
+    if (!packs_little_more(p, share_m, share_n, threads)) return false;
     struct plan share = {.problem = *p, .row = plan->row};
     share.problem.m = share_m, share.problem.n = share_n;
     plan_loops(&share, device, 1);

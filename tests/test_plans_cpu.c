@@ -515,12 +515,16 @@ static void divided_cases(void)
         int64_t m, n, k;
         int beta;
         int64_t share_m, share_n; /* 0: the five loops */
-    } alone[] = {{TW_BF16, 512, 512, 512, 1, 128, 128}, {TW_BF16, 64, 4096, 4096, 0, 64, 256},
-                 {TW_BF16, 64, 4096, 4096, 1, 0, 0},    {TW_I8, 4096, 64, 4096, 0, 256, 64},
-                 {TW_BF16, 2048, 2048, 2048, 0, 0, 0},  {TW_I8, 2048, 2048, 2048, 0, 0, 0},
-                 {TW_BF16, 4096, 4096, 0, 1, 0, 0},     {TW_F32, 768, 768, 768, 0, 0, 0},
-                 {TW_BF16, 384, 384, 384, 0, 0, 0},     {TW_BF16, 100000, 100000, 16, 0, 0, 0},
-                 {TW_BF16, 16, 1024, 1024, 0, 16, 128}, {TW_BF16, 16, 1024, 2000, 0, 16, 96},
+    } alone[] = {{TW_BF16, 512, 512, 512, 1, 128, 128},     {TW_BF16, 64, 4096, 4096, 0, 64, 256},
+                 {TW_BF16, 64, 4096, 4096, 1, 0, 0},        {TW_I8, 4096, 64, 4096, 0, 0, 0},
+                 {TW_I8, 4096, 32, 4096, 0, 256, 32},       {TW_BF16, 2753, 168, 1104, 0, 0, 0},
+                 {TW_BF16, 251, 2519, 1261, 0, 251, 160},   {TW_BF16, 768, 1536, 2000, 0, 384, 192},
+                 {TW_BF16, 200, 16384, 2000, 0, 200, 1024}, {TW_BF16, 200, 16385, 2000, 0, 0, 0},
+                 {TW_BF16, 769, 1538, 2000, 0, 0, 0},       {TW_BF16, 768, 1535, 2000, 0, 0, 0},
+                 {TW_BF16, 2048, 2048, 2048, 0, 0, 0},      {TW_I8, 2048, 2048, 2048, 0, 0, 0},
+                 {TW_BF16, 4096, 4096, 0, 1, 0, 0},         {TW_F32, 768, 768, 768, 0, 0, 0},
+                 {TW_BF16, 384, 384, 384, 0, 0, 0},         {TW_BF16, 100000, 100000, 16, 0, 0, 0},
+                 {TW_BF16, 16, 1024, 1024, 0, 16, 128},     {TW_BF16, 16, 1024, 2000, 0, 16, 96},
                  {TW_I8, 32, 9000, 8200, 0, 0, 0}}; /* of a share k would be divided again */
     for (size_t i = 0; i < sizeof alone / sizeof *alone; i++) {
         const device_facts facts = {
@@ -535,6 +539,13 @@ static void divided_cases(void)
         printf("# alone %zu: divided %d, shares of %" PRId64 " x %" PRId64 "\n", i, one.cpu.divided, one.cpu.share_m,
                one.cpu.share_n);
         right = false;
+    }
+    for (int threads = 7; threads <= 8; threads++) { /* wide ones for eight threads and more */
+        const device_facts facts = {
+            .engine = "cpu", .level = CPU_amx, .threads = threads, .l1_bytes = 49152, .l2_bytes = 2097152};
+        const tw_problem p = tw_problem_make(TW_BF16, TW_N, TW_N, 251, 2519, 1261);
+        plan one = {.threads = 0};
+        right = right && plan_find(&p, &facts, NULL, &one) == TW_OK && one.cpu.divided == (threads == 8);
     }
     expect("plans: chunks of integers are as many as threads; threads of the matrix unit pack for themselves", right);
 }
