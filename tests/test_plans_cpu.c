@@ -543,9 +543,10 @@ static void divided_cases(void)
     for (int threads = 7; threads <= 8; threads++) { /* wide ones for eight threads and more */
         const device_facts facts = {
             .engine = "cpu", .level = CPU_amx, .threads = threads, .l1_bytes = 49152, .l2_bytes = 2097152};
-        const tw_problem p = tw_problem_make(TW_BF16, TW_N, TW_N, 251, 2519, 1261);
+        tw_problem p, made = tw_problem_make(TW_BF16, TW_N, TW_N, 251, 2519, 1261);
         plan one = {.threads = 0};
-        right = right && plan_find(&p, &facts, NULL, &one) == TW_OK && one.cpu.divided == (threads == 8);
+        right = right && problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &one) == TW_OK &&
+                one.cpu.divided == (threads == 8);
     }
     expect("plans: chunks of integers are as many as threads; threads of the matrix unit pack for themselves", right);
 }
