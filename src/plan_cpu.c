@@ -513,7 +513,7 @@ static void count_threads(plan *plan, const device_facts *device, const tuned_va
     const tw_problem *p = &plan->problem;
     /* where C has few rows or columns each thread packs for itself, if all are woken (plan_alone) */
     const bool few = min_i64(p->m, p->n) <= WAKING_EDGE, tiles = cpu_layout_tiles(plan->row->layout),
-               packs = plan->row->layout != CPU_PLAIN && !is_gemv(plan);
+               packs = plan->row->layout != CPU_PLAIN && !(tiles && is_gemv(plan));
     double work = tuned->waited_work / (few ? 1 : 2), beyond = tuned->waited_work, woken_work = beyond,
            hand_off = tiles ? beyond : 0, hand_off_of_two = hand_off;
     if (!packs) {

@@ -365,6 +365,7 @@ static void counted_threads(void)
         {TW_BF16, TW_N, 131, 1, 1000, 0, CPU_amx, 49152, 16, 1, 1},
         {TW_I8, TW_N, 1, 1000, 1000, 0, CPU_amx, 49152, 16, 15, 2},
         {TW_BF16, TW_N, 1000, 1, 5000, 0, CPU_avx512_bf16, 49152, 16, 2, 2}, /* all is */
+        {TW_F16, TW_N, 1000, 1, 5000, 0, CPU_amx, 49152, 16, 2, 2},          /* not measured with more */
     };
     bool right = true;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
