@@ -25,13 +25,15 @@ static const double WOKEN_WORK = 393216; /* instead of thread_work, where that i
 enum { LEAST_GEMV = 64, LEAST_GEMV_ROWS = 16, LEAST_ACROSS = 512 };
 enum { SUM_MACRO = 1024, WORKSPACE_ALIGN = 64 };
 /* docs/perf/cpu-threads.md#divided-k */
-/* SMALL_TILES: of C for each task of a thread; LONG_K_TILES: where a chunk has two threads at most, or, of three chunks
- * and more, LONG_K_THREADS (docs/perf/cpu-threads.md#long-k). LEAST_CHUNK: of integers */
+/* SMALL_TILES: of C for each task of a thread. LONG_K_TILES: where there are few threads for each chunk, two, or
+ * LONG_K_THREADS where k is LONG_K_QUARTERS quarters of a chunk or more (docs/perf/cpu-threads.md#three-chunks).
+ * LEAST_CHUNK: of integers */
 enum {
     FEW_TILES = 64,
     SMALL_TILES = 2,
     LONG_K_TILES = 4,
     LONG_K_THREADS = 6,
+    LONG_K_QUARTERS = 9,
     SHARES_PER_THREAD = 2,
     LEAST_CHUNK = 2048
 };
@@ -415,11 +417,12 @@ static bool plan_divided(plan *plan, const device_facts *device, const tuned_val
 {
     const tw_problem *p = &plan->problem;
     int64_t chunk = chunk_of(p);
+    const bool long_k = p->k / LONG_K_QUARTERS >= chunk / 4;
     const int64_t tiles_m = ceil_div(p->m, plan->row->lab.tile_m), tiles_n = ceil_div(p->n, plan->row->lab.tile_n),
                   chunks = ceil_div(p->k, chunk),
-                  times = plan->row->layout != CPU_PLAIN                                ? 1
-                          : chunks * (chunks > 2 ? LONG_K_THREADS : 2) >= plan->threads ? LONG_K_TILES
-                                                                                        : SMALL_TILES,
+                  times = plan->row->layout != CPU_PLAIN                            ? 1
+                          : chunks * (long_k ? LONG_K_THREADS : 2) >= plan->threads ? LONG_K_TILES
+                                                                                    : SMALL_TILES,
                   each = times * (int64_t)tuned->thread_tasks;
     const bool line = is_gemv(plan),
                few = (double)tiles_m * (double)tiles_n <= (double)max_i64(FEW_TILES, each * plan->threads);
@@ -445,18 +448,19 @@ static bool plan_divided(plan *plan, const device_facts *device, const tuned_val
  * packing an element. */
 enum { PACKED_ELEMENT = 192 };
 
-/* Whether threads that pack shares of C by themselves pack little more than together. Rows of A are copied, in no time
- * where C is wide; rows of B are woven, and of a tall C all threads weave the same ones
+/* Whether threads that pack shares of C by themselves pack little more than together: bytes of A and B. Of eight to 16
+ * threads, which were measured, and without transposes a wide C always counts as little, since rows of A are copied; a
+ * tall one, of which all threads weave the same rows of B, only with few elements more of these
  * (docs/perf/cpu-bf16-int8.md#wide-and-tall). */
 static bool packs_little_more(const tw_problem *p, int64_t share_m, int64_t share_n, int64_t threads)
 {
-    enum { WIDE_THREADS = 8, WIDE_ROWS = 768, WIDE_SHARE = 1024, MORE_OF_TALL = 131072, MORE_BYTES = 524288 };
+    enum { LEAST_THREADS = 8, WIDE_ROWS = 768, WIDE_SHARE = 1024, MORE_OF_TALL = 131072, MORE_BYTES = 524288 };
     const double more_a = ((double)share_m - (double)p->m / (double)threads) * (double)p->k,
                  more_b = ((double)share_n - (double)p->n / (double)threads) * (double)p->k;
-    if (!op_transposes(p->op_a) && threads >= WIDE_THREADS && p->m <= WIDE_ROWS && p->m <= p->n / 2 &&
-        share_n <= WIDE_SHARE)
-        return true;
-    if (!op_transposes(p->op_b) && p->n <= p->m / 2 && more_b > MORE_OF_TALL) return false;
+    if (threads >= LEAST_THREADS && threads <= MEASURED_THREADS && !op_transposes(p->op_a) && !op_transposes(p->op_b)) {
+        if (p->m <= WIDE_ROWS && p->m <= p->n / 2 && share_n <= WIDE_SHARE) return true;
+        if (p->n <= p->m / 2 && more_b > MORE_OF_TALL) return false;
+    }
     return (more_a + more_b) * (double)dtype_find(p->dtype)->lab.bytes <= MORE_BYTES;
 }
 

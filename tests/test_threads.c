@@ -273,7 +273,10 @@ static void owned_task(void *context, int64_t i)
     while (atomic_load(&o->begun) < SHARERS) sched_yield();
 }
 
-static void owned_team(void *context, team *team) { team_share(team, SHARERS, owned_task, context); }
+static void owned_team(void *context, team *team)
+{
+    if (team_threads(team) == SHARERS) team_share(team, SHARERS, owned_task, context); /* else the system gave fewer */
+}
 
 /* In a pool of as many threads; in a larger one others may come. */
 static bool shares_stay(void)
@@ -282,10 +285,11 @@ static bool shares_stay(void)
     if (pool_open(POOL_WAIT_AUTO, &p) != TW_OK) return false;
     owned first = {.begun = 0};
     pool_run_tasks(p, SHARERS, SHARERS, owned_team, &first);
-    bool right = pthread_equal(first.thread[0], pthread_self());
+    bool right = atomic_load(&first.begun) == SHARERS && pthread_equal(first.thread[0], pthread_self());
     for (int call = 0; right && call < 20; call++) {
         owned next = {.begun = 0};
         pool_run_tasks(p, SHARERS, SHARERS, owned_team, &next);
+        right = atomic_load(&next.begun) == SHARERS;
         for (int i = 0; i < SHARERS; i++) right = right && pthread_equal(next.thread[i], first.thread[i]);
     }
     pool_close(p);
@@ -696,6 +700,7 @@ static bool sums_and_flows(pool_wait wait)
     bool right = nobody_comes_late(p);
     for (int i = 0; i < 100; i++)
         right = right && sums_right(p, 1 + i % 7, i % 13, false) && tasks_in_order(p, 1 + i % 9, i % 2 == 0);
+    for (int threads = 5; threads > 0; threads -= 2) right = right && shares_each_once(p, threads);
     pool_close(p);
     return right;
 }
@@ -722,9 +727,10 @@ int main(int argc, char **argv)
         for (int i = 0; i < 180; i++) all = all && tasks_in_order(p, 1 + i % 9, i % 2 == 0);
         expect("the order of a flow", all);
     }
-    bool once = true;
-    for (int threads = 1; threads < 10; threads++) once = once && shares_each_once(p, threads);
-    CASE("tasks that wait for none run once each", once);
+    if (tap_case("tasks that wait for none run once each")) {
+        for (int threads = 9; threads > 0; threads--) all = all && shares_each_once(p, threads);
+        expect("tasks that wait for none", all);
+    }
     CASE("a thread keeps its share from call to call", shares_stay());
     CASE("no thread begins a call that is over", nobody_comes_late(p));
     pool_close(p);

@@ -164,6 +164,14 @@ typedef struct cpu_gemv {
 
 typedef void cpu_gemv_kernel(const cpu_gemv *line);
 
+/* Whether these are short parts of long rows of X, outputs side by side: no hardware prefetcher follows them, and each
+ * may be in a page of its own, whose address takes longest to find (docs/perf/cpu-skinny.md#gemv-threads). */
+static inline bool cpu_gemv_parts(const cpu_gemv *line, int64_t element_bytes)
+{
+    enum { SHORT = 2048 }; /* bytes */
+    return line->count <= line->x_k / 2 && line->count * element_bytes < SHORT && line->x_k * element_bytes >= SHORT;
+}
+
 /* `count` halves to float, exactly; and back, rounded to nearest, ties to even. */
 typedef void cpu_widen(const uint16_t *from, float *to, int64_t count);
 typedef void cpu_narrow(const float *from, uint16_t *to, int64_t count);

@@ -24,7 +24,7 @@
 
 #define ALWAYS static inline __attribute__((always_inline))
 
-enum { BLOCK_BYTES = 16384, BLOCK = BLOCK_BYTES / (int)sizeof(real), ROWS = 8, AHEAD = 512, NEAR = 2, NARROW = 2048 };
+enum { BLOCK_BYTES = 16384, BLOCK = BLOCK_BYTES / (int)sizeof(real), ROWS = 8, AHEAD = 512, NEAR = 2 };
 
 ALWAYS vec load_at(const real *at, bool masked, some last) { return masked ? vec_load_some(at, last) : vec_load(at); }
 
@@ -97,8 +97,7 @@ ALWAYS void sweep_at(real *sums, const stored *x, int64_t ld, const vec *y, cons
     store_at(sums, masked, last, sum);
 }
 
-/* A line of each of the next rows. Hardware prefetchers do not follow short parts of rows that lie apart, and each may
- * be in a page of its own, whose address takes longest to find (docs/perf/cpu-skinny.md#gemv-threads). */
+/* A line of each of the next rows. */
 ALWAYS void prefetch_rows(const stored *x, int64_t ld, const int rows)
 {
     UNROLLED(8)
@@ -107,14 +106,14 @@ ALWAYS void prefetch_rows(const stored *x, int64_t ld, const int rows)
 }
 
 ALWAYS void sweep(real *sums, int64_t count, const stored *x, int64_t ld, const stored *y, int64_t y_stride,
-                  const int rows, const bool apart)
+                  const int rows, const bool parts)
 {
     vec all[ROWS];
     UNROLLED(8)
     for (int r = 0; r < rows; r++) all[r] = vec_all(value_of(y[r * y_stride]));
     int64_t j = 0;
     for (; j + LANES <= count; j += LANES) {
-        if (apart && j * (int64_t)sizeof *x % CPU_LINE_BYTES == 0) prefetch_rows(x + j, ld, rows);
+        if (parts && j * (int64_t)sizeof *x % CPU_LINE_BYTES == 0) prefetch_rows(x + j, ld, rows);
         sweep_at(sums + j, x + j, ld, all, rows, false, vec_first(0));
     }
     if (j < count) sweep_at(sums + j, x + j, ld, all, rows, true, vec_first(count - j));
@@ -127,10 +126,10 @@ static void sum_mn_major(const cpu_gemv *t)
     for (int64_t from = 0; from < t->count; from += BLOCK) {
         const int64_t count = smaller(BLOCK, t->count - from);
         const stored *x = (const stored *)t->x + from, *y = t->y;
-        const bool apart = t->count < t->x_k && t->count * (int64_t)sizeof *x < NARROW;
+        const bool parts = cpu_gemv_parts(t, sizeof *x);
         for (int64_t j = 0; j < count; j++) sums[j] = 0;
         int64_t p = 0;
-        for (; apart && p + ROWS <= t->k; p += ROWS)
+        for (; parts && p + ROWS <= t->k; p += ROWS)
             sweep(sums, count, x + p * t->x_k, t->x_k, y + p * t->y_stride, t->y_stride, ROWS, true);
         for (; p + ROWS <= t->k; p += ROWS)
             sweep(sums, count, x + p * t->x_k, t->x_k, y + p * t->y_stride, t->y_stride, ROWS, false);

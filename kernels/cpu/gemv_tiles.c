@@ -134,10 +134,10 @@ ALWAYS int64_t place_of(int64_t column)
     } while (0)
 
 /* Outputs side by side: the same of DEPTH steps of k at most, of WIDE outputs at most. All of them are woven before any
- * is multiplied: rows are read along, SWEPT at a time, and what tiles read has left the store buffer. Of
- * rows that lie apart the next DEPTH are prefetched, as gemv_simd does. */
+ * is multiplied: rows are read along, SWEPT at a time, and what tiles read has left the store buffer. parts: the next
+ * DEPTH rows are prefetched. */
 ALWAYS void add_columns(const char *x, const int64_t stride, int64_t count, int64_t depth, real *sums, const int kind,
-                        bool apart)
+                        bool parts)
 {
     _Alignas(64) char edge[STRIP_BYTES], woven[WIDE / DEPTH * STRIP_BYTES];
     const int64_t whole = depth < DEPTH ? 0 : count / DEPTH * DEPTH;
@@ -145,7 +145,7 @@ ALWAYS void add_columns(const char *x, const int64_t stride, int64_t count, int6
         for (int64_t j = 0; j < whole; j += DEPTH)
             for (int i = q; i < q + SWEPT; i += GROUP) {
                 const char *at = x + i * stride + j * SIZE;
-                for (int row = 0; apart && row < GROUP; row++)
+                for (int row = 0; parts && row < GROUP; row++)
                     __builtin_prefetch((const void *)((uintptr_t)at + (uintptr_t)((DEPTH + row) * stride)), 0, 2);
                 weave(at, stride, woven + j / DEPTH * STRIP_BYTES + i / GROUP * TILE_BYTES);
             }
@@ -196,7 +196,7 @@ ALWAYS void add_all(const cpu_gemv *t, const bool columns, const int kind)
                 tile_load(4, y + p * SIZE, TILE_BYTES);
                 for (int64_t j = 0; j < count; j += WIDE)
                     add_columns(x + (first + p) * t->x_k * SIZE + j * SIZE, t->x_k * SIZE, smaller(WIDE, count - j),
-                                smaller(DEPTH, depth - p), sums + j, kind, t->count < t->x_k);
+                                smaller(DEPTH, depth - p), sums + j, kind, cpu_gemv_parts(t, SIZE));
             }
         }
         blend_outputs(t, from, count, sums, columns);

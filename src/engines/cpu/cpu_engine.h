@@ -35,8 +35,8 @@ void pool_close(pool *p);
 typedef void pool_fn(void *context, team *team);
 void pool_run(pool *p, int threads, pool_fn *fn, void *context);
 
-/* pool_run_tasks - the same for an fn that is a single team_tasks() or team_share(). A thread that wakes when no task is left is not
- * waited for. No more than `woken` threads run where others would have to be woken first. */
+/* pool_run_tasks - the same for an fn that is a single team_tasks() or team_share(). A thread that wakes when no task
+ * is left is not waited for. No more than `woken` threads run where others would have to be woken first. */
 void pool_run_tasks(pool *p, int threads, int woken, pool_fn *fn, void *context);
 
 int team_threads(const team *t);
@@ -48,8 +48,9 @@ void pause_briefly(void); /* in a loop that waits for another thread */
 typedef void team_body(void *context, int64_t i);
 void team_for(team *t, int64_t count, team_body *body, void *context);
 
-/* team_share - the same without the barrier where threads may come late: each thread begins with a share of its own, the
- * same one in each call, whose operands its caches may still hold, and then takes what others have not begun. */
+/* team_share - the same without the barrier where threads may come late: each thread begins with a share of its own,
+ * whose operands its caches may still hold from the last call, and then takes what others have not begun. In a team of
+ * all threads of the pool it is the same share in each call; in a smaller one others may come. */
 void team_share(team *t, int64_t count, team_body *body, void *context);
 
 /* team_tasks - runs tasks that depend on each other, without a barrier between them: calls body(context, i, team) once

@@ -1,4 +1,4 @@
-/* threads.c - a pool of threads made at first use; a team of them shares the work of one call through a counter.
+/* threads.c - a pool of threads made at first use; a team of them shares the work of one call through counters.
  *
  * The pool serves one call at a time: a second caller, or a call from inside a call, finds it busy and computes alone,
  * so nothing can deadlock. After fork() the child's pool has no threads: it notices by the process id and a count of
@@ -21,8 +21,9 @@
 enum { SPINS = 16, MOST_WORKERS = 1024 };
 
 /* Inside a call a thread spins for WITHIN_S before it sleeps. For a call it spins twice as long as it waited for the
- * last one, and IDLE_S; if it slept meanwhile, twice the time between the last two calls; but IDLE_S alone where that
- * is longer than QUICK_S. TILEWRIGHT_WAIT=spin: for ALWAYS_S; sleep: not at all (docs/perf/cpu-threads.md#pauses). */
+ * last one, and IDLE_S; where it waited longer than QUICK_S, twice the pause before the last call of any threads; but
+ * IDLE_S alone where that is longer, too. TILEWRIGHT_WAIT=spin: for ALWAYS_S; sleep: not at all
+ * (docs/perf/cpu-threads.md#pauses, #own-shares). */
 static const double WITHIN_S = 5e-5, IDLE_S = 2e-5, QUICK_S = 5e-4, ALWAYS_S = 5e-3;
 
 enum { LINE = 64 }; /* bytes of a cache line */
@@ -143,6 +144,7 @@ struct team {
     atomic_int joined;      /* threads that have a number */
     signal_count passed;    /* barriers passed */
     slot *slots;            /* one for each thread */
+    atomic_bool shares;     /* some of which tasks were taken */
     atomic_int slots_taken; /* threads that have a slot for the task that they work on */
     atomic_int sleepers;    /* threads that wait for another to leave its task */
     signal_count moved;     /* changes of slots while threads slept */
@@ -207,7 +209,7 @@ typedef struct process_pool {
     team team;
     pool_wait wait;
     double ended_s;          /* when the last call did */
-    _Atomic(double) apart_s; /* from the end of the call before to the last one */
+    _Atomic(double) pause_s; /* from the end of the call before to the beginning of the last one */
     signal_count done;       /* calls that all workers finished */
     slot slots[MOST_WORKERS + 1];
 } process_pool;
@@ -226,12 +228,12 @@ typedef struct start {
 /* Of a worker, from 1 on; 0: of a caller. */
 static _Thread_local int number_of_thread;
 
-/* How long a worker spins that waited for its last call for so long. One that slept is not called every time, where
- * calls take fewer threads than there are: what it waited says little then. */
+/* How long a worker spins that waited for its last call for so long. Where calls take fewer threads than there are it
+ * is not called every time, and a long wait does not say that calls are rare. */
 static double patience_s(const process_pool *pool, double waited_s)
 {
     if (pool->wait != POOL_WAIT_AUTO) return pool->wait == POOL_WAIT_SPIN ? ALWAYS_S : 0;
-    if (waited_s >= QUICK_S) waited_s = atomic_load_explicit(&pool->apart_s, memory_order_relaxed);
+    if (waited_s >= QUICK_S) waited_s = atomic_load_explicit(&pool->pause_s, memory_order_relaxed);
     return waited_s < QUICK_S ? 2 * waited_s + IDLE_S : IDLE_S;
 }
 
@@ -369,6 +371,8 @@ static void pool_call(process_pool *pool, int threads, bool late, pool_fn *fn, v
 
 static void forget_taken(team *t)
 {
+    if (!atomic_load_explicit(&t->shares, memory_order_relaxed)) return;
+    atomic_store_explicit(&t->shares, false, memory_order_relaxed);
     for (int i = 0; i < t->threads; i++) atomic_store_explicit(&t->slots[i].taken, 0, memory_order_relaxed);
 }
 
@@ -428,12 +432,10 @@ static process_pool *pool_of_process(pool *p)
 }
 
 /* How many of these threads take part: all where calls come in quick succession and they then stay awake. */
-static int worth_calling(process_pool *pool, int threads, int woken)
+static int worth_calling(const process_pool *pool, int threads, int woken, double pause_s)
 {
     const int ready = 1 + atomic_load_explicit(&pool->awake, memory_order_relaxed);
-    const double apart_s = cpu_now_s() - pool->ended_s;
-    const bool stay_awake = pool->wait != POOL_WAIT_SLEEP && apart_s < QUICK_S;
-    atomic_store_explicit(&pool->apart_s, apart_s, memory_order_relaxed);
+    const bool stay_awake = pool->wait != POOL_WAIT_SLEEP && pause_s < QUICK_S;
     if (threads <= ready || stay_awake) return threads;
     return woken > ready ? woken : ready;
 }
@@ -442,7 +444,9 @@ static void run_team(pool *p, int threads, int woken, bool late, pool_fn *fn, vo
 {
     process_pool *pool = threads > 1 ? pool_of_process(p) : NULL;
     if (pool != NULL && !atomic_flag_test_and_set_explicit(&pool->busy, memory_order_acquire)) {
-        threads = worth_calling(pool, threads, woken);
+        const double pause_s = cpu_now_s() - pool->ended_s;
+        atomic_store_explicit(&pool->pause_s, pause_s, memory_order_relaxed);
+        threads = worth_calling(pool, threads, woken, pause_s);
         pool_grow(pool, threads - 1);
         if (threads > pool->workers + 1) threads = pool->workers + 1;
         if (threads > 1) {
@@ -511,6 +515,8 @@ static int64_t take(slot *of, int64_t count)
 
 void team_share(team *t, int64_t count, team_body *body, void *context)
 {
+    if (t->threads > 1 && !atomic_load_explicit(&t->shares, memory_order_relaxed))
+        atomic_store_explicit(&t->shares, true, memory_order_relaxed);
     for (int i = 0; t->threads > 1 && i < t->threads; i++) {
         const int of = (number_of_thread + i) % t->threads;
         const int64_t first = count * of / t->threads, last = count * (of + 1) / t->threads;
