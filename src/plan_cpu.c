@@ -25,9 +25,8 @@ static const double WOKEN_WORK = 393216; /* instead of thread_work, where that i
 enum { LEAST_GEMV = 64, LEAST_GEMV_ROWS = 16, LEAST_ACROSS = 512 };
 enum { SUM_MACRO = 1024, WORKSPACE_ALIGN = 64 };
 /* docs/perf/cpu-threads.md#divided-k */
-/* SMALL_TILES: of C for each task of a thread. LONG_K_TILES: where there are few threads for each chunk, two, or
- * LONG_K_THREADS where k is LONG_K_QUARTERS quarters of a chunk or more (docs/perf/cpu-threads.md#three-chunks).
- * LEAST_CHUNK: of integers */
+/* SMALL_TILES: of C for each task of a thread. LONG_K_TILES: with at most two threads a chunk, or LONG_K_THREADS if k
+ * is LONG_K_QUARTERS quarters of a chunk or more (docs/perf/cpu-threads.md#three-chunks). LEAST_CHUNK: of integers */
 enum {
     FEW_TILES = 64,
     SMALL_TILES = 2,
@@ -448,10 +447,9 @@ static bool plan_divided(plan *plan, const device_facts *device, const tuned_val
  * packing an element. */
 enum { PACKED_ELEMENT = 192 };
 
-/* Whether threads that pack shares of C by themselves pack little more than together: bytes of A and B. Of eight to 16
- * threads, which were measured, and without transposes a wide C always counts as little, since rows of A are copied; a
- * tall one, of which all threads weave the same rows of B, only with few elements more of these
- * (docs/perf/cpu-bf16-int8.md#wide-and-tall). */
+/* Whether threads that each pack their own share of C pack few more bytes of A and B than together. Of eight to 16
+ * threads, without transposes: a wide C always counts, as copying rows of A is cheap; a tall one only if each weaves
+ * few more elements of B (docs/perf/cpu-bf16-int8.md#wide-and-tall). */
 static bool packs_little_more(const tw_problem *p, int64_t share_m, int64_t share_n, int64_t threads)
 {
     enum { LEAST_THREADS = 8, WIDE_ROWS = 768, WIDE_SHARE = 1024, MORE_OF_TALL = 131072, MORE_BYTES = 524288 };

@@ -48,9 +48,9 @@ void pause_briefly(void); /* in a loop that waits for another thread */
 typedef void team_body(void *context, int64_t i);
 void team_for(team *t, int64_t count, team_body *body, void *context);
 
-/* team_share - the same without the barrier where threads may come late: each thread begins with a share of its own,
- * whose operands its caches may still hold from the last call, and then takes what others have not begun. In a team of
- * all threads of the pool it is the same share in each call; in a smaller one others may come. */
+/* team_share - team_for() but with shares, and without the barrier in pool_run_tasks(): each thread begins with a share
+ * of its own, whose operands its caches may still hold, and then takes what others have not begun. If all threads of
+ * the pool take part it is the same share in each call; in a smaller team it may change. */
 void team_share(team *t, int64_t count, team_body *body, void *context);
 
 /* team_tasks - runs tasks that depend on each other, without a barrier between them: calls body(context, i, team) once

@@ -20,10 +20,9 @@
 
 enum { SPINS = 16, MOST_WORKERS = 1024 };
 
-/* Inside a call a thread spins for WITHIN_S before it sleeps. For a call it spins twice as long as it waited for the
- * last one, and IDLE_S; where it waited longer than QUICK_S, twice the pause before the last call of any threads; but
- * IDLE_S alone where that is longer, too. TILEWRIGHT_WAIT=spin: for ALWAYS_S; sleep: not at all
- * (docs/perf/cpu-threads.md#pauses, #own-shares). */
+/* Inside a call a thread spins for WITHIN_S before it sleeps. Between calls it spins for IDLE_S and twice its last
+ * wait. If that was QUICK_S or more, the pool's last pause counts instead; if that was too, IDLE_S alone.
+ * TILEWRIGHT_WAIT=spin: for ALWAYS_S; sleep: not at all (docs/perf/cpu-threads.md#pauses, #own-shares). */
 static const double WITHIN_S = 5e-5, IDLE_S = 2e-5, QUICK_S = 5e-4, ALWAYS_S = 5e-3;
 
 enum { LINE = 64 }; /* bytes of a cache line */
@@ -228,8 +227,8 @@ typedef struct start {
 /* Of a worker, from 1 on; 0: of a caller. */
 static _Thread_local int number_of_thread;
 
-/* How long a worker spins that waited for its last call for so long. Where calls take fewer threads than there are it
- * is not called every time, and a long wait does not say that calls are rare. */
+/* How long a worker spins that waited so long for its last call. Calls of few threads pass some workers by, so a long
+ * wait does not mean that calls are rare. */
 static double patience_s(const process_pool *pool, double waited_s)
 {
     if (pool->wait != POOL_WAIT_AUTO) return pool->wait == POOL_WAIT_SPIN ? ALWAYS_S : 0;
