@@ -168,8 +168,8 @@ typedef void cpu_gemv_kernel(const cpu_gemv *line);
  * may be in a page of its own, whose address takes longest to find (docs/perf/cpu-skinny.md#gemv-threads). */
 static inline bool cpu_gemv_parts(const cpu_gemv *line, int64_t element_bytes)
 {
-    enum { SHORT = 2048 }; /* bytes */
-    return line->count <= line->x_k / 2 && line->count * element_bytes < SHORT && line->x_k * element_bytes >= SHORT;
+    enum { SHORT = 2048, LONG = 1536 }; /* bytes */
+    return line->count <= line->x_k / 2 && line->count * element_bytes < SHORT && line->x_k * element_bytes >= LONG;
 }
 
 /* `count` halves to float, exactly; and back, rounded to nearest, ties to even. */
