@@ -47,13 +47,13 @@ def tables(*words, **env):
 
 @case
 def each_table_has_its_bars():
-    for table, at, below, more in (("types", 1.06, 1.04, {}), ("types20", 1.06, 1.04, {}), ("pause", 1.01, 0.99, {}), ("pause20", 1.01, 0.99, {}), ("wait", 1.01, 0.99, {}), ("two", 0.96, 0.94, {}), ("one", 0.985, 0.975, {}),
+    for table, at, below, more in (("types", 1.06, 1.04, {}), ("types20", 1.06, 1.04, {}), ("pause", 1.01, 0.99, {}), ("pause20", 1.01, 0.99, {}), ("busy", 1.01, 0.99, {}), ("wait", 1.01, 0.99, {}), ("two", 0.96, 0.94, {}), ("one", 0.985, 0.975, {}),
                                    ("one", 1.01, 0.99, {"dtype": "f64"})):
         text, wrong = told(*pair(table, at, **more))
         assert not wrong and text[-1].endswith("ok"), (table, text, wrong)
         text, wrong = told(*pair(table, below, **more))
         assert wrong == ["%s %s, geometric mean" % (table, more.get("dtype", "f32"))] and text[-1].endswith("BELOW"), (table, text, wrong)
-    for table, at, below, more in (("types", 0.81, 0.79, {}), ("types20", 0.81, 0.79, {}), ("two", 0.81, 0.79, {}), ("one", 0.89, 0.87, {"m": 100}), ("level3", 0.93, 0.91, {}), ("peak", 0.81, 0.79, {}),
+    for table, at, below, more in (("types", 0.81, 0.79, {}), ("types20", 0.81, 0.79, {}), ("busy", 0.81, 0.79, {}), ("two", 0.81, 0.79, {}), ("one", 0.89, 0.87, {"m": 100}), ("level3", 0.93, 0.91, {}), ("peak", 0.81, 0.79, {}),
                                    ("company", 0.61, 0.59, {"m": 640}), ("rest", 0.71, 0.69, {"m": 640}), ("rest", 0.61, 0.59, {"m": 1000})):
         other = pair(table, 2, m=65)  # the mean is at its bar
         text, wrong = told(*pair(table, at, **more), *other)
@@ -216,6 +216,27 @@ def pauses_and_rests_are_not_timed():
     for words in ({"rest": 0.03, "pause": 0}, {"rest": 0, "pause": 0.03}):
         turn = w.ask(do="turn", seconds=0.1, **words)
         assert turn["median_s"] < 0.02 and turn["repeats"] == 1 and turn["samples"] <= 4, turn
+    w.end()
+
+
+@case
+def the_means_count_of_turns_beside_a_program_that_computes():
+    beside = []
+
+    class Asked:
+        def ask(self, **order):
+            states = [open("/proc/%s/stat" % x).read().rsplit(")", 1)[1].split()[0] for x in open("/proc/self/task/%d/children" % os.getpid()).read().split()]
+            beside.append((order["do"], states))
+            return {"median_s": 1.0, "mean_s": 3.0, "min_s": 0.5}
+
+    assert tool.turn_beside_busy(Asked()) == {"median_s": 3.0, "mean_s": 3.0, "min_s": 0.5}
+    assert beside == [("turn", ["R"])] and not open("/proc/self/task/%d/children" % os.getpid()).read(), beside
+    Asked.ask = lambda self, **order: {"refused": "gone"}
+    assert tool.turn_beside_busy(Asked()) == {"refused": "gone"}
+    w = worker("tilewright")
+    w.ask(do="prepare", **tool.order_of("16x16x16", "f32"))
+    turn = w.ask(do="turn", seconds=0.01, rest=0, pause=0)
+    assert turn["min_s"] <= turn["mean_s"] <= turn["max_s"], turn
     w.end()
 
 

@@ -5,7 +5,7 @@ import statistics
 
 # Of a table: the least geometric mean by type ("" for all others), and the least ratio of a shape.
 BARS = {"rest": ({}, 0.6), "company": ({}, 0.6), "peak": ({}, 0.8), "level3": ({}, 0.92), "pause": ({"": 1.0}, 0), "wait": ({"": 1.0}, 0),
-        "pause20": ({"": 1.0}, 0), "types": ({"": 1.05}, 0.8), "types20": ({"": 1.05}, 0.8),
+        "pause20": ({"": 1.0}, 0), "busy": ({"": 1.0}, 0.8), "types": ({"": 1.05}, 0.8), "types20": ({"": 1.05}, 0.8),
         "one": ({"f32": 0.98, "": 1.0}, 0), "two": ({"": 0.95}, 0.8), "sweep": ({}, 0)}
 
 

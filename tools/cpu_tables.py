@@ -10,6 +10,7 @@
   sweep    our speed at 1 to 16 threads; no bar. * is the plan's own         two      two threads, on a machine of two
   types    all threads, f32 f64 bf16 int8                                    one      one thread, `bench --set all` and 20 random
   types20  the same, 20 random shapes of those kinds                         pause20  pause with 20 random squares
+  busy     all threads, squares; another program keeps one processor busy. By means: some calls stand still
 
 Peers are the libraries that `./dev peers` fetched, by `bench --against openblas,mkl`, and PyTorch and NumPy where they
 are installed (tools/cpu_workers.py). A ratio is our speed over the best peer's: of medians, in the median run (of an even
@@ -18,6 +19,7 @@ budget is spent. Nothing else must run meanwhile. Exit status 1: something is be
 """
 import argparse
 import concurrent.futures
+import contextlib
 import functools
 import json
 import math
@@ -38,6 +40,7 @@ SQUARES = [64, 128, 256, 384, 512, 768, 1000, 1536, 2048, 3000, 4096]
 SHAPES = ["%dx%dx%d" % (s, s, s) for s in SQUARES] + ["8192x256x8192", "64x4096x4096", "4096x64x4096", "4096x4096x64", "128x128x65536",
                                                      "1x8192x8192", "8192x1x8192"]
 PAUSED, WAITED, OURS_ALONE = [64, 96, 128, 192, 256, 384, 512, 640, 1000], [64, 256, 1000], [640, 1000, 2048]
+BESIDE_BUSY, BUSY_TURN_S = [64, 128, 256, 512, 1024, 2048], 0.3
 SWEPT, COUNTS = [32, 48, 64, 96, 128, 160, 192, 256, 320, 384, 512, 768], [1, 2, 3, 4, 6, 8, 12, 16]
 EVERY_THREAD = "cpu * * * * * thread_work=4096 waited_work=4096"
 REST_S, SPINNING_S, SINGLE, TOGETHER_S, LEAST_SPEED = 0.025, 0.08, 2048, 0.5, 0.2
@@ -133,10 +136,30 @@ def by_bench(machine, table, words):
     return [dict(json.loads(x), table=table) for x in lines]
 
 
-def by_workers(machine, table, threads, orders, pause=0):
-    """The packages beside us, each product in turns."""
+@contextlib.contextmanager
+def busy_processor():
+    """A program that computes all the while, on whichever processor it is given."""
+    loop = subprocess.Popen([sys.executable, "-c", "print(flush=True)\nwhile True: pass"], stdout=subprocess.PIPE)
+    try:
+        loop.stdout.readline()
+        yield
+    finally:
+        loop.kill()
+        loop.communicate()
+
+
+def turn_beside_busy(worker):
+    """A turn whose mean stands for its median, from which a few calls that stand still are hidden."""
+    with busy_processor():
+        said = worker.ask(do="turn", seconds=BUSY_TURN_S, rest=0, pause=0)
+    return dict(said, median_s=said["mean_s"]) if "mean_s" in said else said
+
+
+def by_workers(machine, table, threads, orders, pause=0, busy=False):
+    """The packages beside us, each product in turns; busy: beside a program that computes."""
     workers, records = [Worker(x, threads) for x in ["tilewright"] + machine.packages], []
     method = IN_TURNS + (", %g us of other work before each call" % (pause * 1e6) if pause else "")
+    method += ", means beside a busy program" if busy else ""
     try:
         for order in orders:
             prepared = [w.ask(do="prepare", **order) for w in workers]
@@ -148,7 +171,8 @@ def by_workers(machine, table, threads, orders, pause=0):
                     if "refused" in prepared[at]:
                         continue
                     wait_for_quiet(workers)
-                    answers[at].append(workers[at].ask(do="turn", seconds=machine.chosen.turn, rest=0, pause=pause))
+                    answers[at].append(turn_beside_busy(workers[at]) if busy else
+                                       workers[at].ask(do="turn", seconds=machine.chosen.turn, rest=0, pause=pause))
             records += [machine.record(table, w, threads, order, p, a, method) for w, p, a in zip(workers, prepared, answers)]
     finally:
         for w in workers:
@@ -333,6 +357,11 @@ def at_once(measures):
         return [r for some in list(pool.map(lambda measure: measure(), measures)) for r in some]
 
 
+def packaged(m, dtypes):
+    """Those that a package multiplies."""
+    return [d for d in dtypes if d not in ("bf16", "i8") or "torch" in m.packages]
+
+
 def compared(m, table, threads, dtypes, shapes, pause_us=0):
     """The jobs that compare these (shape, ops): by bench where it has peers, by workers where there are packages. On one
     thread f32 and f64 are measured side by side where there are processors for both."""
@@ -344,7 +373,7 @@ def compared(m, table, threads, dtypes, shapes, pause_us=0):
             measures = [functools.partial(measure, d) for d in some]
             jobs.append(Job(table, "%s %s%s %s" % (who, ",".join(some), flags, what), seconds, functools.partial(at_once, measures)))
 
-    benched, packaged = [d for d in dtypes if d not in ("bf16", "i8")], [d for d in dtypes if d not in ("bf16", "i8") or "torch" in m.packages]
+    benched = [d for d in dtypes if d not in ("bf16", "i8")]
     groups = [("--set all", len(SET_ALL))] if shapes[:len(SET_ALL)] == SET_ALL else []
     left = shapes[len(SET_ALL):] if groups else shapes
     for ops, flag in OPS.items():
@@ -356,7 +385,7 @@ def compared(m, table, threads, dtypes, shapes, pause_us=0):
     spent = len(shapes) * (0.3 + m.chosen.samples * (1 + len(m.packages)) * (m.chosen.turn + 0.05 + 2e-6 * pause_us))
     if m.packages:
         ordered = lambda d: by_workers(m, table, threads, [order_of(s, d, o) for s, o in shapes], pause_us * 1e-6)
-        add("workers", "%d shapes" % len(shapes), packaged, spent, ordered)
+        add("workers", "%d shapes" % len(shapes), packaged(m, dtypes), spent, ordered)
     return jobs
 
 
@@ -378,6 +407,12 @@ def jobs_of(m):
     if m.threads == 2:
         jobs += compared(m, "two", 2, ["f32", "f64"], SET_ALL + shapes)
     jobs += compared(m, "types", m.threads, ["f32", "f64", "bf16", "i8"], [(s, "nn") for s in SHAPES])
+    if m.packages:
+        spent = len(BESIDE_BUSY) * (0.5 + m.chosen.samples * (1 + len(m.packages)) * (BUSY_TURN_S + 0.3))
+        squares = [s for s, _ in cubes(BESIDE_BUSY)]
+        jobs += [Job("busy", "workers %s beside a busy program" % t, spent,
+                     lambda t=t: by_workers(m, "busy", m.threads, [order_of(s, t) for s in squares], busy=True))
+                 for t in packaged(m, ["f32", "f64", "bf16", "i8"])]
     jobs += compared(m, "one", 1, ["f32", "f64"], SET_ALL + shapes)
     jobs += compared(m, "pause20", m.threads, ["f32", "f64"], cubes(random_squares(m.chosen.seed)), 200)
     jobs += compared(m, "types20", m.threads, ["f32", "f64", "bf16", "i8"], [(s, "nn") for s in random_of_types(m.chosen.seed)])

@@ -245,7 +245,8 @@ class Worked:
             while time.perf_counter() < resume:
                 pass
             times.append(self.calls(repeats))
-        return {"median_s": statistics.median(times), "min_s": min(times), "max_s": max(times), "samples": len(times), "repeats": repeats}
+        return {"median_s": statistics.median(times), "mean_s": statistics.fmean(times), "min_s": min(times), "max_s": max(times),
+                "samples": len(times), "repeats": repeats}
 
     def answer(self, order):
         what = order.pop("do")
