@@ -10,7 +10,7 @@ typedef struct exact_tally {
     tw_context *context;
     int threads; /* that a forced kernel takes; 0: as many as the context has */
     uint64_t seed;
-    bool quick; /* of plans one pair of ops of a shape and a type, in turns */
+    bool quick; /* a quarter of the products, of a batch's a third: each type and op still has some */
     int products;
     bool failed;
     char text[400]; /* the first fault */

@@ -61,7 +61,8 @@ static double round_to(double x, int digits, double smallest, double largest)
 static double f16_load(uint16_t bits)
 {
     int exponent = bits >> 10 & 31, fraction = bits & 1023;
-    double size = exponent == 0 ? fraction * 0x1p-24 : ldexp(1024 + fraction, exponent - 25);
+    const double power = from_bits((uint64_t)(exponent - 25 + 1023) << 52); /* 2^(exponent - 25) */
+    double size = exponent == 0 ? fraction * 0x1p-24 : (1024 + fraction) * power;
     if (exponent == 31) size = fraction ? (double)NAN : (double)INFINITY;
     return bits & 0x8000 ? -size : size;
 }
@@ -263,11 +264,32 @@ double element_uniform(const element *e, uint64_t seed, uint64_t index)
     return e->part_k > 0 ? ldexp(drawn, -(int)(element_mix(seed, index) & 7)) : drawn;
 }
 
-double element_integer(const element *e, int64_t limit, uint64_t seed, uint64_t index)
+void element_uniforms(const element *e, uint64_t seed, uint64_t first, uint64_t step, int64_t count, double *out,
+                      int64_t out_stride)
 {
-    uint64_t choices = 2 * (uint64_t)limit + 1; /* limit <= 2^53: the bias of the remainder is below 2^-10 */
-    double drawn = (double)((int64_t)(element_mix(seed, index) % choices) - limit);
-    return e->positive ? fabs(drawn) : drawn;
+    for (int64_t i = 0; i < count; i++, first += step) out[i * out_stride] = element_uniform(e, seed, first);
+}
+
+__extension__ typedef unsigned __int128 wide;
+
+/* x % divisor without a division; inverse: 2^128 / divisor, rounded up (Lemire, Kaser and Kurz, "Faster remainder by
+ * direct computation", 2019). */
+static uint64_t remainder_of(uint64_t x, uint64_t divisor, wide inverse)
+{
+    const wide fraction = inverse * x;
+    const wide low = (wide)(uint64_t)fraction * divisor, high = (fraction >> 64) * divisor;
+    return (uint64_t)((high + (low >> 64)) >> 64);
+}
+
+void element_integers(const element *e, int64_t limit, uint64_t seed, uint64_t first, uint64_t step, int64_t count,
+                      double *out, int64_t out_stride)
+{
+    const uint64_t choices = 2 * (uint64_t)limit + 1; /* limit <= 2^53: the bias of the remainder is below 2^-10 */
+    const wide inverse = ~(wide)0 / choices + 1;      /* of one choice 0, and so are all remainders */
+    for (int64_t i = 0; i < count; i++, first += step) {
+        const double drawn = (double)((int64_t)remainder_of(element_mix(seed, first), choices, inverse) - limit);
+        out[i * out_stride] = e->positive ? fabs(drawn) : drawn;
+    }
 }
 
 int64_t element_span(const element *e, int64_t rows, int64_t cols, int64_t ld)

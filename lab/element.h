@@ -54,9 +54,13 @@ static inline uint64_t element_mix(uint64_t seed, uint64_t index)
 
 /* element_uniform - a value in (-1, 1) with every bit of the significand in play: odd times 2^-digits, so never 0, of
  * fp8 that divided by 1, 2, 4 ... 128 and rounded (of e4m3 sometimes to 0); of integers any.
- * element_integer - an integer of -limit .. limit, or of 0 .. limit where there are no negative ones. */
+ * element_uniforms - so many of them, of the indices first, first + step ...; out[0], out[out_stride] ... take them.
+ * element_integers - the same of integers from -limit to limit, or from 0 where there are no negative ones. */
 double element_uniform(const element *e, uint64_t seed, uint64_t index);
-double element_integer(const element *e, int64_t limit, uint64_t seed, uint64_t index);
+void element_uniforms(const element *e, uint64_t seed, uint64_t first, uint64_t step, int64_t count, double *out,
+                      int64_t out_stride);
+void element_integers(const element *e, int64_t limit, uint64_t seed, uint64_t first, uint64_t step, int64_t count,
+                      double *out, int64_t out_stride);
 
 /* element_span - elements of a rows x cols matrix from first to last; -1 where its bytes cannot be counted. */
 int64_t element_span(const element *e, int64_t rows, int64_t cols, int64_t ld);

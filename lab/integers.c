@@ -42,10 +42,15 @@ static void *fill(const element *stored, extent x, int64_t ld, int64_t items, in
     void *data = malloc((size_t)elements * (size_t)stored->bytes + 1);
     if (data == NULL) return NULL;
     stored->poison(data, 0, elements, owner);
+    double drawn[256];
+    const int64_t most = sizeof drawn / sizeof *drawn;
     for (int64_t at = 0; written && at < items * x.rows; at++) {
-        int64_t first = at / x.rows * stride + at % x.rows * ld;
-        for (int64_t j = first * stored->parts; j < (first + x.cols) * stored->parts; j++)
-            e->store(data, j, 1, &(double){element_integer(e, limit, seed, (uint64_t)j)});
+        const int64_t first = (at / x.rows * stride + at % x.rows * ld) * stored->parts;
+        for (int64_t j = 0; j < x.cols * stored->parts; j += most) {
+            const int64_t left = x.cols * stored->parts - j, count = left < most ? left : most;
+            element_integers(e, limit, seed, (uint64_t)(first + j), 1, count, drawn, 1);
+            e->store(data, first + j, count, drawn);
+        }
     }
     return data;
 }

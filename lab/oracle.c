@@ -88,11 +88,15 @@ static tw_status fill(const element *stored, void *base, int64_t rows, int64_t c
     if (values == NULL) return TW_NO_MEMORY;
     seed = element_mix(seed, (uint64_t)owner);
     for (int64_t r = 0; r < rows; r++) {
-        for (int64_t c = 0; c < cols * parts && readable; c++) {
-            const int64_t col = c / parts, part = c % parts;
-            uint64_t index = (uint64_t)((transposed ? col * rows + r : r * cols + col) * parts + part);
-            values[c] = limit > 0 ? element_integer(type, limit, seed, index) : element_uniform(type, seed, index);
-            if (conjugated && part == 1) values[c] = -values[c];
+        for (int64_t part = 0; part < parts && readable; part++) {
+            const uint64_t first = (uint64_t)((transposed ? r : r * cols) * parts + part),
+                           step = (uint64_t)((transposed ? rows : 1) * parts);
+            if (limit > 0)
+                element_integers(type, limit, seed, first, step, cols, values + part, parts);
+            else
+                element_uniforms(type, seed, first, step, cols, values + part, parts);
+            if (conjugated && part == 1)
+                for (int64_t c = part; c < cols * parts; c += parts) values[c] = -values[c];
         }
         if (readable)
             type->store(base, r * ld * parts, cols * parts, values);

@@ -74,6 +74,27 @@ static void test_operands(void)
     assert_true(fabs(sum / 1000) < 0.06 && fabs(squares / 1000 - 1 / 3.0) < 0.04);
 }
 
+/* Integers are remainders of what element_mix draws, in each position, for small and large divisors. */
+static void test_integers(void)
+{
+    static const int64_t limits[] = {
+        0, 1, 2, 3, 127, 128, 1000, 1048575, INT64_C(1) << 31, (INT64_C(1) << 32) + 5, INT64_C(1) << 53};
+    enum { COUNT = 500, STRIDE = 2 };
+    double values[COUNT * STRIDE];
+    for (int i = 0; i < COUNT_OF(limits); i++)
+        for (uint64_t step = 1; step < 4; step++) {
+            for (int j = 0; j < COUNT * STRIDE; j++) values[j] = -0.5;
+            element_integers(element_of(TW_F64), limits[i], 3, 7, step, COUNT, values, STRIDE);
+            for (int j = 0; j < COUNT; j++) {
+                const uint64_t drawn = element_mix(3, 7 + (uint64_t)j * step) % (2 * (uint64_t)limits[i] + 1);
+                assert_true(values[j * STRIDE] == (double)((int64_t)drawn - limits[i]) &&
+                            values[j * STRIDE + 1] == -0.5);
+            }
+        }
+    element_integers(element_of(TW_U8), 100, 3, 0, 1, COUNT, values, 1);
+    for (int j = 0; j < COUNT; j++) assert_true(values[j] == fabs((double)(element_mix(3, (uint64_t)j) % 201) - 100));
+}
+
 /* ---- oracles ---- */
 
 static const int64_t shapes[][3] = {{1, 1, 1},    {1, 9, 4},    {9, 1, 4},   {5, 7, 1},
@@ -542,6 +563,7 @@ static const check_case cases[] = {
     CHECK_CASE(test_fp8),
     CHECK_CASE(test_tf32),
     CHECK_CASE(test_operands),
+    CHECK_CASE(test_integers),
     CHECK_CASE(test_oracles_accept),
     CHECK_CASE(test_oracles_reject),
     CHECK_CASE(test_beta_zero_and_alpha_zero),
