@@ -103,7 +103,7 @@ def on_terminal(*words, **env):
     if pid == 0:
         os.execve(PROGRAM, [PROGRAM, *words], clean_environment(TERM="xterm", **env))
     shown = b""
-    while select.select([fd], [], [], 60)[0]:
+    while select.select([fd], [], [], 600)[0]:  # a test of plans says nothing for a minute under a sanitizer
         try:
             part = os.read(fd, 65536)
         except OSError:
