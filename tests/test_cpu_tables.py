@@ -229,7 +229,7 @@ def the_means_count_of_turns_beside_a_program_that_computes():
             beside.append((order["do"], states))
             return {"median_s": 1.0, "mean_s": 3.0, "min_s": 0.5}
 
-    assert tool.turn_beside_busy(Asked()) == {"median_s": 3.0, "mean_s": 3.0, "min_s": 0.5}
+    assert tool.turn_beside_busy(Asked()) == {"median_s": 3.0, "mean_s": 3.0, "min_s": 3.0}
     assert beside == [("turn", ["R"])] and not open("/proc/self/task/%d/children" % os.getpid()).read(), beside
     Asked.ask = lambda self, **order: {"refused": "gone"}
     assert tool.turn_beside_busy(Asked()) == {"refused": "gone"}

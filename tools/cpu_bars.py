@@ -94,8 +94,9 @@ def judged(table, dtype, lines):
     if of_medians and bar:
         low = mean(of_medians) < bar
         wrong += ["%s %s, geometric mean" % (table, dtype)] if low else []
-        out.append("%-7s %-5s geometric mean of %d: %.3f of medians, %.3f of bests; bar %.2f  %s" % (
-            table, dtype, len(of_medians), mean(of_medians), mean(of_bests), bar, "BELOW" if low else "ok"))
+        out.append("%-7s %-5s geometric mean of %d: %.3f of %s, %.3f of bests; bar %.2f  %s" % (
+            table, dtype, len(of_medians), mean(of_medians), "means" if table == "busy" else "medians", mean(of_bests), bar,
+            "BELOW" if low else "ok"))
     elif not of_medians and not wrong:
         out.append("%-7s %-5s not judged: there is nothing to compare with" % (table, dtype))
         wrong.append("%s %s: nothing to compare with" % (table, dtype))

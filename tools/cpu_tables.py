@@ -138,10 +138,11 @@ def by_bench(machine, table, words):
 
 @contextlib.contextmanager
 def busy_processor():
-    """A program that computes all the while, on whichever processor it is given."""
-    loop = subprocess.Popen([sys.executable, "-c", "print(flush=True)\nwhile True: pass"], stdout=subprocess.PIPE)
+    """A program that computes all the while, on whichever processor it is given; a minute at most, whatever becomes of us."""
+    loop = subprocess.Popen([sys.executable, "-c", "import signal\nsignal.alarm(60)\nprint(flush=True)\nwhile True: pass"], stdout=subprocess.PIPE)
     try:
-        loop.stdout.readline()
+        if not loop.stdout.readline():
+            raise RuntimeError("the program that was to compute beside did not begin")
         yield
     finally:
         loop.kill()
@@ -149,10 +150,10 @@ def busy_processor():
 
 
 def turn_beside_busy(worker):
-    """A turn whose mean stands for its median, from which a few calls that stand still are hidden."""
+    """A turn whose mean stands for its median and its best, which hide calls that stand still."""
     with busy_processor():
         said = worker.ask(do="turn", seconds=BUSY_TURN_S, rest=0, pause=0)
-    return dict(said, median_s=said["mean_s"]) if "mean_s" in said else said
+    return dict(said, median_s=said["mean_s"], min_s=said["mean_s"]) if "mean_s" in said else said
 
 
 def by_workers(machine, table, threads, orders, pause=0, busy=False):
@@ -407,15 +408,15 @@ def jobs_of(m):
     if m.threads == 2:
         jobs += compared(m, "two", 2, ["f32", "f64"], SET_ALL + shapes)
     jobs += compared(m, "types", m.threads, ["f32", "f64", "bf16", "i8"], [(s, "nn") for s in SHAPES])
+    jobs += compared(m, "one", 1, ["f32", "f64"], SET_ALL + shapes)
+    jobs += compared(m, "pause20", m.threads, ["f32", "f64"], cubes(random_squares(m.chosen.seed)), 200)
+    jobs += compared(m, "types20", m.threads, ["f32", "f64", "bf16", "i8"], [(s, "nn") for s in random_of_types(m.chosen.seed)])
     if m.packages:
         spent = len(BESIDE_BUSY) * (0.5 + m.chosen.samples * (1 + len(m.packages)) * (BUSY_TURN_S + 0.3))
         squares = [s for s, _ in cubes(BESIDE_BUSY)]
         jobs += [Job("busy", "workers %s beside a busy program" % t, spent,
                      lambda t=t: by_workers(m, "busy", m.threads, [order_of(s, t) for s in squares], busy=True))
                  for t in packaged(m, ["f32", "f64", "bf16", "i8"])]
-    jobs += compared(m, "one", 1, ["f32", "f64"], SET_ALL + shapes)
-    jobs += compared(m, "pause20", m.threads, ["f32", "f64"], cubes(random_squares(m.chosen.seed)), 200)
-    jobs += compared(m, "types20", m.threads, ["f32", "f64", "bf16", "i8"], [(s, "nn") for s in random_of_types(m.chosen.seed)])
     if m.workers:  # last, as it has no bar
         turns = len(SWEPT) * (1 + sum(c <= m.threads for c in COUNTS))
         jobs += [Job("sweep", "ours %s on 1 to 16 threads" % t, turns * (0.1 + m.chosen.samples * (m.chosen.turn / 2 + 0.005)), lambda t=t: sweep(m, t))
@@ -425,7 +426,7 @@ def jobs_of(m):
     if not m.peers:
         missing.append("OpenBLAS and MKL: %s has neither (./dev peers fetches them)" % m.folder)
     if not m.workers:
-        missing.append("rest, company, peak and sweep: neither PyTorch nor NumPy is installed")
+        missing.append("rest, company, peak, busy and sweep: neither PyTorch nor NumPy is installed")
     missing += ["%s is not installed" % x for x in ("torch", "numpy") if not here(x)]
     if "torch" not in m.packages:
         missing.append("bf16 and int8: PyTorch alone has them")
