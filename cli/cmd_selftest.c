@@ -145,8 +145,9 @@ static bool is_choice(const session *s, const tw_lab_kernel *kernel, const selft
     return tw_lab_plan_of(s->context, NULL, &p, &plan) == TW_OK && plan.kernel == kernel;
 }
 
-/* Is this case one for the kernel? A quick test is of those for which the planner takes it. A kernel of the CPU also has
- * a quarter of the others, kernels of one type different ones; a device that compiles its kernels would take long. */
+/* Is this case one for the kernel? A quick test is of those for which the planner takes it. A kernel of the CPU also
+ * has a quarter of the others, kernels of one type different ones; a device that compiles its kernels would take
+ * long. */
 static bool concerns(const session *s, const subject *x, int at, bool quick)
 {
     const bool on_cpu = strcmp(x->kernel->engine, "cpu") == 0;
