@@ -413,9 +413,8 @@ def jobs_of(m):
     jobs += compared(m, "types20", m.threads, ["f32", "f64", "bf16", "i8"], [(s, "nn") for s in random_of_types(m.chosen.seed)])
     if m.packages:
         spent = len(BESIDE_BUSY) * (0.5 + m.chosen.samples * (1 + len(m.packages)) * (BUSY_TURN_S + 0.3))
-        squares = [s for s, _ in cubes(BESIDE_BUSY)]
         jobs += [Job("busy", "workers %s beside a busy program" % t, spent,
-                     lambda t=t: by_workers(m, "busy", m.threads, [order_of(s, t) for s in squares], busy=True))
+                     lambda t=t: by_workers(m, "busy", m.threads, [order_of(s, t) for s, _ in cubes(BESIDE_BUSY)], busy=True))
                  for t in packaged(m, ["f32", "f64", "bf16", "i8"])]
     if m.workers:  # last, as it has no bar
         turns = len(SWEPT) * (1 + sum(c <= m.threads for c in COUNTS))
