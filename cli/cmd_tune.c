@@ -341,6 +341,19 @@ static void print_kept(const classes *c)
     fprintf(c->t.s->text, " uses it from now on\n");
 }
 
+/* Refuses to call a run good in which other processes kept every candidate from being judged. */
+static exit_code some_judged(const classes *c)
+{
+    int judged = 0, busy = 0;
+    for (int i = 0; i < c->list->count; i++) {
+        const tune_tally *tally = &c->of[i].tally;
+        judged += tally->tried + tally->known, busy += tally->busy;
+    }
+    return judged > 0 || busy == 0 ? EXIT_OK
+                                   : diag(EXIT_CHECK, "nothing was judged, for other processes used the processors: "
+                                                      "let nothing else run, and tune again");
+}
+
 /* What is left over goes to the classes that did not end with their part, until that is too little. */
 static exit_code search(session *s, const agenda *list)
 {
@@ -359,9 +372,10 @@ static exit_code search(session *s, const agenda *list)
     if (code == EXIT_OK) code = end_waiting(&c);
     if (code == EXIT_OK) print_kept(&c);
     tuning_end(&c.t);
-    free(c.of);
     if (c.done > 0) rows_tell_busy(s->text, &begun);
-    return code != EXIT_OK ? code : c.done > 0 ? EXIT_OK : c.refused;
+    if (code == EXIT_OK) code = c.done > 0 ? some_judged(&c) : c.refused;
+    free(c.of);
+    return code;
 }
 
 /* ---- a colleague's rows ---- */

@@ -232,9 +232,10 @@ static exit_code check_kind(const named *x)
         return diag(EXIT_OUTPUT, "%s%s: its contents cannot be read (%s): give another name, or --force to replace it",
                     x->option, x->path, strerror(number));
     bytes[count] = '\0';
-    if (access(x->path, W_OK) != 0)
+    const bool read_only = (x->found.st_mode & 0222) == 0; /* which access() does not tell root */
+    if (read_only || access(x->path, W_OK) != 0)
         return diag(EXIT_OUTPUT, "%s%s: may not be written (%s): give another name, or --force to replace it",
-                    x->option, x->path, strerror(errno));
+                    x->option, x->path, read_only ? "it is read-only" : strerror(errno));
     kind held = kind_of(bytes, (size_t)count);
     /* forced: lines are appended */
     if (held == x->kind || held == KIND_EMPTY || (forced && held == KIND_FOREIGN)) return EXIT_OK;

@@ -323,10 +323,27 @@ def files_that_may_not_be_read_are_kept():
         drop = lambda: (os.chmod(".", 0o777), os.setgroups([]), os.setgid(65534), os.setuid(65534))
         if subprocess.run(["test", "-x", PROGRAM], preexec_fn=drop).returncode != 0:
             raise Skip("another user cannot run the program here")
-    for name, says in (("r.json", "its contents cannot be read"), ("fixed.json", "may not be written")):
+    says = [("r.json", "its contents cannot be read (Permission denied)"), ("fixed.json", "may not be written (it is read-only)")]
+    if drop is not None:
+        good("version", "--json", "owned.json")
+        says.append(("owned.json", "may not be written (Permission denied)"))
+    for name, what in says:
         done = run("version", "--json", name, preexec_fn=drop)
-        assert done.returncode == 7 and f"{name}: {says} (Permission denied)" in done.stderr, done
-    assert sorted(os.listdir(".")) == ["A.npy", "B.npy", "fixed.json", "r.json"]
+        assert done.returncode == 7 and f"{name}: {what}" in done.stderr, done
+    assert all(os.path.getsize(name) for name, _ in says)
+
+
+@case
+def a_read_only_file_is_replaced_by_force_alone():
+    """By whichever user: root may write to any."""
+    pair()
+    good("multiply", "A.npy", "B.npy", "-o", "C.npy")
+    os.chmod("C.npy", 0o444)
+    before = open("C.npy", "rb").read()
+    bad(7, "multiply", "A.npy", "B.npy", "--alpha", "2", "-o", "C.npy", says="C.npy: may not be written (it is read-only)")
+    assert open("C.npy", "rb").read() == before
+    good("multiply", "A.npy", "B.npy", "--alpha", "2", "-o", "C.npy", "--force")
+    assert open("C.npy", "rb").read() != before
 
 
 @case

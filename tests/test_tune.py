@@ -403,10 +403,12 @@ def on_cuda_a_kernel_that_is_wrong_or_hangs_is_marked_and_never_taken():
 def what_was_measured_beside_other_processes_is_neither_kept_nor_marked():
     with Home() as home:
         fast = "us_sgemm_cpasync_sm80=250"
-        found, _ = tune_cuda(home, "--others", "25", times=fast)
+        done = fake_cuda(home, "tune", "--engine", "cuda", "--size", "64", "--others", "25", "--json", "tune.jsonl", times=fast)
+        assert done.returncode == 1 and "not judged: other processes ran beside them" in done.stdout, done
+        assert "nothing was judged, for other processes used the processors: let nothing else run, and tune again" in done.stderr, done
         assert home.lines() == [] == home.lines(home.file + ".tried"), home.lines()
+        found = records(open("tune.jsonl").read())
         assert found[-1]["busy"] > 0 == found[-1]["tried"] and not [r for r in found if r["event"] == "candidate"], found
-        assert "not judged: other processes ran beside them" in fake_cuda(home, "tune", "--engine", "cuda", "--size", "64", "--others", "60", times=fast).stdout
         found, _ = tune_cuda(home, "--others", "24", times=fast)
         assert found[-1]["verdict"] == "better" and found[-1]["busy"] == 0 and abs(found[0]["others"] - 0.24) < 1e-9, found
         good("tune", "--export", "mine.rows", env=home.env)
