@@ -18,16 +18,24 @@ static exit_code read_all(const options *opt, records *all)
     return EXIT_OK;
 }
 
+static void tell(FILE *text, const char *path, const records *all, report_form form)
+{
+    tame_name name;
+    const int shown = report_shown(all, form);
+    fprintf(text, "%s: made of %d records", diag_name(path, name), all->count);
+    if (shown < all->count) fprintf(text, ", shows %d: a page, of a name in .html, shows the others too", shown);
+    fputs("\n", text);
+}
+
 exit_code cmd_report(session *s)
 {
     page p = {0};
     records all = {0};
-    tame_name name;
     if (s->opt->output == NULL) return diag(EXIT_USAGE, "-o FILE is missing: where is the page to be written?");
     exit_code code = read_all(s->opt, &all);
     if (code == EXIT_OK) code = page_open(&p, s->opt->output, s->opt->slides);
     if (code == EXIT_OK) code = page_write(&p, &all);
-    if (code == EXIT_OK) fprintf(s->text, "%s: made of %d records\n", diag_name(s->opt->output, name), all.count);
+    if (code == EXIT_OK) tell(s->text, s->opt->output, &all, p.form);
     page_discard(&p);
     records_free(&all);
     return code;

@@ -164,6 +164,13 @@ def curves_over_sizes():
 
 
 @case
+def each_type_of_one_size_has_its_speed_in_a_table():
+    write("types.jsonl", a_record(gflops=321), a_record(dtype="f64", gflops=123))
+    page = report("types.jsonl")
+    assert [cell for table in page.tables for row in table["rows"] for cell in row if cell == "123.0"] == ["123.0"], page.tables
+
+
+@case
 def one_command_climbs_over_sizes():
     sizes = (16, 40, 33)
     done = good("ladder", "--size", "16,40,33", "--samples", 1, "--rung", "r01,r04", "--json", "x.jsonl", "--html", "x.html")
@@ -267,6 +274,10 @@ def bars_and_table_alone():
     write("cut.jsonl", a_record(device="\r\r# x\u00e9&lt;" + "y" * 88 + "\u00e9"))
     good("report", "cut.jsonl", "-o", "cut.md")
     assert open("cut.md", newline="", encoding="utf-8").readline() == "| rung | idea | CUDA,   # x\u00e9\\&lt;" + "y" * 88 + "\ufffd, 512 x 512 x 512 |\n"
+    write("types.jsonl", a_record(), a_record(dtype="f64"), a_record(m=256, n=256, k=256))
+    for name in ("types.md", "types.svg"):
+        said = good("report", "types.jsonl", "-o", name).stdout
+        assert said == f"{name}: made of 3 records, shows 1: a page, of a name in .html, shows the others too\n", said
     write("thin.jsonl", a_record(rung="s1_unoptimised", k=16))
     bad(6, "report", "thin.jsonl", "-o", "thin.svg", says="there is no ladder among the records")
 

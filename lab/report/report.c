@@ -268,3 +268,18 @@ tw_status report_write(FILE *out, const records *all, report_form form, char *wh
     ladders_free(&sorted);
     return status;
 }
+
+int report_shown(const records *all, report_form form)
+{
+    ladders sorted;
+    if ((form != REPORT_BARS && form != REPORT_TABLE) || ladders_sort(all, &sorted) != TW_OK) return all->count;
+    int shown = 0, machines = 0;
+    for (int i = 0; i < sorted.machine_count && (form == REPORT_TABLE || machines == 0); i++) {
+        const ladder *l = ladder_main(&sorted, i);
+        if (l == NULL) continue;
+        machines++;
+        for (int s = 0; s < l->count; s++) shown += 1 + (l->steps[s].by_default != NULL);
+    }
+    ladders_free(&sorted);
+    return shown;
+}

@@ -23,6 +23,9 @@ bool report_writes(const char *path);         /* its ending is .html, .htm, .svg
  * stay with it. */
 tw_status report_write(FILE *out, const records *all, report_form form, char *why, size_t why_bytes);
 
+/* report_shown - how many of the records a chart or a table alone shows; all of any other form, or without memory. */
+int report_shown(const records *all, report_form form);
+
 /* report_begin_page - a page that looks like a report, up to the content of its header. more_style: CSS of its own;
  * first: the id of its first section. */
 void report_begin_page(FILE *out, const char *title, const char *more_style, const char *first);

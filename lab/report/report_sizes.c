@@ -212,7 +212,7 @@ void report_sizes(const report *r)
         bool wide = i / 2 % 2, square = i % 2 == 0;
         grid g;
         if (!grid_make(r, number, wide, square, &g)) continue;
-        if (g.columns > 1 || !square) {
+        if (g.columns > 1 || !square || g.ladders[0] != ladder_main(r->ladders, number)) {
             shown++;
             fputs("<h3>", r->out);
             report_machine_name(r, number);
