@@ -55,6 +55,7 @@ page() {
                 headed = 1
             } else if (code != "" && names > 0) {
                 take_comment()
+                if (names > 8) heading = name_of[1] " and " names - 1 " more"
                 if (part == "names") for (i = 1; i <= names; i++) print name_of[i]
                 about = lead
                 sub(/^[A-Za-z0-9_, ]+ - /, "", about)
