@@ -181,6 +181,8 @@ def scalars(c: Any, alpha: Any, beta: Any) -> Tuple[Number, Number]:
 
 def number(name: str, value: Any) -> Number:
     try:
+        if isinstance(value, str):  # which complex() would read
+            raise TypeError
         found = complex(value)
     except (TypeError, ValueError):
         raise TypeError(f"{name} is {value!r}, expected a number") from None
