@@ -223,6 +223,21 @@ static void tell_libraries(doctor *d)
     tell_library(d, "clblast", found, of_opencl.version, of_opencl.file, of_opencl.why);
 }
 
+/* A record names each; people get one list. */
+static void tell_unset(doctor *d, const char *const *names, size_t count)
+{
+    enum { COLUMNS = 100 };
+    int column = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (getenv(names[i]) != NULL) continue;
+        object_text(&d->out, names[i], "not set");
+        const bool begins = column == 0 || column + 1 + (int)strlen(names[i]) > COLUMNS;
+        if (begins) column = fprintf(d->s->text, "%s%-18s", column > 0 ? "\n" : "", column > 0 ? "" : "not set");
+        column += fprintf(d->s->text, " %s", names[i]);
+    }
+    if (column > 0) fputc('\n', d->s->text);
+}
+
 /* All that the library and the program read; a test compares. */
 static void tell_environment(doctor *d)
 {
@@ -252,10 +267,9 @@ static void tell_environment(doctor *d)
                                         "TERM",
                                         "NO_COLOR",
                                         "COLUMNS"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *value = getenv(names[i]);
-        fact(d, names[i], "%s", value != NULL ? value : "not set");
-    }
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (getenv(names[i]) != NULL) fact(d, names[i], "%s", getenv(names[i]));
+    tell_unset(d, names, sizeof names / sizeof *names);
     if (getenv("TILEWRIGHT_CPU") != NULL)
         advise(d, "TILEWRIGHT_CPU limits the instructions that are used; unset it for full speed");
     const char *openmp = getenv("OMP_NUM_THREADS"), *from = d->s->device.threads_from;
