@@ -322,7 +322,8 @@ static void print_notes(const ladder *l)
     print_peaks(l);
     fprintf(text, "min-max    shortest and longest sample, in the median's unit\n"
                   "asked      bytes of A and B that the rung asks of memory; flop/B: flop per byte asked\n");
-    if (l->user.count > 0) fprintf(text, "           Your own kernel has those of the rung that it is launched like.\n");
+    if (l->user.count > 0)
+        fprintf(text, "           Your own kernel has those of the rung that it is launched like.\n");
     fprintf(text, "no-cache   GFLOP/s at that flop/B and memory's bandwidth, at most the peak; caches may beat it\n"
                   "bound      GFLOP/s of the roofline: at most the peak, each operand moved once; nothing may beat it\n"
                   "Each row was verified before it was timed.\n");

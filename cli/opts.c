@@ -86,8 +86,8 @@ const option_row option_rows[] = {
      "(default: 4096 on a GPU, 1024 on the CPU, less on slow devices)",
      1, LONGEST_SIDE, OPT_LIST},
     {"skinny", 0, OPT_FLAG, AT(skinny), CMD_LADDER,
-     .help = "time the skinny rungs: A has 16 or 32 columns. Prints the effective bandwidth beside the published one. Without "
-             "--engine on cuda, or on opencl where that has no device"},
+     .help = "time the skinny rungs: A has 16 or 32 columns. Prints the effective bandwidth beside the published one. "
+             "Without --engine on cuda, or on opencl where that has no device"},
     {"all", 0, OPT_FLAG, AT(all), CMD_LADDER, .help = "time every production kernel too, in each of its tiles"},
     {"deep", 0, OPT_FLAG, AT(deep), CMD_LADDER,
      .help = "time split-K for a small C and a long k: r04, d1_splitk and the planner's choice (default shape: "

@@ -279,6 +279,7 @@ def features_of_pairs(program, folder, digits, labels, exact):
     peak = peaks(program, folder, f"{samples}x{samples}x{k}")
     for dtype in ("f32", "f64"):
         p, w = pairs.astype(NUMPY_TYPE[dtype]), weighted.astype(NUMPY_TYPE[dtype])
+        say(f"P and W saved in {dtype}:")
         np.save(os.path.join(folder, "P.npy"), p)
         np.save(os.path.join(folder, "W.npy"), w)
         ours = multiply(program, folder, "P.npy", "W.npy", "--transpose-b", "-o", "K.npy")
