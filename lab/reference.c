@@ -242,8 +242,17 @@ void lanes_dot(const double *v, const double *x, int64_t count, lanes *sums)
 
 static const double splitter = 134217729; /* 2^27 + 1 */
 
+/* Compiled for wider vectors too; the loader takes the widest that the processor has. Each operation rounds once, so
+ * that all give the same bits. Without sanitizers: the loader asks before they are ready. clang is not tested. */
+#if defined __x86_64__ && defined __GLIBC__ && !defined __clang__ && !defined __SANITIZE_ADDRESS__ &&                  \
+    !defined __SANITIZE_THREAD__
+#define WIDEST __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define WIDEST
+#endif
+
 /* The parts of TwoSum (Knuth) and TwoProduct (Dekker), written out so that the eight lanes vectorise. */
-void lanes_dot_pair(const double *v, const lanes_panel *x, int64_t count, lanes *sums)
+WIDEST void lanes_dot_pair(const double *v, const lanes_panel *x, int64_t count, lanes *sums)
 {
     lanes s = *sums;
     for (int64_t p = 0; p < count; p++) {
@@ -264,7 +273,7 @@ void lanes_dot_pair(const double *v, const lanes_panel *x, int64_t count, lanes 
     *sums = s;
 }
 
-void lanes_sum_pair(const double *v, const double *signs, int64_t count, lanes *sums)
+WIDEST void lanes_sum_pair(const double *v, const double *signs, int64_t count, lanes *sums)
 {
     lanes s = *sums;
     for (int64_t p = 0; p < count; p++) {
