@@ -227,15 +227,17 @@ static void tell_libraries(doctor *d)
 static void tell_unset(doctor *d, const char *const *names, size_t count)
 {
     enum { COLUMNS = 100 };
-    int column = 0;
+    int column = fprintf(d->s->text, "%-18s", "not set");
     for (size_t i = 0; i < count; i++) {
         if (getenv(names[i]) != NULL) continue;
         object_text(&d->out, names[i], "not set");
-        const bool begins = column == 0 || column + 1 + (int)strlen(names[i]) > COLUMNS;
-        if (begins) column = fprintf(d->s->text, "%s%-18s", column > 0 ? "\n" : "", column > 0 ? "" : "not set");
+        if (column + 1 + (int)strlen(names[i]) > COLUMNS) {
+            fputc('\n', d->s->text);
+            column = fprintf(d->s->text, "%-18s", "");
+        }
         column += fprintf(d->s->text, " %s", names[i]);
     }
-    if (column > 0) fputc('\n', d->s->text);
+    fputc('\n', d->s->text);
 }
 
 /* All that the library and the program read; a test compares. */

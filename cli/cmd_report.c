@@ -21,9 +21,8 @@ static exit_code read_all(const options *opt, records *all)
 static void tell(FILE *text, const char *path, const records *all, report_form form)
 {
     tame_name name;
-    const int shown = report_shown(all, form);
     fprintf(text, "%s: made of %d records", diag_name(path, name), all->count);
-    if (shown < all->count) fprintf(text, ", shows %d: a page, of a name in .html, shows the others too", shown);
+    if (!report_shows_all(all, form)) fputs("; it has not all of them: -o FILE.html makes a page that has", text);
     fputs("\n", text);
 }
 

@@ -137,10 +137,12 @@ typedef struct outcome {
 
 static void print_nothing(FILE *out, const tune_tally *tally)
 {
-    if (tally->tried + tally->known > 0)
+    if (tally->tried > 0)
         fprintf(out, "nothing faster");
     else if (tally->busy > 0)
         fprintf(out, "nothing judged");
+    else if (tally->known > 0)
+        fprintf(out, "nothing faster");
     else if (tally->same > 0)
         fprintf(out, "nothing tried: no parameter changes this product, %d values give the same plan", tally->same);
     else
@@ -230,7 +232,7 @@ static exit_code tune_class(tuning *t, double until_s, outcome *o)
     const double begun_s = measure_now_s(), left_s = until_s - begun_s;
     if (tune_search(&t->space, &bench, begun_s + 0.9 * left_s, &tally) != TW_OK)
         return t->code != EXIT_OK ? t->code : diag_no_memory("the rows that were tried");
-    final.verdict = tally.tried + tally.known > 0 ? TUNE_SLOWER : TUNE_NO_TIME;
+    final.verdict = tally.tried > 0 || (tally.known > 0 && tally.busy == 0) ? TUNE_SLOWER : TUNE_NO_TIME;
     final.before_s = t->before_s > 0 ? t->before_s : o->begun ? o->final.before_s : NAN;
     if (tally.better > 0) {
         final = (tune_result){.verdict = TUNE_BETTER, .before_s = t->before_s, .speed = tally.gain, .others = NAN};
@@ -347,7 +349,7 @@ static exit_code some_judged(const classes *c)
     int judged = 0, busy = 0;
     for (int i = 0; i < c->list->count; i++) {
         const tune_tally *tally = &c->of[i].tally;
-        judged += tally->tried + tally->known, busy += tally->busy;
+        judged += tally->tried, busy += tally->busy;
     }
     return judged > 0 || busy == 0 ? EXIT_OK
                                    : diag(EXIT_CHECK, "nothing was judged, for other processes used the processors: "

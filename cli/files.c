@@ -223,25 +223,27 @@ static exit_code check_stream(const named *x, int fd, const char *name)
 static exit_code check_kind(const named *x)
 {
     char bytes[4097];
-    if (!x->writes || !x->exists || !S_ISREG(x->found.st_mode) || x->found.st_size == 0) return EXIT_OK;
+    const char *or_force = appends && x->kind == KIND_JSON ? "" : ", or --force to replace it";
+    if (!x->writes || !x->exists || !S_ISREG(x->found.st_mode)) return EXIT_OK;
+    if ((x->found.st_mode & 0222) == 0) /* which access() does not tell root */
+        return diag(EXIT_OUTPUT, "%s%s: the file is read-only: give another name%s", x->option, x->path, or_force);
+    if (x->found.st_size == 0) return EXIT_OK;
     int fd = open(x->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     ssize_t count = fd >= 0 ? read(fd, bytes, sizeof bytes - 1) : -1;
     int number = errno;
     if (fd >= 0) close(fd);
     if (count < 0)
-        return diag(EXIT_OUTPUT, "%s%s: its contents cannot be read (%s): give another name, or --force to replace it",
-                    x->option, x->path, strerror(number));
+        return diag(EXIT_OUTPUT, "%s%s: its contents cannot be read (%s): give another name%s", x->option, x->path,
+                    strerror(number), or_force);
     bytes[count] = '\0';
-    const bool read_only = (x->found.st_mode & 0222) == 0; /* which access() does not tell root */
-    if (read_only || access(x->path, W_OK) != 0)
-        return diag(EXIT_OUTPUT, "%s%s: may not be written (%s): give another name, or --force to replace it",
-                    x->option, x->path, read_only ? "it is read-only" : strerror(errno));
+    if (access(x->path, W_OK) != 0)
+        return diag(EXIT_OUTPUT, "%s%s: may not be written (%s): give another name%s", x->option, x->path,
+                    strerror(errno), or_force);
     kind held = kind_of(bytes, (size_t)count);
     /* forced: lines are appended */
     if (held == x->kind || held == KIND_EMPTY || (forced && held == KIND_FOREIGN)) return EXIT_OK;
     return diag(EXIT_OUTPUT, "%s%s: holds %s, expected %s: give another name%s", x->option, x->path, kind_names[held],
-                x->kind == KIND_BYTES ? "a raw matrix" : kind_names[x->kind],
-                appends && x->kind == KIND_JSON ? "" : ", or --force to replace it");
+                x->kind == KIND_BYTES ? "a raw matrix" : kind_names[x->kind], or_force);
 }
 
 static exit_code check_all(const name_set *all, const options *opt)

@@ -87,11 +87,11 @@ const option_row option_rows[] = {
      1, LONGEST_SIDE, OPT_LIST},
     {"skinny", 0, OPT_FLAG, AT(skinny), CMD_LADDER,
      .help = "time the skinny rungs: A has 16 or 32 columns. Prints the effective bandwidth beside the published one. "
-             "Without --engine on cuda, or on opencl where that has no device"},
+             "Runs on cuda if it has a device, else on opencl, unless --engine names another"},
     {"all", 0, OPT_FLAG, AT(all), CMD_LADDER, .help = "time every production kernel too, in each of its tiles"},
     {"deep", 0, OPT_FLAG, AT(deep), CMD_LADDER,
      .help = "time split-K for a small C and a long k: r04, d1_splitk and the planner's choice (default shape: "
-             "64x64x65536). Without --engine on cuda, or on opencl where that has no device"},
+             "64x64x65536). Runs on cuda if it has a device, else on opencl, unless --engine names another"},
     {"set", 0, OPT_CHOICES, AT(sets), CMD_BENCH, "NAME,...",
      "square small odd skinny transposed all gpu-square gpu-transposed gpu-odd gpu-small gpu-thin gpu-random gpu-half "
      "gpu-few gpu-types",

@@ -123,6 +123,12 @@ static bool is_ours(const char *path)
     return ours;
 }
 
+static bool is_read_only(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && (info.st_mode & 0222) == 0;
+}
+
 exit_code tuned_export(session *s)
 {
     char path[TUNED_PATH];
@@ -143,6 +149,9 @@ exit_code tuned_export(session *s)
     lines.count = kept;
     if (kept == 0)
         code = diag(EXIT_INPUT, "%s has no rows to export: `tilewright tune` finds some", path);
+    else if (!s->opt->force && is_read_only(s->opt->export))
+        code = diag(EXIT_OUTPUT, "%s: the file is read-only: give another name, or --force to replace it",
+                    diag_name(s->opt->export, name));
     else if (!s->opt->force && !is_ours(s->opt->export))
         code = diag(EXIT_OUTPUT, "%s: it holds something else than tuned rows: --force replaces it",
                     diag_name(s->opt->export, name));

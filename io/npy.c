@@ -286,7 +286,7 @@ static io_status find_header(const unsigned char *bytes, size_t count, scanner *
         begin = 12;
     }
     if (header_bytes > MOST_HEADER_BYTES)
-        return io_fail(s->error, IO_BAD_FILE, s->name, "the .npy header says it has %zu bytes, at most %d are allowed",
+        return io_fail(s->error, IO_BAD_FILE, s->name, "the .npy header says it has %zu bytes; at most %d are allowed",
                        header_bytes, MOST_HEADER_BYTES);
     if (header_bytes > count - begin)
         return io_fail(s->error, IO_BAD_FILE, s->name, "ends in its .npy header, which has %zu of %zu bytes",

@@ -229,7 +229,10 @@ def doctor_tells_every_variable_that_is_read():
         if any(not a.startswith('"') for a in arguments):
             indirect.add(os.path.relpath(path, root))
     assert indirect == {"cli/cmd_doctor.c", "cli/launched.c"}, indirect  # the latter reads what launchers of MPI set
-    facts, page = doctor(TILEWRIGHT_KERNELS="/nowhere", TILEWRIGHT_PEERS="/none", TMPDIR="/tmp"), open(os.path.join(root, "docs", "REFERENCE.md")).read()
+    out = good("doctor", "--json", "d.json", env={**NO_OPENCL, "TILEWRIGHT_KERNELS": "/nowhere", "TILEWRIGHT_PEERS": "/none", "TMPDIR": "/tmp"}).stdout
+    facts, page = records(open("d.json").read())[0], open(os.path.join(root, "docs", "REFERENCE.md")).read()
+    unset = re.search(r"^not set +((?:\S.*\n {10,})*\S.*)\n", out, re.M)[1].split()
+    assert unset == [name for name in facts if facts[name] == "not set"] and len(unset) > 9, (unset, facts)
     assert {name for name in facts if name.isupper()} == read and len(read) >= 14, read ^ {name for name in facts if name.isupper()}
     assert [facts["TILEWRIGHT_KERNELS"], facts["TILEWRIGHT_PEERS"], facts["TILEWRIGHT_NVRTC"]] == ["/nowhere", "/none", "not set"], facts
     assert not [name for name in read if f"`{name}`" not in page], "docs/REFERENCE.md does not name them all"

@@ -315,23 +315,24 @@ def closed_standard_streams_are_not_written_to():
 @case
 def files_that_may_not_be_read_are_kept():
     pair()
-    good("version", "--json", "r.json")
+    good("version", "--json", "hidden.json")
     good("version", "--json", "fixed.json")
-    os.chmod("r.json", 0)
+    os.chmod("hidden.json", 0o200)
     os.chmod("fixed.json", 0o444)
     drop = None
-    if os.access("r.json", os.R_OK):
+    if os.access("hidden.json", os.R_OK):
         drop = lambda: (os.chmod(".", 0o777), os.setgroups([]), os.setgid(65534), os.setuid(65534))
         if subprocess.run(["test", "-x", PROGRAM], preexec_fn=drop).returncode != 0:
             raise Skip("another user cannot run the program here")
-    says = [("r.json", "its contents cannot be read (Permission denied)"), ("fixed.json", "may not be written (it is read-only)")]
+    says = [("hidden.json", "its contents cannot be read (Permission denied)"), ("fixed.json", "the file is read-only")]
     if drop is not None:
         good("version", "--json", "owned.json")
         says.append(("owned.json", "may not be written (Permission denied)"))
+    kept = {name: os.stat(name).st_ino for name, _ in says}
     for name, what in says:
         done = run("version", "--json", name, preexec_fn=drop)
         assert done.returncode == 7 and f"{name}: {what}" in done.stderr, done
-    assert all(os.path.getsize(name) for name, _ in says)
+    assert {name: os.stat(name).st_ino for name in os.listdir(".") if name not in ("A.npy", "B.npy")} == kept, os.listdir(".")
 
 
 @case
@@ -339,12 +340,19 @@ def a_read_only_file_is_replaced_by_force_alone():
     """By whichever user: root may write to any."""
     pair()
     good("multiply", "A.npy", "B.npy", "-o", "C.npy")
-    os.chmod("C.npy", 0o444)
-    before = open("C.npy", "rb").read()
-    bad(7, "multiply", "A.npy", "B.npy", "--alpha", "2", "-o", "C.npy", says="C.npy: may not be written (it is read-only)")
-    assert open("C.npy", "rb").read() == before
+    good("version", "--json", "v.json")
+    open("empty.npy", "wb").close()
+    os.symlink("C.npy", "link.npy")
+    for name in ("C.npy", "v.json", "empty.npy"):
+        os.chmod(name, 0o444)
+    before = contents()
+    for name in ("C.npy", "link.npy", "empty.npy"):
+        bad(7, "multiply", "A.npy", "B.npy", "--alpha", "2", "-o", name, says=f"{name}: the file is read-only: give another name, or --force to replace it")
+    done = run("version", "--json", "v.json", "--append", "--force")
+    assert done.returncode == 7 and done.stderr.endswith("v.json: the file is read-only: give another name\n"), done
+    assert contents() == before
     good("multiply", "A.npy", "B.npy", "--alpha", "2", "-o", "C.npy", "--force")
-    assert open("C.npy", "rb").read() != before
+    assert contents() != before
 
 
 @case

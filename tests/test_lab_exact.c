@@ -16,6 +16,22 @@ static exact_verdict judge4(tw_dtype dtype, double alpha, double beta, const dou
     return exact_judge(&x, a, b, c0, found);
 }
 
+/* The sums of one lane, by their definition, one operation after the other. */
+static void lane_by_definition(const double *v, const double *head, const double *tail, int count, int l, double *high,
+                               double *low)
+{
+    const double splitter = 134217729; /* 2^27 + 1 */
+    *high = *low = 0;
+    for (int p = 0; p < count; p++) {
+        const double x = head[p * LANES + l], y = tail[p * LANES + l];
+        const double wide = splitter * v[p], v_head = wide - (wide - v[p]), v_tail = v[p] - v_head;
+        const double term = v[p] * (x + y), sum = *high + term, shift = sum - *high;
+        double lost = ((v_head * x - term) + v_head * y + v_tail * x) + v_tail * y;
+        lost += (*high - (sum - shift)) + (term - shift);
+        *high = sum, *low += lost;
+    }
+}
+
 static void test_exact_values(void)
 {
     const double big[] = {0x1p1000, 0x1p-1000, -0x1p1000, 3}, ones[] = {1, 1, 1, 1}, tiny[] = {0x1p-1074, 0, 0, 0};
@@ -48,6 +64,11 @@ static void test_exact_values(void)
         lanes s;
         memset(&s, 0, sizeof s);
         lanes_dot_pair(a, &(lanes_panel){head, tail, NULL}, K, &s);
+        for (int l = 0; l < LANES; l++) { /* whichever vectors the processor has, the same bits */
+            double high, low;
+            lane_by_definition(a, head, tail, K, l, &high, &low);
+            assert_true(s.high[l] == high && s.low[l] == low);
+        }
         product x = plain_product(TW_F64, K, 1, 0);
         double column[K];
         for (int p = 0; p < K; p++) column[p] = b[p * LANES + round % LANES];

@@ -487,6 +487,7 @@ def types_are_named_where_there_is_no_product():
     refuses(TypeError, lambda: tw.matmul(None, f), "a is NoneType, expected an array")
     refuses(TypeError, lambda: tw.matmul(f, f, alpha="2"), "alpha is '2', expected a number")
     refuses(TypeError, lambda: tw.matmul(f, f, f, beta="x+y"), "beta is 'x+y', expected a number")
+    refuses(TypeError, lambda: tw.matmul(f, f, beta="0"), "beta is '0', expected a number")
     refuses(TypeError, lambda: tw.matmul(f, f, engine=3), "engine is 3, expected 'cpu'")
     for x in (f, np.ones((7, 7))):  # seen before, and not
         tw.matmul(x, x)

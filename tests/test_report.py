@@ -277,7 +277,9 @@ def bars_and_table_alone():
     write("types.jsonl", a_record(), a_record(dtype="f64"), a_record(m=256, n=256, k=256))
     for name in ("types.md", "types.svg"):
         said = good("report", "types.jsonl", "-o", name).stdout
-        assert said == f"{name}: made of 3 records, shows 1: a page, of a name in .html, shows the others too\n", said
+        assert said == f"{name}: made of 3 records; it has not all of them: -o FILE.html makes a page that has\n", said
+    write("once.jsonl", a_record(), a_record(), a_record(rung=None, library="cublas", kernel="cublas"))
+    assert good("report", "once.jsonl", "-o", "once.svg").stdout == "once.svg: made of 3 records\n"
     write("thin.jsonl", a_record(rung="s1_unoptimised", k=16))
     bad(6, "report", "thin.jsonl", "-o", "thin.svg", says="there is no ladder among the records")
 

@@ -263,6 +263,9 @@ def rows_go_to_a_colleague_and_are_verified_there():
         bad(2, "tune", "--export", "mine.rows", "--show", env=home.env, says="exclude each other")
         open("notes.txt", "w").write("not ours\n")
         bad(7, "tune", "--export", "notes.txt", env=home.env, says="--force replaces it")
+        os.chmod("mine.rows", 0o444)
+        bad(7, "tune", "--export", "mine.rows", env=home.env, says="mine.rows: the file is read-only")
+        good("tune", "--export", "mine.rows", "--force", env=home.env)
         with open("theirs.rows", "w") as theirs:
             theirs.write(line_of("cpu * f32 small nn * kc=16", shape="64x64x64", device="Theirs") + "\n")
             theirs.write(line_of("cpu * f32 medium nn * kc=16", shape="64x64x64", device="Theirs") + "\n")
@@ -411,6 +414,12 @@ def what_was_measured_beside_other_processes_is_neither_kept_nor_marked():
         assert found[-1]["busy"] > 0 == found[-1]["tried"] and not [r for r in found if r["event"] == "candidate"], found
         found, _ = tune_cuda(home, "--others", "24", times=fast)
         assert found[-1]["verdict"] == "better" and found[-1]["busy"] == 0 and abs(found[0]["others"] - 0.24) < 1e-9, found
+        tried = open(home.file + ".tried").readlines()
+        good("tune", "--forget", env=home.env)
+        open(home.file + ".tried", "w").writelines(tried[:3])
+        done = fake_cuda(home, "tune", "--engine", "cuda", "--size", "64", "--others", "25", times=fast)  # what is known was judged by another run
+        assert done.returncode == 1 and "nothing judged (" in done.stdout and "were known from earlier runs" in done.stdout, done
+        found, _ = tune_cuda(home, times=fast)
         good("tune", "--export", "mine.rows", env=home.env)
         good("tune", "--forget", env=home.env)
         words = ("tune", "--import", "mine.rows", "--others")

@@ -269,17 +269,18 @@ tw_status report_write(FILE *out, const records *all, report_form form, char *wh
     return status;
 }
 
-int report_shown(const records *all, report_form form)
+bool report_shows_all(const records *all, report_form form)
 {
     ladders sorted;
-    if ((form != REPORT_BARS && form != REPORT_TABLE) || ladders_sort(all, &sorted) != TW_OK) return all->count;
-    int shown = 0, machines = 0;
-    for (int i = 0; i < sorted.machine_count && (form == REPORT_TABLE || machines == 0); i++) {
-        const ladder *l = ladder_main(&sorted, i);
-        if (l == NULL) continue;
-        machines++;
-        for (int s = 0; s < l->count; s++) shown += 1 + (l->steps[s].by_default != NULL);
+    if ((form != REPORT_BARS && form != REPORT_TABLE) || ladders_sort(all, &sorted) != TW_OK) return true;
+    const ladder *first = NULL;
+    bool shows = true;
+    for (int i = 0; first == NULL && i < sorted.machine_count; i++) first = ladder_main(&sorted, i);
+    for (int i = 0; first != NULL && i < sorted.count; i++) {
+        const ladder *l = &sorted.items[i];
+        shows &= form == REPORT_BARS ? l == first || l == ladder_libraries(&sorted, first)
+                                     : l == ladder_main(&sorted, l->machine);
     }
     ladders_free(&sorted);
-    return shown;
+    return shows;
 }

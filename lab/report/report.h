@@ -23,8 +23,8 @@ bool report_writes(const char *path);         /* its ending is .html, .htm, .svg
  * stay with it. */
 tw_status report_write(FILE *out, const records *all, report_form form, char *why, size_t why_bytes);
 
-/* report_shown - how many of the records a chart or a table alone shows; all of any other form, or without memory. */
-int report_shown(const records *all, report_form form);
+/* report_shows_all - false: there are shapes, types or libraries that only a page shows, not this chart or table. */
+bool report_shows_all(const records *all, report_form form);
 
 /* report_begin_page - a page that looks like a report, up to the content of its header. more_style: CSS of its own;
  * first: the id of its first section. */

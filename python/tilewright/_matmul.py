@@ -174,18 +174,20 @@ def _matmul(a: Any, b: Any, c: Any, alpha: complex, beta: Optional[complex], out
 def scalars(c: Any, alpha: Any, beta: Any) -> Tuple[Number, Number]:
     if beta is None:
         return number("alpha", alpha), 0.0 if c is None else 1.0
-    if c is None and beta != 0:
+    scale = number("beta", beta)
+    if c is None and scale != 0:
         raise ValueError(f"beta is {beta}, but there is no c that it could scale")
-    return number("alpha", alpha), number("beta", beta)
+    return number("alpha", alpha), scale
 
 
 def number(name: str, value: Any) -> Number:
+    refusal = TypeError(f"{name} is {value!r}, expected a number")
+    if isinstance(value, str):  # complex() would read it
+        raise refusal
     try:
-        if isinstance(value, str):  # which complex() would read
-            raise TypeError
         found = complex(value)
     except (TypeError, ValueError):
-        raise TypeError(f"{name} is {value!r}, expected a number") from None
+        raise refusal from None
     return found if found.imag != 0 else found.real
 
 
