@@ -127,7 +127,7 @@ exit_code check_product(session *s, operands *o, const void *c, const char *name
 {
     const void *c0 = NULL;
     tame_name tamed;
-    verify_options wanted = {.seed = s->opt->seed, .progress = show_progress};
+    verify_options wanted = {.seed = s->opt->seed, .threads = (int)s->opt->threads, .progress = show_progress};
     if (o->each[OPERAND_ADD].path != NULL) {
         exit_code code = operand_dense(&o->each[OPERAND_ADD], o->as.type_c, &c0);
         if (code != EXIT_OK) return code;

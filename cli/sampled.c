@@ -81,7 +81,7 @@ static exit_code judge_lines(judge *j, int64_t row0, int64_t rows, int64_t col0,
     p.m = rows, p.n = cols, p.lda = p.ldb = p.k > 0 ? p.k : 1, p.ldc = cols;
     p.op_a = a_conjugated ? TW_R : TW_N, p.op_b = b_conjugated ? TW_C : TW_T;
     verify_report part;
-    const verify_options wanted = {.seed = j->s->opt->seed, .samples = rows * cols};
+    const verify_options wanted = {.seed = j->s->opt->seed, .samples = rows * cols, .threads = (int)j->s->opt->threads};
     const tw_status status = verify_product(&p, j->a, j->b, add->path != NULL ? j->c0 : NULL, j->c_values, &wanted,
                                             &part);
     if (status != TW_OK) return diag_lab(status, "the check");

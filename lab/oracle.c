@@ -199,7 +199,7 @@ static tw_status make_reference(const product *x, oracle *o, uint64_t seed, doub
     double *low = in_pairs ? o->reference + cells : NULL;
     product sums = *x;
     if (!x->reads_ab) sums.problem.k = 0;
-    tw_status status = reference_rows(&sums, o->rows, o->row_count, o->reference, low, o->bound);
+    tw_status status = reference_rows(&sums, o->rows, o->row_count, 0, o->reference, low, o->bound);
     for (int64_t r = 0; status == TW_OK && r < o->row_count; r++) {
         if (x->reads_c0) view_load(x->c0, o->rows != NULL ? o->rows[r] : r, 1, 0, n, c0, n);
         product_finish(x, o->reference + r * n, in_pairs ? low + r * n : NULL, o->bound + r * n, own, c0, n);

@@ -86,6 +86,7 @@ typedef struct verify_options {
     uint64_t seed;
     int vectors;     /* Freivalds vectors of random signs; 0: 32 */
     int64_t samples; /* elements recomputed one by one, beside the suspicious ones; 0: 4096 */
+    int threads;     /* at most; the report does not depend on them. 0: as many as a call of the library uses */
     void (*progress)(void *context, double fraction); /* may be NULL */
     void *progress_context;
 } verify_options;
@@ -124,7 +125,7 @@ typedef struct verify_report {
  *           an infinity (or NaN, where both infinities may meet) is accepted as well as a finite value within the
  *           bound.
  * Cost      some 3 vectors (m k + k n + m n) flops (f64: 5 times that), and 10 k for each of the single elements;
- *           memory: some 250 bytes times n + k
+ *           memory: some 600 bytes times n + k, and 150 KB a thread
  * Returns   TW_OK and the report (passed or not), TW_NO_MEMORY, TW_BAD_ARGUMENT */
 tw_status verify_product(const tw_problem *problem, const void *a, const void *b, const void *c0, const void *c,
                          const verify_options *options, verify_report *report);

@@ -1,6 +1,7 @@
 /* reference.c - see reference.h. Every double operation here must round to double once: no x87, no contraction, no
  * fast-math. */
 #include "reference.h"
+#include "parallel.h"
 
 #include <float.h>
 #include <math.h>
@@ -318,54 +319,77 @@ pair pair_add(pair x, pair y)
 
 /* ---- whole rows ---- */
 
-enum { ROWS = 64, DEPTH = 1024 }; /* of op(A) held as doubles: 512 KiB; the panel of op(B) beside it: 64 KiB */
+/* Rows and steps of op(A) held as doubles: 512 KiB, the panel of op(B) beside it 64 KiB, or 128 where it is in two
+ * parts; columns of a part of the work. */
+enum { ROWS = 64, DEPTH = 1024, COLUMNS = 16 * LANES, HELD = ROWS * DEPTH + 2 * DEPTH * LANES };
 
-tw_status reference_rows(const product *x, const int64_t *rows, int64_t row_count, double *high, double *low,
-                         double *mass)
+typedef struct rows_job {
+    const product *x;
+    const int64_t *rows;
+    int64_t row_count, parts_of_row; /* parts: ROWS x COLUMNS of the sums */
+    double *high, *low, *mass, *held;
+} rows_job;
+
+/* sums += the block of op(A) by LANES columns of op(B) from j0 on, for steps p0 to p0 + depth - 1 */
+static void add_panel(const rows_job *job, const double *a_block, int64_t r0, int64_t r_count, int64_t p0,
+                      int64_t depth, int64_t j0, double *b_panel)
 {
-    int64_t n = x->problem.n, k = x->problem.k;
-    bool in_pairs = low != NULL;
-    double *a_block = malloc(sizeof(double) * ROWS * DEPTH), *b_panel = malloc(sizeof(double) * DEPTH * LANES * 2);
-    if (a_block == NULL || b_panel == NULL) {
-        free(a_block), free(b_panel);
-        return TW_NO_MEMORY;
+    const product *x = job->x;
+    const int64_t n = x->problem.n, width = n - j0 < LANES ? n - j0 : LANES;
+    const lanes_panel parts = {b_panel, b_panel + DEPTH * LANES, NULL};
+    if (width < LANES) memset(b_panel, 0, sizeof(double) * DEPTH * LANES);
+    view_load(x->b, p0, depth, j0, width, b_panel, LANES);
+    if (job->low != NULL) split_to(b_panel, depth * LANES, parts.head, parts.tail);
+    for (int64_t r = 0; r < r_count; r++) {
+        const int64_t cell = (r0 + r) * n + j0;
+        const size_t bytes = (size_t)width * sizeof(double);
+        lanes s = {{0}, {0}, {0}};
+        memcpy(s.high, job->high + cell, bytes);
+        memcpy(s.mass, job->mass + cell, bytes);
+        if (job->low != NULL) {
+            memcpy(s.low, job->low + cell, bytes);
+            lanes_dot_pair(a_block + r * DEPTH, &parts, depth, &s);
+            memcpy(job->low + cell, s.low, bytes);
+        } else {
+            lanes_dot(a_block + r * DEPTH, b_panel, depth, &s);
+        }
+        memcpy(job->high + cell, s.high, bytes);
+        memcpy(job->mass + cell, s.mass, bytes);
     }
-    lanes_panel parts = {b_panel, b_panel + DEPTH * LANES, NULL};
-    size_t cells = (size_t)row_count * (size_t)n;
+}
+
+static void add_part(void *of, int thread, int64_t index)
+{
+    const rows_job *job = of;
+    const product *x = job->x;
+    const int64_t n = x->problem.n, k = x->problem.k;
+    const int64_t r0 = index / job->parts_of_row * ROWS, j_first = index % job->parts_of_row * COLUMNS;
+    const int64_t r_count = job->row_count - r0 < ROWS ? job->row_count - r0 : ROWS;
+    const int64_t j_end = n - j_first < COLUMNS ? n : j_first + COLUMNS;
+    double *a_block = job->held + (int64_t)thread * HELD, *b_panel = a_block + ROWS * DEPTH;
+    for (int64_t p0 = 0; p0 < k; p0 += DEPTH) {
+        const int64_t depth = k - p0 < DEPTH ? k - p0 : DEPTH;
+        for (int64_t r = 0; r < r_count; r++)
+            view_load(x->a, job->rows != NULL ? job->rows[r0 + r] : r0 + r, 1, p0, depth, a_block + r * DEPTH, DEPTH);
+        for (int64_t j0 = j_first; j0 < j_end; j0 += LANES)
+            add_panel(job, a_block, r0, r_count, p0, depth, j0, b_panel);
+    }
+}
+
+tw_status reference_rows(const product *x, const int64_t *rows, int64_t row_count, int threads, double *high,
+                         double *low, double *mass)
+{
+    const int64_t n = x->problem.n;
+    const size_t cells = (size_t)row_count * (size_t)n;
+    threads = parallel_threads((double)cells * (double)x->problem.k, threads);
+    double *held = malloc(sizeof(double) * HELD * (size_t)threads);
+    if (held == NULL) return TW_NO_MEMORY;
     memset(high, 0, cells * sizeof *high);
     memset(mass, 0, cells * sizeof *mass);
-    if (in_pairs) memset(low, 0, cells * sizeof *low);
-    for (int64_t r0 = 0; r0 < row_count; r0 += ROWS) {
-        int64_t r_count = row_count - r0 < ROWS ? row_count - r0 : ROWS;
-        for (int64_t p0 = 0; p0 < k; p0 += DEPTH) {
-            int64_t depth = k - p0 < DEPTH ? k - p0 : DEPTH;
-            for (int64_t r = 0; r < r_count; r++)
-                view_load(x->a, rows != NULL ? rows[r0 + r] : r0 + r, 1, p0, depth, a_block + r * DEPTH, DEPTH);
-            for (int64_t j0 = 0; j0 < n; j0 += LANES) {
-                int64_t width = n - j0 < LANES ? n - j0 : LANES;
-                if (width < LANES) memset(b_panel, 0, sizeof(double) * DEPTH * LANES);
-                view_load(x->b, p0, depth, j0, width, b_panel, LANES);
-                if (in_pairs) split_to(b_panel, depth * LANES, parts.head, parts.tail);
-                for (int64_t r = 0; r < r_count; r++) {
-                    int64_t cell = (r0 + r) * n + j0;
-                    size_t bytes = (size_t)width * sizeof(double);
-                    lanes s = {{0}, {0}, {0}};
-                    memcpy(s.high, high + cell, bytes);
-                    memcpy(s.mass, mass + cell, bytes);
-                    if (in_pairs) {
-                        memcpy(s.low, low + cell, bytes);
-                        lanes_dot_pair(a_block + r * DEPTH, &parts, depth, &s);
-                        memcpy(low + cell, s.low, bytes);
-                    } else {
-                        lanes_dot(a_block + r * DEPTH, b_panel, depth, &s);
-                    }
-                    memcpy(high + cell, s.high, bytes);
-                    memcpy(mass + cell, s.mass, bytes);
-                }
-            }
-        }
-    }
-    free(a_block), free(b_panel);
+    if (low != NULL) memset(low, 0, cells * sizeof *low);
+    rows_job job = {x, rows, row_count, (n + COLUMNS - 1) / COLUMNS, high, low, mass, held};
+    parallel_run((row_count + ROWS - 1) / ROWS * job.parts_of_row, threads, add_part, &job);
+    free(held);
     return TW_OK;
 }
 

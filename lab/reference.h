@@ -99,9 +99,9 @@ pair pair_add(pair x, pair y);          /* error below 4 * 2^-106 (|x| + |y|) */
 
 /* reference_rows - the given rows (NULL: 0, 1, ...) of op(A) op(B), all n columns: sums and masses, row_count x n each.
  * low is NULL where one double per sum is enough (see element.pair). Errors, with g of 2^-53: g(k) mass; pairs g(k+1)^2
- * mass. Returns TW_OK, TW_NO_MEMORY. */
-tw_status reference_rows(const product *x, const int64_t *rows, int64_t row_count, double *high, double *low,
-                         double *mass);
+ * mass. threads: at most, as parallel_threads() has it; the sums do not depend on them. Returns TW_OK, TW_NO_MEMORY. */
+tw_status reference_rows(const product *x, const int64_t *rows, int64_t row_count, int threads, double *high,
+                         double *low, double *mass);
 
 /* product_finish - turn sums and masses of one whole row's products, in place, into values of alpha * sum + beta * c0
  * (high + low) and their bounds. own: how far each value may itself be from the exact one. c0: not read unless

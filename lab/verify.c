@@ -3,15 +3,17 @@
  * is judged element by element, in exact arithmetic, as far as work allows; the report says what was left. */
 #include "oracle.h"
 #include "exact.h"
+#include "parallel.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { PANEL = 16, CHUNK = 1024 }; /* rows and columns of a matrix held as doubles at a time */
 enum { MOST_VECTORS = 1 << 16 };
-enum { WORST_ROWS = 16, BATCH = 4 }; /* rows searched for wrong elements; at a time */
+enum { WORST_ROWS = 16 }; /* rows searched for wrong elements */
 /* of a row or column; DARK: the vectors cannot see it */
 enum { HAS_NAN = 1, HAS_INFINITY = 2, DARK = 4, FAILED = 8 };
 static const double single_work = 0x1p27;   /* multiply-adds spent on elements that vectors cannot see, at least */
@@ -27,25 +29,37 @@ typedef struct check {
     double work; /* left for elements that vectors cannot see */
     unsigned char *row_flags, *col_flags;
     bool masked;           /* some column has flags */
-    double *buffer;        /* PANEL x CHUNK */
+    int threads;           /* for vectors and samples */
+    double *buffer;        /* PANEL x CHUNK, of each thread */
     double *signs;         /* n x LANES: +1 and -1 */
     lanes_panel y;         /* k x LANES: B x; all in the head where one double is enough */
     double *z;             /* k: sums of |b| over the columns that are not flagged */
     double *row_bound;     /* m: sum of the bounds of a row's elements and of the residual's own error */
     double *row_share;     /* m: largest |residual| over that bound */
-    double *a_row, *b_col; /* k: for single elements */
+    double *a_row, *b_col; /* k: for single elements, of each thread */
     double *class_sums;    /* the larger of m and n */
-    double *values;        /* for rows recomputed as a whole: BATCH x n three times, and n twice */
+    double *values;        /* for rows recomputed as a whole: batch x n three times, and n twice */
+    int64_t batch;         /* rows at a time: all that are searched, fewer where they are long */
     int64_t *largest_cols; /* of every largest_step-th row */
     int64_t largest_step;
-    double panels_done, panels_all;
+    pthread_mutex_t *report_lock; /* held where threads write to the report, the flags of rows and panels_done */
+    double *panels_done, panels_all;
 } check;
 
-static void tick(check *v)
+/* Another panel is done. Only the caller's own thread calls its function. */
+static void tick(check *v, int thread)
 {
-    v->panels_done += 1;
-    if (v->options->progress != NULL)
-        v->options->progress(v->options->progress_context, fmin(v->panels_done / v->panels_all, 1));
+    *v->panels_done += 1;
+    if (v->options->progress != NULL && thread == 0)
+        v->options->progress(v->options->progress_context, fmin(*v->panels_done / v->panels_all, 1));
+}
+
+/* The check as one of its threads sees it: the same, with a buffer of its own. */
+static check of_thread(const check *v, int thread)
+{
+    check own = *v;
+    own.buffer += (int64_t)thread * PANEL * CHUNK;
+    return own;
 }
 
 /* ---- single elements ---- */
@@ -65,10 +79,23 @@ static void note(check *v, int64_t row, int64_t col, double found, double expect
     r->found = found, r->expected = expected, r->bound = bound;
 }
 
-static bool judge_with(check *v, int64_t row, int64_t col, const double *a, const double *b)
+static exact_verdict look_at(const check *v, int64_t row, int64_t col, const double *a, const double *b)
+{
+    return exact_judge_at(&v->x, a, b, row, col, view_at(v->c, row, col));
+}
+
+/* The row of op(A) and the column of op(B) that an element needs. */
+static void load_for(const check *v, int64_t row, int64_t col, double *a_row, double *b_col)
+{
+    if (!v->x.reads_ab) return;
+    view_load(v->x.a, row, 1, 0, v->k, a_row, v->k);
+    view_load(view_transposed(v->x.b), col, 1, 0, v->k, b_col, v->k);
+}
+
+/* The verdict in the report; did the element pass? */
+static bool take(check *v, int64_t row, int64_t col, exact_verdict e)
 {
     double found = view_at(v->c, row, col);
-    exact_verdict e = exact_judge_at(&v->x, a, b, row, col, found);
     verify_report *r = v->report;
     r->elements++;
     if (e.bound > r->worst_element_bound) r->worst_element_bound = e.bound;
@@ -81,11 +108,8 @@ static bool judge_with(check *v, int64_t row, int64_t col, const double *a, cons
 
 static bool judge_element(check *v, int64_t row, int64_t col)
 {
-    if (v->x.reads_ab) {
-        view_load(v->x.a, row, 1, 0, v->k, v->a_row, v->k);
-        view_load(view_transposed(v->x.b), col, 1, 0, v->k, v->b_col, v->k);
-    }
-    return judge_with(v, row, col, v->a_row, v->b_col);
+    load_for(v, row, col, v->a_row, v->b_col);
+    return take(v, row, col, look_at(v, row, col, v->a_row, v->b_col));
 }
 
 /* Recompute rows as a whole, in higher precision; where that does not settle an element, in exact arithmetic. */
@@ -95,12 +119,13 @@ static void judge_rows(check *v, const int64_t *rows, int64_t count)
     verify_report *report = v->report;
     product sums = *x;
     if (!x->reads_ab) sums.problem.k = 0;
-    double *high = v->values, *low = high + BATCH * v->n, *mass = low + BATCH * v->n;
-    double *own = mass + BATCH * v->n, *c0 = own + v->n;
-    for (int64_t r0 = 0; r0 < count; r0 += BATCH) {
-        int64_t batch = count - r0 < BATCH ? count - r0 : BATCH;
+    double *high = v->values, *low = high + v->batch * v->n, *mass = low + v->batch * v->n;
+    double *own = mass + v->batch * v->n, *c0 = own + v->n;
+    for (int64_t r0 = 0; r0 < count; r0 += v->batch) {
+        int64_t batch = count - r0 < v->batch ? count - r0 : v->batch;
         bool pairs = x->type->pair;
-        bool known = reference_rows(&sums, rows + r0, batch, high, pairs ? low : NULL, mass) == TW_OK;
+        const int most = v->options->threads;
+        bool known = reference_rows(&sums, rows + r0, batch, most, high, pairs ? low : NULL, mass) == TW_OK;
         for (int64_t r = 0; r < batch; r++) {
             int64_t row = rows[r0 + r], at = r * v->n;
             bool loaded = false;
@@ -119,7 +144,7 @@ static void judge_rows(check *v, const int64_t *rows, int64_t count)
                 if (x->reads_ab && !loaded) view_load(x->a, row, 1, 0, v->k, v->a_row, v->k);
                 loaded = true;
                 if (x->reads_ab) view_load(view_transposed(x->b), j, 1, 0, v->k, v->b_col, v->k);
-                judge_with(v, row, j, v->a_row, v->b_col);
+                take(v, row, j, look_at(v, row, j, v->a_row, v->b_col));
             }
         }
     }
@@ -173,36 +198,53 @@ static void add_signed(const check *v, const double *values, int64_t col0, int64
         lanes_dot(values, v->signs + col0 * LANES, count, sums);
 }
 
+/* What threads share of one group of vectors. */
+typedef struct group_job {
+    check *v;
+    int group, lanes_used;
+    bool finite; /* all of y */
+} group_job;
+
+/* The panel's rows of y = B x and z = |B| 1. */
+static void make_y_panel(void *of, int thread, int64_t index)
+{
+    group_job *job = of;
+    check own = of_thread(job->v, thread), *v = &own;
+    const int64_t p0 = index * PANEL, rows = v->k - p0 < PANEL ? v->k - p0 : PANEL;
+    bool finite = true;
+    lanes sums[PANEL];
+    memset(sums, 0, sizeof sums);
+    for (int64_t p = 0; p < rows; p++) v->z[p0 + p] = 0;
+    for (int64_t j0 = 0; j0 < v->n; j0 += CHUNK) {
+        int64_t cols = v->n - j0 < CHUNK ? v->n - j0 : CHUNK;
+        load_chunk(v, v->x.b, p0, rows, j0, cols, true);
+        for (int64_t p = 0; p < rows; p++) {
+            add_signed(v, v->buffer + p * CHUNK, j0, cols, &sums[p]);
+            v->z[p0 + p] += sum_of_sizes(v->buffer + p * CHUNK, NULL, cols);
+        }
+    }
+    for (int64_t p = 0; p < rows; p++) {
+        int64_t at = (p0 + p) * LANES;
+        for (int l = 0; l < LANES; l++) {
+            pair value = pair_sum(sums[p].high[l], sums[p].low[l]);
+            v->y.head[at + l] = value.high;
+            if (v->x.type->pair) v->y.low[at + l] = value.low;
+            finite = finite && isfinite(value.high) && isfinite(value.low);
+        }
+        if (v->x.type->pair) split_to(v->y.head + at, LANES, v->y.head + at, v->y.tail + at);
+    }
+    pthread_mutex_lock(v->report_lock);
+    job->finite = job->finite && finite;
+    tick(v, thread);
+    pthread_mutex_unlock(v->report_lock);
+}
+
 /* y = B x and z = |B| 1. False: some y is not finite. */
 static bool make_y(check *v)
 {
-    bool finite = true;
-    for (int64_t p0 = 0; p0 < v->k; p0 += PANEL) {
-        int64_t rows = v->k - p0 < PANEL ? v->k - p0 : PANEL;
-        lanes sums[PANEL];
-        memset(sums, 0, sizeof sums);
-        for (int64_t p = 0; p < rows; p++) v->z[p0 + p] = 0;
-        for (int64_t j0 = 0; j0 < v->n; j0 += CHUNK) {
-            int64_t cols = v->n - j0 < CHUNK ? v->n - j0 : CHUNK;
-            load_chunk(v, v->x.b, p0, rows, j0, cols, true);
-            for (int64_t p = 0; p < rows; p++) {
-                add_signed(v, v->buffer + p * CHUNK, j0, cols, &sums[p]);
-                v->z[p0 + p] += sum_of_sizes(v->buffer + p * CHUNK, NULL, cols);
-            }
-        }
-        for (int64_t p = 0; p < rows; p++) {
-            int64_t at = (p0 + p) * LANES;
-            for (int l = 0; l < LANES; l++) {
-                pair value = pair_sum(sums[p].high[l], sums[p].low[l]);
-                v->y.head[at + l] = value.high;
-                if (v->x.type->pair) v->y.low[at + l] = value.low;
-                finite = finite && isfinite(value.high) && isfinite(value.low);
-            }
-            if (v->x.type->pair) split_to(v->y.head + at, LANES, v->y.head + at, v->y.tail + at);
-        }
-        tick(v);
-    }
-    return finite;
+    group_job job = {.v = v, .finite = true};
+    parallel_run((v->k + PANEL - 1) / PANEL, v->threads, make_y_panel, &job);
+    return job.finite;
 }
 
 static void flag_columns_of_b(check *v)
@@ -344,26 +386,34 @@ static void add_products(check *v, int turn, int64_t i0, int64_t rows, bool with
     }
 }
 
+static void run_panel(void *of, int thread, int64_t index)
+{
+    const group_job *job = of;
+    check own = of_thread(job->v, thread), *v = &own;
+    const product *x = &v->x;
+    const int64_t i0 = index * PANEL, rows = v->m - i0 < PANEL ? v->m - i0 : PANEL;
+    row_sums s[PANEL];
+    memset(s, 0, sizeof s);
+    if (x->reads_ab) add_products(v, 0, i0, rows, job->group == 0, s);
+    if (x->reads_ab && x->alpha_imaginary != 0) add_products(v, 1, i0, rows, job->group == 0, s);
+    add_chunks(v, v->c, i0, rows, s, OF_C);
+    if (x->reads_c0) add_chunks(v, x->c0, i0, rows, s, 0);
+    if (x->reads_c0 && x->beta_imaginary != 0) add_chunks(v, x->c0_by_i, i0, rows, s, 1);
+    pthread_mutex_lock(v->report_lock);
+    for (int64_t i = 0; i < rows; i++) {
+        int64_t row = i0 + i;
+        if (job->group == 0 && row % v->largest_step == 0) v->largest_cols[row / v->largest_step] = s[i].largest_col;
+        if (!(v->row_flags[row] & (HAS_NAN | HAS_INFINITY | DARK)))
+            judge_row_sums(v, row, &s[i], job->group, job->lanes_used);
+    }
+    tick(v, thread);
+    pthread_mutex_unlock(v->report_lock);
+}
+
 static void run_group(check *v, int group, int lanes_used)
 {
-    const product *x = &v->x;
-    for (int64_t i0 = 0; i0 < v->m; i0 += PANEL) {
-        int64_t rows = v->m - i0 < PANEL ? v->m - i0 : PANEL;
-        row_sums s[PANEL];
-        memset(s, 0, sizeof s);
-        if (x->reads_ab) add_products(v, 0, i0, rows, group == 0, s);
-        if (x->reads_ab && x->alpha_imaginary != 0) add_products(v, 1, i0, rows, group == 0, s);
-        add_chunks(v, v->c, i0, rows, s, OF_C);
-        if (x->reads_c0) add_chunks(v, x->c0, i0, rows, s, 0);
-        if (x->reads_c0 && x->beta_imaginary != 0) add_chunks(v, x->c0_by_i, i0, rows, s, 1);
-        for (int64_t i = 0; i < rows; i++) {
-            int64_t row = i0 + i;
-            if (group == 0 && row % v->largest_step == 0) v->largest_cols[row / v->largest_step] = s[i].largest_col;
-            if (!(v->row_flags[row] & (HAS_NAN | HAS_INFINITY | DARK)))
-                judge_row_sums(v, row, &s[i], group, lanes_used);
-        }
-        tick(v);
-    }
+    group_job job = {.v = v, .group = group, .lanes_used = lanes_used};
+    parallel_run((v->m + PANEL - 1) / PANEL, v->threads, run_panel, &job);
 }
 
 /* ---- what vectors cannot see ---- */
@@ -497,14 +547,54 @@ static void judge_suspicious_rows(check *v)
     judge_rows(v, rows, count);
 }
 
+enum { SAMPLES = 1024, CORNERS = 4 }; /* SAMPLES: that threads look at before their verdicts are taken, in order */
+
+typedef struct samples_job {
+    const check *v;
+    int64_t first;
+    exact_verdict verdicts[SAMPLES];
+} samples_job;
+
+/* Of each row, or as many as there are samples, the largest element; the corners; random elements. */
+static int64_t rows_of_largest(const check *v) { return (v->m + v->largest_step - 1) / v->largest_step; }
+
+static void sample_at(const check *v, int64_t index, int64_t *row, int64_t *col)
+{
+    const int64_t rows = rows_of_largest(v), corner = index - rows;
+    if (index < rows) {
+        *row = index * v->largest_step, *col = v->largest_cols[index];
+    } else if (corner < CORNERS) {
+        *row = corner & 1 ? v->m - 1 : 0, *col = corner & 2 ? v->n - 1 : 0;
+    } else {
+        const uint64_t seed = element_mix(v->options->seed, UINT64_MAX / 2), s = (uint64_t)(corner - CORNERS);
+        *row = (int64_t)(element_mix(seed, 2 * s) % (uint64_t)v->m);
+        *col = (int64_t)(element_mix(seed, 2 * s + 1) % (uint64_t)v->n);
+    }
+}
+
+static void look_at_sample(void *of, int thread, int64_t index)
+{
+    samples_job *job = of;
+    const check *v = job->v;
+    double *a_row = v->a_row + thread * v->k, *b_col = v->b_col + thread * v->k;
+    int64_t row, col;
+    sample_at(v, job->first + index, &row, &col);
+    load_for(v, row, col, a_row, b_col);
+    job->verdicts[index] = look_at(v, row, col, a_row, b_col);
+}
+
 static void judge_samples(check *v)
 {
-    for (int64_t i = 0; i < v->m; i += v->largest_step) judge_element(v, i, v->largest_cols[i / v->largest_step]);
-    for (int corner = 0; corner < 4; corner++) judge_element(v, corner & 1 ? v->m - 1 : 0, corner & 2 ? v->n - 1 : 0);
-    uint64_t seed = element_mix(v->options->seed, UINT64_MAX / 2);
-    for (int64_t s = 0; s < v->samples; s++) {
-        uint64_t row = element_mix(seed, 2 * (uint64_t)s), col = element_mix(seed, 2 * (uint64_t)s + 1);
-        judge_element(v, (int64_t)(row % (uint64_t)v->m), (int64_t)(col % (uint64_t)v->n));
+    const int64_t all = rows_of_largest(v) + CORNERS + v->samples;
+    samples_job job = {.v = v};
+    for (; job.first < all; job.first += SAMPLES) {
+        const int64_t count = all - job.first < SAMPLES ? all - job.first : SAMPLES;
+        parallel_run(count, v->threads, look_at_sample, &job);
+        for (int64_t i = 0; i < count; i++) {
+            int64_t row, col;
+            sample_at(v, job.first + i, &row, &col);
+            take(v, row, col, job.verdicts[i]);
+        }
     }
 }
 
@@ -558,9 +648,11 @@ static void judge_all(check *v)
         run_group(v, group, vectors - group * LANES < LANES ? vectors - group * LANES : LANES);
     }
     if (product_or_huge(v->m, v->n) <= v->samples) {
-        for (int64_t i0 = 0; i0 < v->m; i0 += BATCH) {
-            const int64_t rows[BATCH] = {i0, i0 + 1, i0 + 2, i0 + 3};
-            judge_rows(v, rows, v->m - i0 < BATCH ? v->m - i0 : BATCH);
+        int64_t rows[WORST_ROWS];
+        for (int64_t i0 = 0; i0 < v->m; i0 += WORST_ROWS) {
+            const int64_t count = v->m - i0 < WORST_ROWS ? v->m - i0 : WORST_ROWS;
+            for (int64_t i = 0; i < count; i++) rows[i] = i0 + i;
+            judge_rows(v, rows, count);
         }
     } else {
         judge_by_classes(v);
@@ -599,11 +691,15 @@ tw_status verify_product(const tw_problem *problem, const void *a, const void *b
     double m = (double)v->m, n = (double)v->n, k = (double)v->k;
     v->work = fmax(report->vectors * (m * k + k * n + m * n), single_work);
     v->largest_step = (v->m + v->samples - 1) / v->samples;
+    v->threads = parallel_threads(LANES * (m * k + k * n + m * n), v->options->threads);
+    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    double panels_done = 0;
+    v->report_lock = &lock, v->panels_done = &panels_done;
 
     bool failed = false;
     v->row_flags = array(&failed, v->m, 1);
     v->col_flags = array(&failed, v->n, 1);
-    v->buffer = array(&failed, PANEL * CHUNK, sizeof(double));
+    v->buffer = array(&failed, (int64_t)v->threads * PANEL * CHUNK, sizeof(double));
     v->signs = array(&failed, v->n, LANES * sizeof(double));
     v->y.head = array(&failed, v->k, LANES * sizeof(double));
     if (v->x.type->pair) v->y.tail = array(&failed, v->k, LANES * sizeof(double));
@@ -611,9 +707,10 @@ tw_status verify_product(const tw_problem *problem, const void *a, const void *b
     v->z = array(&failed, v->k, sizeof(double));
     v->row_bound = array(&failed, v->m, sizeof(double));
     v->row_share = array(&failed, v->m, sizeof(double));
-    v->values = array(&failed, v->n, (3 * BATCH + 2) * sizeof(double));
-    v->a_row = array(&failed, v->k, sizeof(double));
-    v->b_col = array(&failed, v->k, sizeof(double));
+    v->batch = v->n <= 65536 ? WORST_ROWS : 4;
+    v->values = array(&failed, v->n, (3 * (size_t)v->batch + 2) * sizeof(double));
+    v->a_row = array(&failed, v->k, (size_t)v->threads * sizeof(double));
+    v->b_col = array(&failed, v->k, (size_t)v->threads * sizeof(double));
     v->class_sums = array(&failed, v->m > v->n ? v->m : v->n, sizeof(double));
     v->largest_cols = array(&failed, v->m / v->largest_step + 1, sizeof(int64_t));
     if (failed)

@@ -293,6 +293,31 @@ static void test_bounds_agree(void)
     assert_true(e.passed && e.ratio > 0.99);
 }
 
+/* The report of several threads is that of one, to the bit: of right products, of wrong elements, of NaN. */
+static void test_verify_threads(void)
+{
+    for (int d = 0; d < COUNT_OF(dtypes); d++) {
+        given g = given_product(dtypes[d], d, 100, 1300, 1300, 1.5, d);
+        const tw_problem *p = &g.o.problem;
+        const void *c0 = p->beta != 0 ? g.o.c0 : NULL;
+        for (int fault = 0; fault < 4; fault++) {
+            const int64_t i = draw_below(p->m), j = draw_below(p->n);
+            if (fault > 0) put(p, g.c, i, j, fault == 3 ? (double)NAN : 2 * get(p, g.c, i, j) + 1);
+            verify_report one, many;
+            verify_options options = {.seed = draw(), .threads = 1};
+            assert_int_equal(verify_product(p, g.o.a, g.o.b, c0, g.c, &options, &one), TW_OK);
+            options.threads = 0;
+            setenv("TILEWRIGHT_THREADS", "7", 1);
+            assert_int_equal(verify_product(p, g.o.a, g.o.b, c0, g.c, &options, &many), TW_OK);
+            unsetenv("TILEWRIGHT_THREADS");
+            assert_int_equal(one.passed, fault == 0);
+            assert_int_equal(one.failed_rows, many.failed_rows);
+            assert_memory_equal(&one, &many, sizeof one);
+        }
+        given_free(&g);
+    }
+}
+
 static double *progress_log;
 static int progress_count;
 
@@ -542,6 +567,7 @@ static const check_case cases[] = {
     CHECK_CASE(test_verify_wholesale_faults),
     CHECK_CASE(test_verify_uneven_rows),
     CHECK_CASE(test_bounds_agree),
+    CHECK_CASE(test_verify_threads),
     CHECK_CASE(test_verify_progress),
     CHECK_CASE(test_verify_special_values),
     CHECK_CASE(test_verify_overflow),
