@@ -181,13 +181,12 @@ def scalars(c: Any, alpha: Any, beta: Any) -> Tuple[Number, Number]:
 
 
 def number(name: str, value: Any) -> Number:
-    refusal = TypeError(f"{name} is {value!r}, expected a number")
-    if isinstance(value, str):  # complex() would read it
-        raise refusal
     try:
-        found = complex(value)
+        found = None if isinstance(value, str) else complex(value)  # which would read a string
     except (TypeError, ValueError):
-        raise refusal from None
+        found = None
+    if found is None:
+        raise TypeError(f"{name} is {value!r}, expected a number")
     return found if found.imag != 0 else found.real
 
 
