@@ -289,7 +289,7 @@ static io_status find_header(const unsigned char *bytes, size_t count, scanner *
         return io_fail(s->error, IO_BAD_FILE, s->name, "the .npy header says it has %zu bytes; at most %d are allowed",
                        header_bytes, MOST_HEADER_BYTES);
     if (header_bytes > count - begin)
-        return io_fail(s->error, IO_BAD_FILE, s->name, "ends in its .npy header, which has %zu of %zu bytes",
+        return io_fail(s->error, IO_BAD_FILE, s->name, "the file ends inside its .npy header, after %zu of %zu bytes",
                        count - begin, header_bytes);
     s->begin = s->at = (const char *)bytes + begin;
     s->end = s->begin + header_bytes;

@@ -32,7 +32,7 @@ def hostile_npy_files():
     }
     for name, data in files.items():
         open(f"{name}.npy", "wb").write(data)
-        says = f"{name}.npy: " + ("ends in its .npy header, which has 50 of 118 bytes" if name == "header" else "")
+        says = f"{name}.npy: " + ("the file ends inside its .npy header, after 50 of 118 bytes" if name == "header" else "")
         bad(6, "multiply", f"{name}.npy", "B.npy", "-o", "C.npy", says=says)
         bad(6, "verify", "B.npy", "B.npy", f"{name}.npy", says=f"{name}.npy: ")
 

@@ -116,8 +116,8 @@ static void npy_refuses_prefixes(void)
         {"\x93NUMPY\x00\x00\x02\x00{}", 12, "version is 0.0, expected 1.0, 2.0 or 3.0"},
         {"\x93NUMPY\x04\x00\x02\x00{}", 12, "version is 4.0"},
         {"\x93NUMPY\x01\x07\x02\x00{}", 12, "version is 1.7"},
-        {"\x93NUMPY\x01\x00\x76\x00{}", 12, "header says it has 118 bytes; 2 follow, and at most 65535 are allowed"},
-        {"\x93NUMPY\x02\x00\xff\xff\xff\xff{}", 14, "header says it has 4294967295 bytes; 2 follow"},
+        {"\x93NUMPY\x01\x00\x76\x00{}", 12, "the file ends inside its .npy header, after 2 of 118 bytes"},
+        {"\x93NUMPY\x02\x00\xff\xff\xff\xff{}", 14, "header says it has 4294967295 bytes; at most 65535 are allowed"},
         {"\x93NUMPY\x03\x00\x00\x00\x00\x00", 12, "expected '{', found its end"},
     };
     for (size_t c = 0; c < COUNT(cases); c++)
@@ -125,7 +125,7 @@ static void npy_refuses_prefixes(void)
     size_t large = 70000;
     unsigned char *bytes = calloc(1, large + 12);
     memcpy(bytes, "\x93NUMPY\x02\x00\x00\x00\x01\x00", 12); /* 65536 */
-    refuse(IO_FORMAT_NPY, bytes, large + 12, IO_BAD_FILE, "says it has 65536 bytes");
+    refuse(IO_FORMAT_NPY, bytes, large + 12, IO_BAD_FILE, "says it has 65536 bytes; at most 65535 are allowed");
     free(bytes);
 }
 
