@@ -135,14 +135,14 @@ The commands begin with `tilewright`. The rows count the topics of each document
 | row | document | topic | command | file |
 |---|---|---|---|---|
 | S0.1 | 5kk73, ECE569, Ruiz | triple loop on the CPU | `ladder --engine cpu --rung r01` | [r01_naive](#r01_naive) |
-| S0.2 | 5kk73, ECE569 | one thread per element | `ladder --rung r01` | [r01_naive](#r01_naive) |
-| S0.3 | 5kk73 | tiles in shared memory, B uncoalesced | `ladder --rung r01,r02` | [r02_tiled](#r02_tiled) |
-| S0.4 | 5kk73 | coalesced, with bank conflicts; B transposed on the host | `ladder --rung r02,r03,r03t` | [r03_coalesced](#r03_coalesced), [r03t_transposed](#r03t_transposed) |
-| S0.5 | 5kk73 | no bank conflicts | `ladder --rung r03,r04` | [r04_banks](#r04_banks) |
-| S0.6 | 5kk73 | outer product | `ladder --rung r04,r05`; `explain r05` | [r05_outer](#r05_outer) |
-| S0.7 | 5kk73 | unrolling | `ladder --rung r05,r06`; `explain r06` shows registers | [r06_unrolled](#r06_unrolled) |
-| S0.8 | 5kk73 | prefetching | `ladder --rung r06,r07`; `explain r07 --binary` | [r07_prefetch](#r07_prefetch) |
-| S0.9 | 5kk73 | every step at 4096, and over sizes | `ladder --size 128,256,512,1024,2048,4096 --html FILE`; of all rungs on an H200: `report results/nvidia-h200/curves-*.jsonl -o FILE.html` | [results](../results/) |
+| S0.2 | 5kk73, ECE569 | one thread per element | `ladder --engine opencl --rung r01` | [r01_naive](#r01_naive) |
+| S0.3 | 5kk73 | tiles in shared memory, B uncoalesced | `ladder --engine opencl --rung r01,r02` | [r02_tiled](#r02_tiled) |
+| S0.4 | 5kk73 | coalesced, with bank conflicts; B transposed on the host | `ladder --engine opencl --rung r02,r03,r03t` | [r03_coalesced](#r03_coalesced), [r03t_transposed](#r03t_transposed) |
+| S0.5 | 5kk73 | no bank conflicts | `ladder --engine opencl --rung r03,r04` | [r04_banks](#r04_banks) |
+| S0.6 | 5kk73 | outer product | `ladder --engine opencl --rung r04,r05`; `explain r05` | [r05_outer](#r05_outer) |
+| S0.7 | 5kk73 | unrolling | `ladder --engine opencl --rung r05,r06`; `explain r06` shows registers | [r06_unrolled](#r06_unrolled) |
+| S0.8 | 5kk73 | prefetching | `ladder --engine opencl --rung r06,r07`; `explain r07 --binary` | [r07_prefetch](#r07_prefetch) |
+| S0.9 | 5kk73 | every step at 4096, and over sizes | `ladder --engine opencl --size 128,256,512,1024,2048,4096 --html FILE`; of all rungs on an H200: `report results/nvidia-h200/curves-*.jsonl -o FILE.html` | [results](../results/) |
 | S0.10 | 5kk73, Ruiz | flop per byte asked | `explain r05`; column `flop/B` of `ladder` | every rung |
 | S0.11 | 5kk73 | share of multiply-adds in the machine code | `explain r04 --binary` | every rung |
 | S0.12 | 5kk73, Ruiz | speed over the tile edge | `ladder --rung r02 --tile 1,2,4,8,16,32,64,128` | [r02_tiled](#r02_tiled) |
@@ -150,14 +150,14 @@ The commands begin with `tilewright`. The rows count the topics of each document
 | S0.14 | 5kk73, ECE569, Ruiz, NVIDIA Best Practices | the figures | `explain r04 --element 3,11 --html FILE` | every rung |
 | S1.1 | Hotbingsoo | naive kernel in OpenCL, rectangles | `ladder --engine opencl --rung r01 --shape 300x200x100` | [r01_naive](#r01_naive) |
 | S1.2 | Hotbingsoo | local memory | `ladder --engine opencl --rung r04 --shape 300x200x100` | [r04_banks](#r04_banks) |
-| S1.3 | Hotbingsoo | more work per thread, wide loads, transposed B, register blocking with and without wide loads, device-specific loads, prefetching, any size | `ladder --rung r01u,r03t,r07,r08,r09,r10,r10s,r12` | [r01u_uncached](#r01u_uncached): device-specific loads, [r08_coarsened](#r08_coarsened), [r09_wide](#r09_wide), [r10_register](#r10_register), [r10s_scalar](#r10s_scalar), [r12_async](#r12_async): tensor memory accelerator (TMA), cuda |
-| S2.1 | ECE569 | a boundary condition for any width | `ladder --rung r01 --size 1,15,17,1000,1023` | [r01_naive](#r01_naive) |
+| S1.3 | Hotbingsoo, and Nugteren's tutorial to which it points | more work per thread, wide loads, transposed B, register blocking with and without wide loads, device-specific loads, prefetching, any size | `ladder --engine cuda --rung r01u,r03t,r07,r08,r09,r10,r10s,r12` | [r01u_uncached](#r01u_uncached): device-specific loads, [r08_coarsened](#r08_coarsened), [r09_wide](#r09_wide), [r10_register](#r10_register), [r10s_scalar](#r10s_scalar), [r12_async](#r12_async): tensor memory accelerator (TMA), cuda |
+| S2.1 | ECE569 | a boundary condition for any width | `ladder --engine opencl --rung r01 --size 1,15,17,1000,1023` | [r01_naive](#r01_naive) |
 | S2.2 | ECE569 | how far from the peak: 180 of 9300 GFLOP/s on a P100 | `explain r01 --gpu P100`; `ladder --gpu P100` | every rung |
 | S2.3 | ECE569 | the kernel as an exercise with gaps | `ladder --rung exercises/r01_naive.cl` | [exercises](../exercises/) of r01 to r07 and s2 |
 | S3.1 | Ruiz | compute intensity: 1, r, n; derived beside counted | `explain --tables`; `report results/nvidia-h200/*.jsonl -o FILE.html`, section Traffic | every rung |
 | S3.2 | Ruiz | tiles on the CPU, block r | `ladder --engine cpu --rung r02 --tile 1,2,4,8,16,32` | [r02_tiled](#r02_tiled) |
 | S3.3 | Ruiz | the tiled kernel, compiled and run | `./dev build`; `ladder --engine cuda --rung r04` | [r04_banks](#r04_banks) |
-| S3.4 | Ruiz | thread coarsening, less divergence | `ladder --rung r04,r04d,r08`; divergent branches: `./dev counters --size 4001 --rung r04,r04d` | [r08_coarsened](#r08_coarsened), [r04d_divergence](#r04d_divergence) |
+| S3.4 | Ruiz | thread coarsening, less divergence | `ladder --engine opencl --rung r04,r04d,r08`; divergent branches: `./dev counters --size 4001 --rung r04,r04d` | [r08_coarsened](#r08_coarsened), [r04d_divergence](#r04d_divergence) |
 | S4.1 | NVIDIA Best Practices | skinny product, nothing shared | `ladder --skinny`; `explain s1` | [s1_unoptimised](#s1_unoptimised) |
 | S4.2 | NVIDIA Best Practices | A's tile shared, no barrier of the block | `ladder --skinny`; `explain s2` | [s2_shared_a](#s2_shared_a) |
 | S4.3 | NVIDIA Best Practices | A's and B's tiles shared | `ladder --skinny`; `explain s3` | [s3_shared_ab](#s3_shared_ab) |
@@ -194,7 +194,7 @@ TEXT
     cat <<'TEXT'
 
 Median GFLOP/s. In brackets: r01 to r05 with compiler unrolling, which is off otherwise. bf16 is another type, so its
-speed is no step from the row above. On the CPU r02 to r10 use one thread. Every row was verified before it was timed.
+speed is no step from the row above. On the CPU r01 to r10 use one thread. Every row was verified before it was timed.
 The records are in [results](../results/). `tilewright report` makes a page of them, and `tilewright ladder --html FILE`
 one of your machine.
 
@@ -255,7 +255,7 @@ kernels() {
 `tw_gemm` runs these kernels. The planner picks one for each product.
 
 - `tilewright ladder` shows its choice as r14, and `ladder --all` times every kernel that fits.
-- `ladder --rung NAME` and `bench --kernel cuda_f32_NAME` time one kernel.
+- `ladder --engine ENGINE --rung NAME` and `bench --kernel cuda_f32_NAME` time one kernel.
 - `explain NAME` describes one kernel.
 
 A family is one file, named by operation, data path and architecture. Each of its tiles is a row of kernels/kernels.def.
