@@ -372,7 +372,8 @@ int64_t tw_mpi_received_words(const tw_mpi_plan *plan) { return plan == NULL ? 0
 
 /* ---- computing ---- */
 
-static tw_status check_block(const char *name, const void *data, int64_t ld, const tw_mpi_block *b)
+static tw_status check_block(const tw_mpi_plan *plan, const char *name, const void *data, int64_t ld,
+                             const tw_mpi_block *b, int64_t element_bytes)
 {
     if (b->rows == 0 || b->cols == 0) return TW_OK;
     if (data == NULL)
@@ -383,6 +384,9 @@ static tw_status check_block(const char *name, const void *data, int64_t ld, con
                        "ld%s is %" PRId64 ", expected at least %" PRId64 ", the columns "
                        "that this rank owns",
                        name, ld, b->cols);
+    const int64_t part_bytes = element_bytes / tw_lab_dtype_of(plan->problem.dtype)->parts;
+    if ((uintptr_t)data % (uintptr_t)part_bytes != 0)
+        return failure(TW_BAD_ARGUMENT, "%s is not aligned to %" PRId64 " bytes", name, part_bytes);
     return TW_OK;
 }
 
@@ -426,10 +430,10 @@ tw_status tw_mpi_gemm(tw_mpi_plan *plan, const void *a, int64_t lda, const void 
     if (status != TW_OK) return status;
     if (plan->lost) return failure(TW_BAD_ARGUMENT, "plan: an earlier call has lost other ranks: make another plan");
     if (plan->sizes.k > 0) {
-        status = check_block("a", a, lda, &own.a);
-        if (status == TW_OK) status = check_block("b", b, ldb, &own.b);
+        status = check_block(plan, "a", a, lda, &own.a, plan->sizes.a_bytes);
+        if (status == TW_OK) status = check_block(plan, "b", b, ldb, &own.b, plan->sizes.b_bytes);
     }
-    if (status == TW_OK) status = check_block("c", c, ldc, &own.c);
+    if (status == TW_OK) status = check_block(plan, "c", c, ldc, &own.c, plan->sizes.c_bytes);
     if (status == TW_OK && plan->ended)
         status = failure(TW_BAD_ARGUMENT, "plan: an earlier call has failed, and %s: make another plan",
                          plan->pending.stuck ? "the device does not answer" : "NCCL was left");

@@ -20,8 +20,8 @@
  *          fields at the end. Fields that an older program's smaller struct lacks count as 0. A newer program's larger
  *          struct is accepted if the fields that the library does not know are 0.
  * ERRORS   A call that can fail returns a tw_status. tw_error_text() then explains the calling thread's last failure
- *          in one sentence. The library never prints, exits or aborts. It reads the environment only in tw_open() and
- *          tw_devices().
+ *          in one sentence. The library never prints, exits or aborts. It reads the environment only in tw_open(),
+ *          tw_devices() and where a NULL context is opened at its first use.
  * THREADS  A context may be used by any number of threads at once. A NULL context is one process-wide default, opened
  *          at its first use. After fork() or _Fork() both processes may go on using contexts of the cpu engine. A
  *          driver's state does not survive a fork: the child must open GPU contexts of its own, and CUDA works in the
@@ -124,9 +124,9 @@ typedef struct tw_options {
      * "base" or "neon"; TW_NO_DEVICE if the processor lacks them. NULL: TILEWRIGHT_CPU, else the widest that the
      * processor has */
     const char *instruction_set;
-    /* 0 to 4096. cpu: the most that a call uses; fewer if the system refuses a thread. 0: TILEWRIGHT_THREADS, else
-     * OMP_NUM_THREADS, else affinity mask and cgroup quota. cuda: threads that copy large operands, at most 16; 0: 8,
-     * or fewer where affinity mask and cgroup quota leave fewer processors */
+    /* 0 to 4096. cpu: the most that a call uses; at most 1025 run, and fewer if the system refuses a thread. 0:
+     * TILEWRIGHT_THREADS, else OMP_NUM_THREADS, else affinity mask and cgroup quota. cuda: threads that copy large
+     * operands, at most 16; 0: 8, or fewer where affinity mask and cgroup quota leave fewer processors */
     int32_t threads;
     /* CUDA: the CUcontext to work in; its owner keeps it. NULL: the device's primary context. OpenCL: the cl_context to
      * work in, retained until tw_close(). NULL: a new one */
@@ -157,14 +157,16 @@ typedef struct tw_options {
  *           Of a context on several devices, tw_gemm() with operands in host memory uses all of them where it is large
  *           enough, and tw_gemm_blocks(); other calls use the first. Each is opened with its primary context, and
  *           reaches the memory of the others from then on, where it can [docs/decisions/0023].
- *           Environment, read here and in tw_devices() and nowhere else: TILEWRIGHT_CPU, TILEWRIGHT_THREADS,
- *           OMP_NUM_THREADS, TILEWRIGHT_WAIT (cpu); TILEWRIGHT_CACHE, XDG_CACHE_HOME, HOME (where compiled kernels are
- *           kept), TILEWRIGHT_TUNED, XDG_CONFIG_HOME, HOME (the file of the user's tuned rows, docs/REFERENCE.md),
- *           TILEWRIGHT_OPENCL_OPTIONS (added to the OpenCL compiler's), TILEWRIGHT_SELF_TEST (off: OpenCL's kernels are
- *           not tested at first use), TILEWRIGHT_NVRTC (library file of CUDA's run-time compiler), TILEWRIGHT_KERNELS
- *           (folder of CUDA kernels built ahead). A setuid program ignores TILEWRIGHT_SELF_TEST and those that name a
- *           file, a folder or compiler options.
- * Returns   TW_OK and *context (give it to tw_close), TW_BAD_ARGUMENT, TW_NO_DEVICE, TW_NO_MEMORY and *context NULL */
+ *           Environment, read here, in tw_devices() and where a NULL context is opened, and nowhere else:
+ *           TILEWRIGHT_CPU, TILEWRIGHT_THREADS, OMP_NUM_THREADS, TILEWRIGHT_WAIT (cpu); TILEWRIGHT_CACHE,
+ *           XDG_CACHE_HOME, HOME (where compiled kernels are kept), TILEWRIGHT_TUNED, XDG_CONFIG_HOME, HOME (the file
+ *           of the user's tuned rows, docs/REFERENCE.md), TILEWRIGHT_OPENCL_OPTIONS (added to the OpenCL compiler's),
+ *           TILEWRIGHT_SELF_TEST (off: OpenCL's kernels are not tested at first use), TILEWRIGHT_NVRTC (library file of
+ *           CUDA's run-time compiler, read once), TILEWRIGHT_KERNELS (folder of CUDA kernels built ahead),
+ *           NCCL_COMM_BLOCKING (once, as CUDA is loaded). A setuid program ignores TILEWRIGHT_SELF_TEST and those that
+ *           name a file, a folder or compiler options.
+ * Returns   TW_OK and *context (give it to tw_close), TW_BAD_ARGUMENT, TW_NO_DEVICE, TW_NO_MEMORY, TW_DEVICE_FAILED (a
+ *           driver failed) and *context NULL */
 TW_API tw_status tw_open(const tw_options *options, tw_context **context);
 
 /* tw_close - end a context. No thread and no stream may still use it: a kernel that tw_enqueue() put on a stream and
@@ -172,7 +174,8 @@ TW_API tw_status tw_open(const tw_options *options, tw_context **context);
 TW_API void tw_close(tw_context *context);
 
 /* tw_describe - describe the device of a context (device->size set): of several the first one's index, their number and
- * its name, and threads and memory of all. Returns TW_OK, TW_BAD_ARGUMENT. */
+ * its name, and threads and memory of all. Returns TW_OK, TW_BAD_ARGUMENT; with a NULL context also
+ * what tw_open() does. */
 TW_API tw_status tw_describe(tw_context *context, tw_device *device);
 
 /* ---- multiplication -------------------------------------------------------------------------------------------- */

@@ -22,20 +22,22 @@
  *
  * Arguments  are checked in the order of the reference BLAS. The first wrong one is reported to a handler by its number
  *            there, and C stays as it was.
- * Special    m == 0 or n == 0, or (alpha == 0 or k == 0) and beta == 1: nothing is read or written.
+ * Special    m == 0 or n == 0, or (alpha == 0 or k == 0) and beta == 1: nothing is read or written, but
+ *            that gemm_s8u8s32 then adds co.
  *            beta == 0: C is not read. alpha == 0 or k == 0: A and B are not read; trmm and trsm then set B to 0.
  *            Items of C in one call must not overlap.
  *            What is not named of A and C, the other triangle and a unit diagonal, is neither read nor written.
  *            The imaginary parts of the diagonal of hemm's A and of herk's and her2k's C are not read; those of C
  *            become 0. c and z: an alpha or beta without an imaginary part multiplies as a real number.
- *            Operands that are not aligned to one real number are copied. Where memory is short a product is computed
+ *            Operands that are not aligned to one real number are copied; sbgemm and shgemm read them slowly in
+ *            place, and gemm_s8u8s32 reports such a C as number 0. Where memory is short a product is computed
  *            without it, slower.
  * Failures   BLAS has no status. C stays as it was after a wrong argument and after a NULL a, b or c, for which BLAS
  *            has no number: that is reported as number 0. (A NULL alpha or beta is not looked for.) A call that a GPU
  *            failed to compute is reported as number 0 too; if some of the result may be written then, the report says
  *            that it is undefined. Of gemm_batch all groups are checked before the first is computed. An invalid
- *            TILEWRIGHT_THREADS, _CPU, _VERBOSE, _PROFILE, _BLAS_ENGINE and, where a GPU is used, _BLAS_BREAK_EVEN are
- *            reported once on stderr and ignored.
+ *            TILEWRIGHT_THREADS, _CPU, _WAIT, _VERBOSE, _PROFILE, _BLAS_ENGINE and, where a GPU is used,
+ *            _BLAS_BREAK_EVEN are reported once on stderr and ignored.
  * Handlers   The library defines neither xerbla_ nor cblas_xerbla. It calls the program's, or those of another BLAS
  *            that was loaded with the program, which may end it: Debian's cblas_xerbla exits with status 255. Calls
  *            from Fortran go to xerbla_. Of calls from C a wrong layout, side, uplo, op or diag and a NULL operand go

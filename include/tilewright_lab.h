@@ -92,7 +92,7 @@ typedef struct tw_lab_plan {
 } tw_lab_plan;
 
 /* tw_lab_fits - whether this kernel can compute this problem on this device: 1 or 0. With 0, reason (if not NULL) says
- * why, with the numbers. -1: no kernel of that name (tw_error_text). */
+ * why, with the numbers. -1: no kernel of that name, a problem that is none, no context (tw_error_text). */
 TW_API int tw_lab_fits(tw_context *context, const tw_lab_choice *choice, const tw_problem *problem, char *reason,
                        int reason_bytes);
 
@@ -188,7 +188,7 @@ TW_API tw_status tw_lab_run_open(tw_context *context, const tw_lab_choice *choic
 /* tw_lab_run_once - compute once and wait. *seconds (may be NULL) is the time from launch to completion: by device
  * events on a GPU, by wall clock on the CPU, packing included. */
 TW_API tw_status tw_lab_run_once(tw_lab_run *run, double *seconds);
-TW_API tw_status tw_lab_run_fetch(tw_lab_run *run, void *c); /* copy C to the host; does nothing on the CPU */
+TW_API tw_status tw_lab_run_fetch(tw_lab_run *run, void *c); /* copy C to c; on the CPU only if c is another array */
 TW_API void tw_lab_run_close(tw_lab_run *run);
 /* tw_lab_run_prepare_s - seconds that the host took to transpose B before the upload (r03t); 0 for other rows. */
 TW_API double tw_lab_run_prepare_s(const tw_lab_run *run);

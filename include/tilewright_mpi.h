@@ -104,8 +104,8 @@ typedef struct tw_mpi_plan tw_mpi_plan;
  *           columns; NCCL needs memory of its own too. Panels do not shrink: where they do not fit by NCCL, they are
  *           staged, unless NCCL was asked for; where they do not fit either way, TW_NO_MEMORY.
  * Returns   TW_OK and *plan; TW_BAD_ARGUMENT (also where ranks ask for different things, or for a grid of more ranks
- *           than there are), TW_NO_DEVICE (a rank cannot use NCCL, which was asked for), TW_NO_KERNEL, TW_NO_MEMORY,
- *           TW_DEVICE_FAILED (MPI failed), and *plan NULL */
+ *           than there are), TW_NO_DEVICE (a rank cannot use NCCL, which was asked for), TW_NO_KERNEL, TW_BUILD_FAILED
+ *           (a GPU's kernel), TW_NO_MEMORY, TW_DEVICE_FAILED (MPI failed), and *plan NULL */
 TW_API tw_status tw_mpi_plan_make(tw_context *context, const tw_problem *problem, MPI_Comm comm,
                                   const tw_mpi_options *options, tw_mpi_plan **plan);
 

@@ -63,7 +63,11 @@ tw_status api_settle_batch(tw_context **context, const tw_problem *user, const t
     if (user_batch == NULL) return fail(TW_BAD_ARGUMENT, "batch is NULL");
     TRY(sized_load("batch", user_batch, BATCH_FIRST_BYTES, batch, sizeof *batch));
     bool first = seen && !batch->pointers && batch->count > 0; /* a, b and c are the first item's */
-    TRY(first ? api_settle(context, NULL, user, a, b, c, &host, p) : api_settle_unseen(context, NULL, user, &host, p));
+    tw_problem unseen;
+    TRY(problem_take(user, &unseen));
+    if (seen && unseen.place_c == TW_HOST) unseen.align_a = unseen.align_b = unseen.align_c = 0; /* not read there */
+    TRY(first ? api_settle(context, NULL, user, a, b, c, &host, p)
+              : api_settle_unseen(context, NULL, &unseen, &host, p));
     TRY(batch_check(batch, &host));
     TRY(check_by_address(*context, batch, &host));
     if (batch->pointers && seen) TRY(batch_check_addresses(batch, &host, a, b, c));
@@ -264,10 +268,12 @@ static tw_status gemm_each(tw_context *context, const tw_problem *problem, const
                            const void *a, const void *b, void *c)
 {
     size_t bytes = (size_t)dtype_find(p->dtype)->lab.bytes, c_bytes = (size_t)dtype_find(p->dtype_c)->lab.bytes;
-    for (int64_t i = 0; i < batch->count; i++)
-        TRY(gemm_checked(context, problem, batch_item(batch, a, batch->stride_a, bytes, i),
-                         batch_item(batch, b, batch->stride_b, bytes, i),
-                         batch_item(batch, c, batch->stride_c, c_bytes, i)));
+    for (int64_t i = 0; i < batch->count; i++) {
+        const tw_status status = gemm_checked(context, problem, batch_item(batch, a, batch->stride_a, bytes, i),
+                                              batch_item(batch, b, batch->stride_b, bytes, i),
+                                              batch_item(batch, c, batch->stride_c, c_bytes, i));
+        if (status != TW_OK) return i > 0 && status != TW_NO_MEMORY ? TW_DEVICE_FAILED : status; /* C is written */
+    }
     return TW_OK;
 }
 

@@ -199,9 +199,12 @@ static bool read_tuned(tw_context *context, bool users)
     tuned_signature here;
     tuned_own own = {.count = 0};
     context_signature(context, &here);
-    if (users)
+    if (users) {
+        char said[1024]; /* of an environment that is ignored; why a row is not read is for own.state */
+        snprintf(said, sizeof said, "%s", tw_error_text());
         tuned_own_read(&here, &own);
-    else
+        fail(TW_OK, "%s", said);
+    } else
         snprintf(own.state, sizeof own.state, "not tuned: the context was opened with TW_UNTUNED");
     context->facts.tuned = context->tuned = tuned_table_make(&context->facts, own.rows, own.count);
     _Static_assert(sizeof context->tuned_state == sizeof own.state, "one sentence");

@@ -17,18 +17,21 @@ int tw_lab_fits(tw_context *context, const tw_lab_choice *choice, const tw_probl
         fail(TW_BAD_ARGUMENT, "no kernel is named %s", choice && choice->kernel ? choice->kernel : "NULL");
         return -1;
     }
-    if (problem == NULL || dtype_find(problem->dtype) == NULL) {
-        fail(TW_BAD_ARGUMENT, "the problem is NULL or of no known dtype");
+    tw_problem p;
+    if (problem_take(problem, &p) != TW_OK) return -1;
+    if (p.dtype_b == 0) p.dtype_b = p.dtype;
+    if (p.dtype_c == 0 && dtype_find(p.dtype) != NULL) p.dtype_c = dtype_find(p.dtype)->result;
+    if (dtype_find(p.dtype) == NULL || dtype_find(p.dtype_b) == NULL || dtype_find(p.dtype_c) == NULL) {
+        fail(TW_BAD_ARGUMENT, "dtype, dtype_b or dtype_c is no tw_dtype of this library");
         return -1;
     }
     if (context_find(&context) != TW_OK) return -1;
-    tw_problem p = *problem;
-    if (p.dtype_c == 0) p.dtype_c = dtype_find(p.dtype)->result;
     if (p.align_a == 0) p.align_a = 256; /* not known yet: suppose the best */
     if (p.align_b == 0) p.align_b = 256;
     if (p.align_c == 0) p.align_c = 256;
     const device_facts facts = first_use_facts(context);
-    return kernel_fits(row, &p, &facts, choice->tile, reason, reason_bytes > 0 ? (size_t)reason_bytes : 0);
+    const bool told = reason != NULL && reason_bytes > 0;
+    return kernel_fits(row, &p, &facts, choice->tile, told ? reason : NULL, told ? (size_t)reason_bytes : 0);
 }
 
 tw_status tw_lab_plan_of(tw_context *context, const tw_lab_choice *choice, const tw_problem *problem, tw_lab_plan *out)

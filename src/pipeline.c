@@ -70,9 +70,9 @@ static tw_status find_workspace(tw_lab_pipeline *p, tw_problem *seen, const void
     TRY(tw_workspace_bytes(p->context, seen, &bytes));
     if (bytes <= p->workspace_bytes) return TW_OK;
     TRY(check_room(p, bytes - p->workspace_bytes));
-    TRY(p->context->ops->pipeline->reserve(p->own, (size_t)bytes));
-    p->workspace_bytes = bytes;
-    return TW_OK;
+    const tw_status status = p->context->ops->pipeline->reserve(p->own, (size_t)bytes);
+    p->workspace_bytes = status == TW_OK ? bytes : 0; /* the old one has gone */
+    return status;
 }
 
 tw_status tw_lab_pipeline_prepare(tw_lab_pipeline *p, const tw_problem *problem, const void *a, const void *b,

@@ -392,6 +392,14 @@ static void context_cases(void)
         expect("a base context refuses avx2 and says why",
                tw_lab_fits(context, &choice, &p, reason, sizeof reason) == 0 &&
                    strstr(reason, "it needs avx2 instructions, this device has base"));
+    choice.kernel = "cpu_f32_r01_naive";
+    p.dtype_c = (tw_dtype)99;
+    expect("a dtype_c that is none is no question of fitting",
+           tw_lab_fits(context, &choice, &p, reason, 0) == -1 && strstr(tw_error_text(), "dtype_c") != NULL);
+    p.dtype_c = 0, p.dtype_b = (tw_dtype)99;
+    expect("nor is a dtype_b that is none", tw_lab_fits(context, &choice, &p, NULL, 0) == -1);
+    p.dtype_b = 0;
+    expect("nor no problem", tw_lab_fits(context, &choice, NULL, NULL, 0) == -1);
     tw_lab_plan plan;
     expect("and plans a base kernel",
            tw_lab_plan_of(context, NULL, &p, &plan) == TW_OK && strcmp(plan.kernel->needs, "base") == 0);

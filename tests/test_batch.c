@@ -331,6 +331,10 @@ static void error_cases(void)
     batch = (tw_batch){.size = sizeof batch, .pointers = 1, .count = 2};
     expect_call("alpha 0, by address: A and B are not looked at", tw_gemm_batched(NULL, &p, &batch, NULL, NULL, halves),
                 TW_OK, "", 7);
+    p.beta = 1, p.align_c = 1;
+    expect_call("by address: an alignment in host memory is not read",
+                tw_gemm_batched(NULL, &p, &batch, NULL, NULL, halves), TW_OK, "", 7);
+    p.align_c = 0;
     p.beta = 0;
     for (int i = 0; i < 64; i++) c[i] = NAN;
     expect_call("beta 0: C is not read", tw_gemm_batched(NULL, &p, &batch, NULL, NULL, halves), TW_OK, "", 0);

@@ -240,6 +240,22 @@ static const fault faults[] = {
      TW_DEVICE_FAILED,
      {"ready"},
      {"clEnqueueReadBuffer", "CL_MEM_OBJECT_ALLOCATION_FAILURE"}},
+    {"memory runs out while a kernel runs",
+     OPENCL,
+     {"FAKES=clWaitForEvents=-6"},
+     1,
+     TW_OK,
+     TW_DEVICE_FAILED,
+     {"ready"},
+     {"the kernel", "CL_OUT_OF_HOST_MEMORY (-6)"}},
+    {"memory runs out while a kernel runs",
+     CUDA,
+     {"FAKES=cuStreamSynchronize=2"},
+     1,
+     TW_OK,
+     TW_DEVICE_FAILED,
+     {"ready"},
+     {"cuStreamSynchronize", "CUDA_ERROR_OUT_OF_MEMORY"}},
     {"memory runs out as C comes down",
      CUDA,
      {"FAKES=cuMemcpyDtoH_v2=2"},
@@ -333,7 +349,7 @@ static void idle_case(const char *engine, const char *folders)
  * must not be there. */
 static const struct {
     const char *name, *engine, *folders;
-    const char *variables[3];
+    const char *variables[4];
     struct {
         const char *line;
         int number;
@@ -359,6 +375,10 @@ static const struct {
      OPENCL,
      {"FAKES=clGetEventProfilingInfo=-7"},
      {{"run", TW_DEVICE_FAILED, "(-7)"}, {"gemm", TW_OK, ""}, {"spaced", TW_OK, ""}}},
+    {"memory runs out as a processor shows a C in its caller's memory",
+     OPENCL,
+     {"FAKE_OPENCL=processor=1", "FAKES=clEnqueueMapBuffer=-4", "FAULTS_LARGE=0"},
+     {{"large", TW_DEVICE_FAILED, "clEnqueueMapBuffer"}}},
     {"no warps: the whole group waits", OPENCL, {NULL}, {{"skinny", TW_OK, "!SUBGROUP"}}},
     {"warps: a row of the tile waits for itself",
      OPENCL,

@@ -170,6 +170,17 @@ static void device_cases(void)
                "%d pushes, %d pops, closed after fork by \"%s\"; exit %d:\n%s", pushes, pops, calls, o.exit, o.text);
 }
 
+static void fork_case(void)
+{
+    outcome o;
+    char calls[512], text[1024];
+    if (!tap_case("opencl: a child closes its parent's context without the driver")) return;
+    run_child("opencl", "opencl", (const char *const[]){"FAULTS_FORK=1", NULL}, &o);
+    section("close after fork", "", calls);
+    tap_result(sane(&o) && told(&o, "gemm", text) == TW_OK && calls[0] == '\0' && logged("end") == 1,
+               "closed after fork by \"%s\"; exit %d:\n%s", calls, o.exit, o.text);
+}
+
 /* ---- each call of each driver fails once ---- */
 
 static const char *const cuda_calls[] = {
@@ -382,6 +393,7 @@ int main(int argc, char **argv)
 {
     if (!faults_start(argc, argv)) return 1;
     device_cases();
+    fork_case();
     call_cases();
     panel_cases();
     for (int keeps = 0; keeps <= 1; keeps++) {

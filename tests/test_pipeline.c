@@ -172,6 +172,29 @@ static void expect(const char *what, tw_status found, tw_status expected, const 
                tw_error_text());
 }
 
+/* A workspace that could not grow is gone: the next product, of whatever size, asks for its own. */
+static void lose_workspace(void)
+{
+    const tw_options options = {.size = sizeof options, .engine = "cuda", .threads = 2};
+    tw_problem small = tw_problem_make(TW_F32, TW_N, TW_N, 512, 512, 512), large = small;
+    const void *const at = (const void *)(uintptr_t)256;
+    tw_context *context = NULL;
+    tw_lab_pipeline *p = NULL;
+    small.place_a = small.place_b = small.place_c = TW_DEVICE;
+    large = small, large.m = large.lda = large.k = 1024;
+    setenv("FAKE_CUDA", "sm=90 multiprocessors=4", 1), setenv("FAKES", "", 1);
+    const bool open = tw_open(&options, &context) == TW_OK && tw_lab_pipeline_open(context, &p) == TW_OK;
+    expect("a workspace", open ? tw_lab_pipeline_prepare(p, &small, at, at, at) : TW_NO_DEVICE, TW_OK, "");
+    if (!open) return;
+    setenv("FAKES", "cuMemAlloc_v2=2", 1);
+    expect("the same workspace", tw_lab_pipeline_prepare(p, &small, at, at, at), TW_OK, "");
+    expect("no memory for a larger one", tw_lab_pipeline_prepare(p, &large, at, at, at), TW_NO_MEMORY, "workspace");
+    expect("nor for the first again", tw_lab_pipeline_prepare(p, &small, at, at, at), TW_NO_MEMORY, "workspace");
+    setenv("FAKES", "", 1);
+    expect("which comes back", tw_lab_pipeline_prepare(p, &small, at, at, at), TW_OK, "");
+    tw_lab_pipeline_close(p), tw_close(context);
+}
+
 /* Exchanges are for a pipeline that has joined ranks: here it alone. */
 static void join_and_leave(void)
 {
@@ -221,6 +244,7 @@ int main(int argc, char **argv)
              "cuLaunchKernel");
     run_case(&(pipeline_case){"sm=75 order=1", "cuStreamQuery=700", true, false, 0}, TW_DEVICE_FAILED, "cuStreamQuery");
     fail_each_call();
+    lose_workspace();
     join_and_leave();
     return tap_finish();
 }

@@ -128,7 +128,7 @@ def on_fake_cuda(text, **environment):
     """The same, with the fake driver and the fake compiler of CUDA; what the driver saw."""
     python(
         "import numpy as np, tilewright as tw, support.fake_arrays as fake\n"
-        "from support.fake_arrays import Exchange, Interface, CupyArray, Tensor\n"
+        "from support.fake_arrays import Exchange, Interface, CupyArray, Lazy, Tensor\n"
         "def small(*shape): return np.random.default_rng(sum(shape)).integers(-8, 9, shape).astype(np.float32)\n"
         + text,
         LD_LIBRARY_PATH=os.path.join(FAKES, "cuda"),
@@ -526,6 +526,9 @@ def empty_products():
         for order in "CF":
             got, want = tw.matmul(np.ones(a, order=order), np.ones(b, order=order)), np.matmul(np.ones(a), np.ones(b))
             assert np.shape(got) == np.shape(want) and np.array_equal(got, want), (a, b)
+    c = np.array([[complex(np.inf, 0)]], np.complex64)
+    got = tw.matmul(np.ones((1, 0), np.complex64), np.ones((0, 1), np.complex64), c, beta=2)
+    assert got == complex(np.inf, 0), got  # a real beta scales each part
 
 
 @case
@@ -1122,6 +1125,10 @@ c = tw.matmul(Tensor(a, cuda=False), Tensor(b, cuda=False))
 assert type(c) is Tensor and not c.is_cuda and np.array_equal(c.np, a @ b)
 out = Tensor(np.zeros((5, 7), np.float32), cuda=False)
 assert tw.matmul(Tensor(a, cuda=False), Tensor(b, cuda=False), out=out) is out and np.array_equal(out.np, a @ b)
+for cuda in (False, True):  # a negative that is a mark on the tensor
+    x, out = Lazy(-a, cuda), Lazy(np.full((5, 7), np.nan, np.float32), cuda)
+    assert tw.matmul(x, Tensor(b, cuda), out=out) is out and np.array_equal(-out.np, a @ b)
+    assert tw.matmul(x, Tensor(b, cuda), out, out=out) is out and np.array_equal(-out.np, a @ b + a @ b)
 for bad in (lambda: tw.matmul(Tensor(a, False, True), Tensor(b, False)),
             lambda: tw.matmul(Tensor(a), Tensor(b, False))):
     try: bad()

@@ -434,6 +434,21 @@ static void file_cases(void)
         tap_result(planned_kc(0, state, &used) == kc && used == 0 && strstr(state, "is off"), "%s", state);
         setenv("TILEWRIGHT_TUNED", path, 1);
     }
+    if (tap_case("the user's file: a row that is not read hides no variable that is ignored")) {
+        tw_context *context = NULL;
+        snprintf(other, sizeof other, "%s", good);
+        resign(other, "kc=100", "fog=1");
+        const bool written = write_file(other);
+        setenv("TILEWRIGHT_THREADS", "abc", 1);
+        const tw_status status = tw_lab_open_despite(&context);
+        unsetenv("TILEWRIGHT_THREADS");
+        tw_lab_tuned_state(context, state, sizeof state, NULL);
+        tap_result(written && status == TW_OK && strstr(state, "parameter fog") != NULL &&
+                       strstr(tw_error_text(), "TILEWRIGHT_THREADS is abc") != NULL,
+                   "%s; %s", state, tw_error_text());
+        tw_close(context);
+        write_file(text);
+    }
     if (tap_case("the user's file: a plan names the row that took part")) {
         tw_context *context = open_cpu(0);
         const tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, 2000, 2000, 2000),

@@ -12,7 +12,7 @@ import sys
 from contextlib import ExitStack, nullcontext
 from ctypes import (POINTER, Structure, byref, c_int32, c_int64, c_uint8, c_uint16, c_uint64, c_void_p,
                     py_object)
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ContextManager, Dict, List, Optional, Tuple
 
 import numpy as np
@@ -69,10 +69,8 @@ class Torch:
         if x.requires_grad and self.torch.is_grad_enabled():
             raise TypeError(f"{name} requires a gradient, and matmul computes none: detach() it, or call matmul under "
                             "torch.no_grad()")
-        if x.is_neg():
-            x = x.resolve_neg()
-        if x.is_conj():
-            x = x.resolve_conj()
+        if is_lazy(x):
+            x = x.resolve_neg().resolve_conj()
         return View(x, x.data_ptr(), tuple(x.shape), tuple(x.stride()), str(x.dtype)[6:], x.get_device())
 
     def stream(self, given: Any, device: int, views: List[View]) -> Tuple[int, ContextManager[Any]]:
@@ -300,6 +298,11 @@ def is_torch(x: Any) -> bool:
     return torch is not None and isinstance(x, torch.Tensor)
 
 
+def is_lazy(x: Any) -> bool:
+    """A tensor whose conjugate or negative is a mark on it, not in its memory."""
+    return bool(x.is_conj() or x.is_neg())
+
+
 def on_cuda(x: Any) -> bool:
     if is_torch(x):
         return bool(x.is_cuda)
@@ -383,6 +386,8 @@ def on_host(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype
     made = _matmul.on_host(views[0], views[1], views[2], alpha, beta, views[3], dtype, None, engine, conjugated,
                            tf32)
     if out is not None:
+        if is_torch(out) and is_lazy(out):  # its view is a copy
+            out.detach().copy_(sys.modules["torch"].from_numpy(views[3]))
         return out
     if is_torch(first):
         torch = sys.modules["torch"]
@@ -460,11 +465,9 @@ def on_device(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dty
                 raise ValueError(f"c has the shape {third.shape}, which cannot be broadcast to {shape}") from None
         if 0 not in shape:
             enqueue(family, first, second, target, operands, computed, alpha, beta, device, handle, launch, conjugated)
-        if target is to:
-            return out, result
         if to is not None:
-            if launch:
-                family.assign(to, target)
+            if launch and (target is not to or to.array is not out):  # a view of `out` may be a copy
+                family.assign(replace(to, array=out), target)
             return out, result
         return (target if computed == result else family.converted(target, result)).array, result
 

@@ -108,8 +108,9 @@ def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Option
               ml_dtypes' float8_e4m3fn and float8_e5m2 (CUDA only). Two float types become the wider one; with a
               complex type the complex one whose parts hold both. uint8 with int8, and the two float8, are multiplied
               as they are.
-    c         added to the product, broadcast to its shape. It is converted to the result's type first and does not
-              widen it: float64 is rounded to float32, int64 wraps around to int32. Not changed, unless it is `out` too.
+    c         added to the product, broadcast to its shape. It is converted to the type of the sums first and does not
+              widen the result: float64 is rounded to float32, int64 wraps around to int32. Not changed, unless it is
+              `out` too.
     alpha     scales the product; beta scales c: 1 if c is given. With beta 0, c is not read. One with an imaginary
               part makes the product of float types complex; one without it multiplies as a real number.
     conjugate_a, conjugate_b
@@ -126,10 +127,11 @@ def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Option
     engine    of host arrays: "cpu" (the default), "cuda" or "opencl", with a device as "cuda:1"
     stream    of CUDA arrays: a stream of their library, or its address. Default: their library's current stream
 
-    Operands are read in place if rows or columns are contiguous: transposed, padded, sliced and broadcast arrays are
-    not copied. Others, as those with a negative stride in a matrix, are.
+    Operands are read in place if rows or columns are contiguous: transposed, padded and sliced arrays and stacks that
+    broadcast are not copied. Others, as those with a negative stride in a matrix or a row that broadcasts, are.
 
-    Threads   the processor's cores, or TILEWRIGHT_THREADS in the environment, which the first product reads.
+    Threads   TILEWRIGHT_THREADS or OMP_NUM_THREADS in the environment, which the first product reads; else the
+              processors that the process may use.
     Error     |result - exact| <= |alpha| g(k+2) |a||b| + ..., element by element, with g(j) = j u / (1 - j u) and u the
               unit roundoff of the sums: tw_gemm in tilewright.h has all of it
     Returns   an array of the operands' own kind. On CUDA it is computed on the stream and not waited for.
@@ -372,7 +374,9 @@ def on_host(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype
         if beta == 0:
             target[...] = 0
         elif beta != 1:
-            np.multiply(target, target.dtype.type(beta), out=target)
+            real = beta.imag == 0  # then it scales each part, as the library does
+            for part in (target.real, target.imag) if real and np.iscomplexobj(target) else (target,):
+                np.multiply(part, part.dtype.type(beta.real if real else beta), out=part)
     elif target.size:
         recipe = compute(a, b, target, operands, computed, alpha, beta, name, device, conjugated)
         if (key is not None and recipe is not None and shape and given_a is a and given_b is b and

@@ -40,12 +40,14 @@ static cl_int tell(const void *value, size_t bytes, size_t room, void *out, size
 
 static cl_int tell_device(cl_uint what, size_t room, void *out, size_t *needed)
 {
-    uint64_t number = what == CL_DEVICE_TYPE                  ? CL_DEVICE_TYPE_GPU_BIT
-                      : what == CL_DEVICE_MAX_COMPUTE_UNITS   ? 2
-                      : what == CL_DEVICE_MAX_WORK_GROUP_SIZE ? 1024
-                      : what == CL_DEVICE_LOCAL_MEM_SIZE      ? 49152
-                      : what == CL_DEVICE_EXTENSIONS          ? 0
-                                                              : (uint64_t)1 << 32;
+    const bool processor = fake_choice("processor", 0) != 0;
+    uint64_t number = what == CL_DEVICE_TYPE ? processor ? CL_DEVICE_TYPE_CPU_BIT : CL_DEVICE_TYPE_GPU_BIT
+                      : what == CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT ? 8
+                      : what == CL_DEVICE_MAX_COMPUTE_UNITS         ? 2
+                      : what == CL_DEVICE_MAX_WORK_GROUP_SIZE       ? 1024
+                      : what == CL_DEVICE_LOCAL_MEM_SIZE            ? 49152
+                      : what == CL_DEVICE_EXTENSIONS                ? 0
+                                                                    : (uint64_t)1 << 32;
     if (what == CL_DEVICE_WARP_SIZE_NV) number = (uint64_t)fake_choice("warp", 0);
     if (what == CL_DEVICE_EXTENSIONS && fake_choice("warp", 0) > 0)
         return tell("cl_fake cl_nv_device_attribute_query", sizeof "cl_fake cl_nv_device_attribute_query", room, out,

@@ -17,6 +17,7 @@
  * of standard output is "N products" or the like; a fault is a line on standard error and exit status 1. */
 #define _POSIX_C_SOURCE 200809L
 #include <inttypes.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -495,6 +496,9 @@ static void refusals(void)
         if (((unsigned char *)c)[i] != 0xff) FAULT("a refused product has written C");
     expect("a layout without a size", tw_mpi_plan_layout(plan, &(tw_mpi_layout){.size = 0}), TW_BAD_ARGUMENT,
            "layout->size");
+    expect("C at an odd address on the last rank", tw_mpi_gemm(plan, a, 40, b, 30, (char *)c + (rank == ranks - 1), 30),
+           TW_BAD_ARGUMENT, "c is not aligned to 8 bytes");
+    if (!isnan(c[0])) FAULT("C was written, %g", c[0]);
     expect("the same plan used well", tw_mpi_gemm(plan, a, 40, b, 30, c, 30), TW_OK, "");
     tw_mpi_plan_free(plan);
     tw_mpi_plan_free(NULL);

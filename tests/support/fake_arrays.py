@@ -195,6 +195,27 @@ class Tensor:
             raise RuntimeError(str(error)) from None
 
 
+class Lazy(Tensor):
+    """A tensor whose negative is a mark on it, not in its memory, as PyTorch makes them."""
+
+    def is_neg(self):
+        return True
+
+    def resolve_neg(self):
+        made = memory("torch", self.shape, self.np.dtype)
+        made[...] = -self.np
+        return Tensor(made, self.is_cuda)
+
+    def resolve_conj(self):
+        return self
+
+    def detach(self):
+        return Lazy(self.np, self.is_cuda)
+
+    def copy_(self, other):
+        self.np[...] = -other.np
+
+
 class TorchStream:
     def __init__(self, handle, device=None):
         self.cuda_stream = handle

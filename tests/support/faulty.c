@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <sys/auxv.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "engines/cuda/cu_api.h"
@@ -187,6 +188,20 @@ static int allocations(const char *engine)
     return 0;
 }
 
+/* A child closes what its parent has opened, and goes on using. */
+static void close_in_child(tw_context *context)
+{
+    fflush(stdout);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        mark("begin close after fork");
+        tw_close(context);
+        mark("end");
+        _exit(0);
+    }
+    waitpid(pid, NULL, 0);
+}
+
 static int run(const char *engine)
 {
     static float x[3 * N * N];
@@ -242,6 +257,7 @@ static int run(const char *engine)
         tell("bandwidth", tw_lab_bandwidth(context, 1 << 20, 1, 1, &rate));
         tell("shared", tw_lab_shared_bandwidth(context, 1, &rate));
         tell("pattern", tw_lab_shared_pattern(context, 2, 1024, 1, 1, &rate));
+        if (getenv("FAULTS_FORK") != NULL) close_in_child(context);
         tw_close(context);
     }
     puts(cpu_right() ? "cpu:right" : "cpu:wrong");

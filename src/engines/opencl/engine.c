@@ -157,10 +157,11 @@ static void cl_state(char *text, size_t bytes)
 
 static void cl_close(engine *e)
 {
-    cl_close_programs(e);
-    if (e->queue != NULL) e->cl->clReleaseCommandQueue(e->queue);
-    if (e->timed_queue != NULL) e->cl->clReleaseCommandQueue(e->timed_queue);
-    if (e->context != NULL) e->cl->clReleaseContext(e->context);
+    const bool ours = e->pid == getpid(); /* a driver's state does not survive a fork */
+    cl_close_programs(e, ours);
+    if (ours && e->queue != NULL) e->cl->clReleaseCommandQueue(e->queue);
+    if (ours && e->timed_queue != NULL) e->cl->clReleaseCommandQueue(e->timed_queue);
+    if (ours && e->context != NULL) e->cl->clReleaseContext(e->context);
     jit_cache_close(e->cache);
     pthread_mutex_destroy(&e->building);
     pthread_mutex_destroy(&e->idling);
@@ -445,8 +446,9 @@ static tw_status show(engine *e, const buffer *b, size_t bytes)
 
 static tw_status cl_download(engine *e, const buffer *from, const operand *to)
 {
-    if (from->host != NULL) return show(e, from, gpu_span(to));
-    const tw_status status = gpu_span(to) == 0 ? TW_OK : copy(e, to, from->memory, false);
+    const tw_status status = from->host != NULL  ? show(e, from, gpu_span(to))
+                             : gpu_span(to) == 0 ? TW_OK
+                                                 : copy(e, to, from->memory, false);
     return status == TW_NO_MEMORY ? TW_DEVICE_FAILED : status; /* the former promises that C is as it was */
 }
 

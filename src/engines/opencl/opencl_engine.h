@@ -88,7 +88,7 @@ tw_status cl_find_or_build(engine *e, const tw_lab_source *source, const char *o
 tw_status cl_take_kernel(engine *e, const tw_lab_source *source, const char *options, idle_kernel *out);
 void cl_give_kernel(engine *e, idle_kernel *k);
 
-void cl_close_programs(engine *e);
+void cl_close_programs(engine *e, bool releases);
 
 /* cl_kept_verdict, cl_keep_verdict, cl_code - as in engine_ops. */
 tw_status cl_kept_verdict(engine *e, const plan *p, char *text, size_t bytes);

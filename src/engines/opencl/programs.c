@@ -201,12 +201,12 @@ void cl_give_kernel(engine *e, idle_kernel *k)
     k->kernel = NULL;
 }
 
-void cl_close_programs(engine *e)
+void cl_close_programs(engine *e, bool releases)
 {
-    while (e->idle_count > 0) e->cl->clReleaseKernel(e->idle[--e->idle_count].kernel);
+    while (releases && e->idle_count > 0) e->cl->clReleaseKernel(e->idle[--e->idle_count].kernel);
     for (built *b = atomic_load(&e->built), *next; b != NULL; b = next) {
         next = b->next;
-        e->cl->clReleaseProgram(b->program);
+        if (releases) e->cl->clReleaseProgram(b->program);
         free(b);
     }
 }
