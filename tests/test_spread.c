@@ -274,8 +274,9 @@ static void blocks_case(unsigned number)
     char driver[80];
     seed = 77 * number;
     const int kind = drawn(5);
-    snprintf(driver, sizeof driver, "sm=%d multiprocessors=4 order=%d peer=%d blocks=%u", kinds[kind].sm,
-             drawn(4) == 0 ? 1 : 2 + drawn(1000), drawn(4) > 0, number);
+    snprintf(driver, sizeof driver, "sm=%d multiprocessors=4 order=%d peer=%d blocks=%u%s", kinds[kind].sm,
+             drawn(4) == 0 ? 1 : 2 + drawn(1000), drawn(4) > 0, number,
+             number % 4 == 3 ? " pitch=1500" : ""); /* bytes: rows of some operands lie further apart */
     spread_case x = {.driver = driver,
                      .devices = 1 + drawn(4),
                      .dtype = kinds[kind].dtype,

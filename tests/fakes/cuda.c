@@ -245,10 +245,15 @@ static cu_result copy_and_wait(work w)
     return lost[device_of(current())];
 }
 
-static cu_result put_rows(const cu_copy_2d *c, cu_stream stream)
+static bool too_far_apart(size_t from_pitch, size_t to_pitch)
 {
     const size_t most_pitch = (size_t)attribute(CU_ATTRIBUTE_MAX_PITCH, 0);
-    if (c->src_pitch > most_pitch || c->dst_pitch > most_pitch) return 1;
+    return from_pitch > most_pitch || to_pitch > most_pitch;
+}
+
+static cu_result put_rows(const cu_copy_2d *c, cu_stream stream)
+{
+    if (too_far_apart(c->src_pitch, c->dst_pitch)) return 1;
     return put_copy(stream, rows_of(c), side(c->src_type, stream->context), side(c->dst_type, stream->context));
 }
 
@@ -260,6 +265,7 @@ static cu_result put_peer_rows(const cu_copy_peer *c, cu_stream stream)
                     .from_pitch = c->src_pitch,
                     .width = c->width_bytes,
                     .height = c->height};
+    if (too_far_apart(c->src_pitch, c->dst_pitch)) return 1;
     return put_copy(stream, w, device_of(c->src_context), device_of(c->dst_context));
 }
 

@@ -454,13 +454,30 @@ static tw_status copy_rows(engine *e, const engine *other, const spread_copy *c,
     return TW_OK;
 }
 
+/* Rows of a block on a device, between it and the caller's, that lie too far apart for one copy are copied one by one.
+ * (Those of a host are carried by threads then.) */
+static tw_status copy_block(engine *e, const engine *other, const spread_copy *c, cu_pointer device, bool up,
+                            cu_stream stream)
+{
+    const size_t most_pitch = (size_t)cuda_attribute(e->cu, e->device, CU_ATTRIBUTE_MAX_PITCH);
+    cu_pointer caller = c->caller;
+    if (other == NULL || (c->caller_pitch <= most_pitch && c->pitch <= most_pitch))
+        return copy_rows(e, other, c, device, up, stream);
+    for (int64_t i = 0; i < c->rows; i++, caller += c->caller_pitch, device += c->pitch)
+        if (up)
+            CU_TRY(cuMemcpyPeerAsync, (device, e->context, caller, other->context, c->width, stream));
+        else
+            CU_TRY(cuMemcpyPeerAsync, (caller, other->context, device, e->context, c->width, stream));
+    return TW_OK;
+}
+
 static tw_status begin_copies(run *x, const spread_step *s, cu_stream stream)
 {
     const part *p = &x->parts[s->device];
     for (int i = 0; i < s->copies; i++) {
         const spread_copy *c = &x->work->copies[s->first_copy + i];
         const engine *other = copies_host(c) ? NULL : x->parts[c->caller_device].e;
-        TRY(copy_rows(p->e, other, c, address_of(p, &c->at), s->kind == SPREAD_UPLOAD, stream));
+        TRY(copy_block(p->e, other, c, address_of(p, &c->at), s->kind == SPREAD_UPLOAD, stream));
     }
     return TW_OK;
 }
