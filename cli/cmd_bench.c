@@ -167,6 +167,8 @@ static exit_code bench_engine(session *s, void *job)
                     "several devices compute a product of host memory together: give --host, without --against");
     if (s->opt->warm && !on_device) return needs_device(s, "--warm");
     if (s->opt->against.count > 0 && s->opt->batch > 0 && !on_device) return needs_device(s, "--batch with --against");
+    if (s->opt->against.count > 0 && s->opt->explain_plan && !on_device)
+        return needs_device(s, "--explain-plan with --against");
     if (s->opt->against.count > 0) {
         code = (on_device ? against_device_bench : against_bench)(s, &b->cases, &b->dtypes);
         if (code == EXIT_OK || code == EXIT_CHECK) rows_tell_busy(s->text, &begun);
@@ -190,15 +192,19 @@ static exit_code bench_engine(session *s, void *job)
 /* The types that a set is of. */
 static name_list default_dtypes(const options *opt)
 {
+    static const name_list half = {2, {"bf16", "f16"}}, bytes = {3, {"i8", "tf32", "e4m3"}}, usual = {1, {"f32"}};
     static const struct {
         const char *set;
-        name_list dtypes;
-    } sets[] = {{"gpu-half", {2, {"bf16", "f16"}}},
-                {"gpu-few", {2, {"bf16", "f16"}}},
-                {"gpu-types", {3, {"i8", "tf32", "e4m3"}}}};
-    for (size_t i = 0; opt->sets.count == 1 && i < sizeof sets / sizeof *sets; i++)
-        if (strcmp(opt->sets.items[0], sets[i].set) == 0) return sets[i].dtypes;
-    return (name_list){1, {"f32"}};
+        const name_list *dtypes;
+    } sets[] = {{"gpu-half", &half}, {"gpu-few", &half}, {"gpu-types", &bytes}};
+    const name_list *all = NULL; /* of sets of different types the usual ones */
+    for (int j = 0; j < opt->sets.count; j++) {
+        const name_list *own = &usual;
+        for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
+            if (strcmp(opt->sets.items[j], sets[i].set) == 0) own = sets[i].dtypes;
+        all = all == NULL || all == own ? own : &usual;
+    }
+    return all != NULL ? *all : usual;
 }
 
 exit_code cmd_bench(session *s)

@@ -25,6 +25,7 @@ typedef enum kind {
     KIND_HTML,
     KIND_SVG,
     KIND_FOREIGN,
+    KIND_TABLE,
     KIND_TEXT,
     KIND_PACKED,
     KIND_PROGRAM,
@@ -39,6 +40,7 @@ static const char *const kind_names[] = {[KIND_EMPTY] = "nothing",
                                          [KIND_HTML] = "HTML",
                                          [KIND_SVG] = "SVG",
                                          [KIND_FOREIGN] = "JSON, HTML or SVG of another program",
+                                         [KIND_TABLE] = "a table of rungs",
                                          [KIND_TEXT] = "text",
                                          [KIND_PACKED] = "an archive or a database",
                                          [KIND_PROGRAM] = "a program",
@@ -58,11 +60,16 @@ static bool begins(const char *text, const char *word) { return strncasecmp(text
 /* Does JSON begin as this program's lines do? */
 static bool is_our_json(const char *text)
 {
+    static const char version[] = "{\"version\": \"";
     static const char *const begins_with[] = {
-        "{\"engine\": ", "{\"command\": ", "{\"document\": ", "{\"program\": \"tilewright", "{\"version\": \""};
+        "{\"engine\": \"cpu\"",     "{\"engine\": \"opencl\"",          "{\"engine\": \"cuda\"",
+        "{\"command\": \"verify\"", "{\"command\": \"tune\"",           "{\"command\": \"selftest\"",
+        "{\"document\": \"00",      "{\"predicted\": \"access model\"", "{\"program\": \"tilewright"};
     bool ours = false;
     for (size_t i = 0; i < sizeof begins_with / sizeof *begins_with; i++) ours = ours || begins(text, begins_with[i]);
-    return ours;
+    if (!begins(text, version)) return ours;
+    text += sizeof version - 1;
+    return strncmp(text + strcspn(text, "\"\n"), "\"}", 2) == 0; /* that is all of it */
 }
 
 /* JSON, HTML and SVG are of their kind where this program wrote them. */
@@ -74,6 +81,7 @@ static kind kind_of_text(const char *text)
         return is_our_json(text) ? KIND_JSON : KIND_FOREIGN;
     if (begins(text, "<svg class=\"chart\"")) return KIND_SVG;
     if (begins(text, "<svg") || (begins(text, "<?xml") && strstr(text, "<svg") != NULL)) return KIND_FOREIGN;
+    if (begins(text, "| rung | idea |")) return KIND_TABLE;
     if (!begins(text, "<!doctype html") && !begins(text, "<html")) return KIND_TEXT;
     return strstr(text, "<meta name=\"generator\" content=\"tilewright\">") != NULL ? KIND_HTML : KIND_FOREIGN;
 }
@@ -167,7 +175,7 @@ static kind kind_of_matrix(const char *path)
 
 static kind kind_of_page(const char *path)
 {
-    static const kind kinds[] = {[REPORT_PAGE] = KIND_HTML, [REPORT_BARS] = KIND_SVG, [REPORT_TABLE] = KIND_TEXT};
+    static const kind kinds[] = {[REPORT_PAGE] = KIND_HTML, [REPORT_BARS] = KIND_SVG, [REPORT_TABLE] = KIND_TABLE};
     return kinds[report_form_of(path)];
 }
 
@@ -175,11 +183,14 @@ static void collect(name_set *all, const options *opt)
 {
     int command = opt->command->bit;
     bool reads = (command & (CMD_MULTIPLY | CMD_VERIFY | CMD_REPORT)) != 0;
-    for (int i = 0; reads && i < opt->operand_count; i++)
-        add(all, "", files_input(opt->operands[i]), false, KIND_EMPTY);
+    for (int i = 0; i < opt->operand_count; i++)
+        if (reads || (command == CMD_EXPLAIN && user_kernel_is_path(opt->operands[i])))
+            add(all, "", files_input(opt->operands[i]), false, KIND_EMPTY);
     for (int i = 0; i < opt->rungs.count; i++)
         if (user_kernel_is_path(opt->rungs.items[i])) add(all, "--rung ", opt->rungs.items[i], false, KIND_EMPTY);
     add(all, "--add ", files_input(opt->add), false, KIND_EMPTY);
+    add(all, "--import ", opt->import, false, KIND_EMPTY);
+    add(all, "--export ", opt->export, true, KIND_EMPTY); /* what it may replace `tune` knows */
     /* it is refused for that */
     bool no_format = command == CMD_MULTIPLY && opt->output != NULL && io_format_of(opt->output) == IO_FORMAT_NONE;
     if (opt->output != NULL && !no_format)
@@ -224,7 +235,7 @@ static exit_code check_kind(const named *x)
 {
     char bytes[4097];
     const char *or_force = appends && x->kind == KIND_JSON ? "" : ", or --force to replace it";
-    if (!x->writes || !x->exists || !S_ISREG(x->found.st_mode)) return EXIT_OK;
+    if (!x->writes || x->kind == KIND_EMPTY || !x->exists || !S_ISREG(x->found.st_mode)) return EXIT_OK;
     if ((x->found.st_mode & 0222) == 0) /* which access() does not tell root */
         return diag(EXIT_OUTPUT, "%s%s: the file is read-only: give another name%s", x->option, x->path, or_force);
     if (x->found.st_size == 0) return EXIT_OK;

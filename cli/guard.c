@@ -29,7 +29,7 @@ typedef struct kept_path {
 
 enum { MOST_WATCHED = 8 };
 
-static kept_path output_temp, json_temp, json_target;
+static kept_path output_temp, tool_temp, json_temp, json_target;
 static volatile sig_atomic_t json_lines;
 static watched watches[MOST_WATCHED];
 static char kept_text[600]; /* ": ..." behind "interrupted"; else "" */
@@ -44,6 +44,7 @@ static void clean_up(void)
 {
     if (term_progress_showing()) put("\r\033[K");
     if (output_temp.set) unlink(output_temp.path);
+    if (tool_temp.set) unlink(tool_temp.path);
     if (!json_temp.set) return;
     if (!json_lines || rename(json_temp.path, json_target.path) != 0) unlink(json_temp.path);
 }
@@ -176,6 +177,8 @@ static void keep(kept_path *kept, const char *path)
 }
 
 void guard_output(const char *temp_path) { keep(&output_temp, temp_path); }
+
+void guard_tool(const char *temp_path) { keep(&tool_temp, temp_path); }
 
 void guard_json(const char *temp_path, const char *path)
 {

@@ -25,6 +25,7 @@ void guard_release(void);
 void guard_kept(const char *text);
 
 void guard_output(const char *temp_path);                 /* remove this file; NULL: none any more */
+void guard_tool(const char *temp_path);                   /* the same, of a file that a tool reads */
 void guard_json(const char *temp_path, const char *path); /* as above, but rename it to path once it has lines */
 void guard_json_has_lines(void);
 

@@ -225,6 +225,7 @@ static exit_code start(int argc, char **argv)
     exit_code code = options_parse(cmd, argc - 1, argv + 1, &opt);
     const launched l = launched_find();
     if (cmd->bit == CMD_MULTIPLY) launched_settle(&l, &opt);
+    if (opt.help) opt.json = NULL, opt.append = false; /* nothing is written */
     if (code == EXIT_OK && !opt.help) code = files_check(&opt);
     return code == EXIT_OK ? run(cmd, &opt) : code;
 }

@@ -162,7 +162,7 @@ static bool source_fits(const io_source *s, fitting *one_fits, misfit *x)
     const int64_t lines = columns ? m->cols : m->rows, length = columns ? m->rows : m->cols,
                   most = PIECE_BYTES / (int64_t)io_type_bytes(m->type);
     io_error error;
-    if (holds(x->type, m->type)) return true;
+    if (length == 0 || holds(x->type, m->type)) return true; /* of no elements there may be 2^63 lines */
     for (int64_t l = 0; l < lines; l++)
         for (int64_t at = 0; at < length; at += most) {
             const int64_t some = length - at < most ? length - at : most, i = columns ? at : l, j = columns ? l : at;

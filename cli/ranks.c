@@ -37,8 +37,6 @@ typedef struct job {
     double read_s, compute_s, write_s, check_s;
     verify_report report;
     int64_t nans, infinite;
-    tw_lab_plan plan; /* of this rank's block of C */
-    bool planned;
     int sharing; /* ranks that use this rank's GPU; of all the most in the end */
 } job;
 
@@ -240,10 +238,11 @@ static exit_code make_plan(job *j, double timeout_s)
     asked.panels = panels_of(opt);
     if (opt->grids.count > 0)
         asked.grid[0] = (int32_t)grid->m, asked.grid[1] = (int32_t)grid->n, asked.grid[2] = (int32_t)grid->k;
-    /* the least of all ranks, as the largest of its inverses */
-    double inverse = 1 / (double)(out_of_core_usable(opt) / (opt->memory > 0 ? 1 : j->world.beside));
-    if (j->mpi->most(&inverse, 1) != TW_OK) lost(j);
-    asked.memory_bytes = (int64_t)(1 / inverse);
+    /* the least of all ranks, as the most of what is left of 2^53 */
+    const int64_t usable = out_of_core_usable(opt) / (opt->memory > 0 ? 1 : j->world.beside);
+    double left = usable < (int64_t)1 << 53 ? 0x1p53 - (double)usable : 0;
+    if (j->mpi->most(&left, 1) != TW_OK) lost(j);
+    asked.memory_bytes = (int64_t)(0x1p53 - left);
     tw_problem p = j->in.problem;
     const tw_problem whole = tw_problem_make(p.dtype, p.op_a, p.op_b, p.m, p.n, p.k);
     p.lda = whole.lda, p.ldb = whole.ldb, p.ldc = whole.ldc;
@@ -542,6 +541,17 @@ static void tell_ranks(const job *j, int64_t words)
           j->s->text);
 }
 
+/* How this rank's block of C is computed, where it is computed in one piece. */
+static bool plan_block(const job *j, tw_lab_plan *out)
+{
+    const tw_problem *p = &j->in.problem;
+    tw_problem own = tw_problem_make(p->dtype, p->op_a, p->op_b, j->layout.c.rows, j->layout.c.cols, p->k);
+    own.dtype_b = p->dtype_b, own.dtype_c = p->dtype_c;
+    own.alpha = p->alpha, own.alpha_imaginary = p->alpha_imaginary;
+    own.beta = p->beta, own.beta_imaginary = p->beta_imaginary;
+    return tw_lab_plan_of(j->s->context, NULL, &own, out) == TW_OK;
+}
+
 static exit_code tell_result(job *j)
 {
     const tw_problem *p = &j->in.problem;
@@ -554,8 +564,9 @@ static exit_code tell_result(job *j)
     if (j->s->opt->quiet) return EXIT_OK;
     if (j->s->opt->verbose) {
         operands_tell(&j->in, text);
+        tw_lab_plan plan;
         fprintf(text, "mpi        %s\n", diag_name(j->world.library, name));
-        if (j->planned) fprintf(text, "kernel     %s\n", j->plan.text);
+        if (plan_block(j, &plan)) fprintf(text, "kernel     %s\n", plan.text);
         if (on_gpus(j)) fprintf(text, "panels     %s\n", j->mpi->panels());
     }
     tell_ranks(j, words);
@@ -594,6 +605,8 @@ static exit_code write_record(job *j)
     r.m = p->m, r.n = p->n, r.k = p->k;
     r.op_a = "ntcr"[p->op_a], r.op_b = "ntcr"[p->op_b];
     r.alpha = p->alpha, r.beta = p->beta;
+    if (io_type_is_complex(j->in.as.type_a))
+        r.alpha_imaginary = p->alpha_imaginary, r.beta_imaginary = p->beta_imaginary;
     if (device_is_host(&j->s->device)) r.threads = (int)j->s->device.threads;
     r.samples = r.repeats = r.sets = 1;
     r.min_s = r.median_s = r.p95_s = r.max_s = j->compute_s;
@@ -602,6 +615,8 @@ static exit_code write_record(job *j)
     r.verified = j->s->opt->verify ? "elements sampled" : "no";
     if (j->s->opt->verify) r.error_ratio = j->report.element_ratio;
     r.read_s = j->read_s, r.write_s = j->write_s;
+    tw_lab_plan plan;
+    if (plan_block(j, &plan)) r.kernel = plan.kernel->name, r.rung = plan.kernel->rung, r.plan = plan.text;
     return session_record(j->s, &r);
 }
 

@@ -32,7 +32,7 @@ bool tool_file(const void *bytes, size_t count, char path[TOOL_PATH])
     if (length >= TOOL_PATH) return false;
     guard_hold();
     int fd = mkstemp(path);
-    if (fd >= 0) guard_output(path);
+    if (fd >= 0) guard_tool(path);
     guard_release();
     while (fd >= 0 && count > 0) {
         ssize_t put = write(fd, from, count);
@@ -49,6 +49,6 @@ void tool_file_end(const char *path)
 {
     guard_hold();
     unlink(path);
-    guard_output(NULL);
+    guard_tool(NULL);
     guard_release();
 }

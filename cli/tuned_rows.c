@@ -123,6 +123,12 @@ static bool is_ours(const char *path)
     return ours;
 }
 
+static bool are_one_file(const char *a, const char *b)
+{
+    struct stat of_a, of_b;
+    return stat(a, &of_a) == 0 && stat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+}
+
 static bool is_read_only(const char *path)
 {
     struct stat info;
@@ -149,6 +155,9 @@ exit_code tuned_export(session *s)
     lines.count = kept;
     if (kept == 0)
         code = diag(EXIT_INPUT, "%s has no rows to export: `tilewright tune` finds some", path);
+    else if (are_one_file(path, s->opt->export))
+        code = diag(EXIT_USAGE, "--export %s is the file that the rows are in: give another name",
+                    diag_name(s->opt->export, name));
     else if (!s->opt->force && is_read_only(s->opt->export))
         code = diag(EXIT_OUTPUT, "%s: the file is read-only: give another name, or --force to replace it",
                     diag_name(s->opt->export, name));
@@ -181,6 +190,8 @@ exit_code tuned_forget(session *s)
     exit_code code = tuned_user_path(path);
     snprintf(tried, sizeof tried, "%s.tried", path);
     if (code == EXIT_OK) code = store_ours(tried);
+    if (code == EXIT_OK) code = store_writable(path);
+    if (code == EXIT_OK) code = store_writable(tried);
     if (code == EXIT_OK && stat(path, &info) == 0) code = store_replace(path, goes, s, "", &gone);
     if (code == EXIT_OK && stat(tried, &info) == 0) code = store_replace(tried, goes, s, "", &candidates);
     if (code != EXIT_OK) return code;

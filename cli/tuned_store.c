@@ -240,13 +240,19 @@ static bool none_goes(void *job, const char *line)
     return false;
 }
 
-exit_code store_check(const char *path)
+exit_code store_writable(const char *path)
 {
     struct stat info;
     tame_name name;
-    if (stat(path, &info) == 0 && (info.st_mode & 0222) == 0)
-        return diag(EXIT_OUTPUT, "%s: the file is read-only: chmod u+w makes it writable", diag_name(path, name));
-    return store_replace(path, none_goes, NULL, "", NULL);
+    return stat(path, &info) == 0 && (info.st_mode & 0222) == 0
+               ? diag(EXIT_OUTPUT, "%s: the file is read-only: chmod u+w makes it writable", diag_name(path, name))
+               : EXIT_OK;
+}
+
+exit_code store_check(const char *path)
+{
+    const exit_code code = store_writable(path);
+    return code == EXIT_OK ? store_replace(path, none_goes, NULL, "", NULL) : code;
 }
 
 exit_code store_append(const char *path, const char *line)

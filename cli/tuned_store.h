@@ -23,6 +23,9 @@ void store_free(tuned_lines *lines);
 /* store_ours - EXIT_OK where the file is ours; else EXIT_OUTPUT after a sentence, or what store_read() returns. */
 exit_code store_ours(const char *path);
 
+/* store_writable - EXIT_OK unless the file is read-only: EXIT_OUTPUT after a sentence then. */
+exit_code store_writable(const char *path);
+
 /* store_check - can the file be written? Makes its folder where that is missing. Else EXIT_OUTPUT after a sentence. */
 exit_code store_check(const char *path);
 

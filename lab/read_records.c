@@ -125,7 +125,7 @@ static double read_number(reader *in, const json_t *object, const char *name)
     if (!json_is_number(value))
         return complain(in, "%s: found %s, expected a number or null", name, what_is(value)), NAN;
     double number = json_number_value(value);
-    bool scalar = strcmp(name, "alpha") == 0 || strcmp(name, "beta") == 0;
+    bool scalar = strncmp(name, "alpha", 5) == 0 || strncmp(name, "beta", 4) == 0; /* and their imaginary parts */
     bool tiny = !scalar && number != 0 && fabs(number) < 1e-30; /* a picture could not divide by it */
     if (!isfinite(number) || (!scalar && number < 0) || tiny || fabs(number) > 1e30)
         complain(in, "%s: found %g, expected %s", name, number,

@@ -128,6 +128,8 @@ def a_missing_library_is_named():
         assert done.returncode == 3 and done.stdout == "", done
         assert f"eigen: it was not found: neither {folder}/eigen.so" in done.stderr and "./dev peers" in done.stderr, done
         assert "none of the libraries to compare with is here" in done.stderr, done
+        done = bench("--against", "eigen", "--size", "16", "--explain-plan", peers=folder)
+        assert done.returncode == 2 and "--explain-plan with --against needs --engine cuda or opencl" in done.stderr, done
         with open(os.path.join(folder, "eigen.so"), "w") as stream:
             stream.write("not a library\n")
         done = bench("--against", "eigen", "--size", "16", peers=folder)

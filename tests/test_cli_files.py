@@ -38,6 +38,18 @@ def hostile_npy_files():
 
 
 @case
+def rows_without_end_and_without_elements():
+    """2^63 - 1 rows or columns of no element are passed over, not counted one by one."""
+    most = 2 ** 63 - 1
+    for name, shape in (("tall", (most, 0)), ("thin", (0, 1)), ("wide", (0, most)), ("none", (1, 0))):
+        open(f"{name}.npy", "wb").write(npy_header("<i8", shape))
+    for words in ((), ("--memory", "1M")):
+        bad(5, "multiply", "tall.npy", "thin.npy", "-o", "C.npy", *words, says="memory")
+        bad(5, "multiply", "none.npy", "wide.npy", "-o", "C.npy", *words, says="memory")
+    good("multiply", "wide.npy", "tall.npy", "-o", "C.npy")
+
+
+@case
 def inputs_without_end():
     """Refused by their first bytes, with little memory: not read until there is none left."""
     npy("B.npy", [[1.0]])
@@ -191,6 +203,32 @@ def files_of_another_kind_are_kept():
         good("report", "l.json", "-o", "l.svg")
     good("doctor", "--json", "d.json", env={"OCL_ICD_VENDORS": "/nowhere"})
     good("version", "--json", "d.json")
+    for _ in range(2):
+        good("ladder", "--gpu", "H200", "--rung", "r02", "--size", "64", "--json", "p.json")
+        good("report", "l.json", "-o", "l.md")
+    for text in ('{"version": "1.0", "data": [1]}', '{"engine": "diesel"}', '{"command": "ls"}'):
+        open("other.json", "w").write(text)
+        bad(7, "version", "--json", "other.json", says="--json other.json: holds JSON, HTML or SVG of another program")
+    open("README.md", "w").write("# Mine\n")
+    bad(7, "report", "l.json", "-o", "README.md", says="-o README.md: holds text, expected a table of rungs")
+    bad(7, "ladder", "--size", "8", "--html", "README.md", says="--html README.md: holds text, expected a table of rungs")
+
+
+@case
+def help_writes_nothing():
+    pair()
+    kept = open("A.npy", "rb").read()
+    for words in (["--json", "A.npy"], ["--json", "A.npy", "--append"], ["--json", "new.json"], ["--append"]):
+        assert good("multiply", "A.npy", "B.npy", "-o", "C.npy", *words, "--help").stdout.startswith("tilewright multiply - ")
+        assert good("ladder", *words, "-h").stdout.startswith("tilewright ladder - ")
+    assert open("A.npy", "rb").read() == kept and not os.path.exists("new.json") and not os.path.exists("C.npy")
+
+
+@case
+def kernels_that_are_explained_are_not_replaced():
+    open("mine.cl", "w").write("__kernel void r01_mine(PARAMETERS) {}\n")
+    bad(2, "explain", "mine.cl", "--json", "mine.cl", "--force", says="--json mine.cl names the same file as mine.cl, which is read")
+    assert open("mine.cl").read() == "__kernel void r01_mine(PARAMETERS) {}\n"
 
 
 @case

@@ -759,6 +759,11 @@ def multiply_says_one_line():
     assert done.stderr == "" and len(records(done.stdout)) == 1, done
     bad(6, "multiply", "A.npy", "none.npy", "-o", "C.npy", "-q", says="none.npy: ")
     assert on_terminal(*multiply, "-q") == ""
+    npy("H.npy", [[1.0, 1.0]] * 3, "f2")
+    assert "holds f16" in bad(1, "verify", "A.npy", "B.npy", "H.npy").stdout and bad(1, "verify", "A.npy", "B.npy", "H.npy", "-q").stdout == ""
+    good("multiply", "A.npy", "B.npy", "-o", "Z.npy", "--dtype", "cf64", "--alpha", "1.5,-2", "--json", "z.jsonl")
+    assert records(open("z.jsonl").read())[0]["alpha_imaginary"] == -2
+    good("report", "z.jsonl", "-o", "z.html")
 
 
 @case

@@ -197,7 +197,10 @@ def raw_files_an_output_that_replaces_an_operand_and_a_record():
         assert saved("one.raw") == saved("all.raw")
         kept, = records(open("r.jsonl").read())
         assert kept["method"] == "tw_mpi_gemm, 3 of 3 ranks as 3 x 1 x 1, once" and kept["gflops"] > 0, kept
+        assert kept["kernel"].startswith("cpu_f32_") and kept["plan"], kept
+        good("report", "r.jsonl", "-o", "r.html")
         assert re.search(r"^mpi        (Open MPI v|MPICH)", done.out, re.M), done.out
+        assert re.search(r"^kernel     cpu_f32_", done.out, re.M), done.out
         assert "3: 3 x 1 x 1 of m x n x k" in done.out, done.out
         npy("S.npy", integers(90, 80, 5), "f4")
         good("multiply", "A.npy", "B.npy", "--beta", "1", "--add", "S.npy", "-o", "one.npy")
