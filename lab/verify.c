@@ -31,7 +31,7 @@ typedef struct check {
     bool masked;           /* some column has flags */
     int threads;           /* for vectors and samples */
     double *buffer;        /* PANEL x CHUNK, of each thread */
-    double *signs;         /* n x LANES: +1 and -1 */
+    double *signs;         /* n x LANES: +1 and -1; of integers in every other lane +1 and 0 */
     lanes_panel y;         /* k x LANES: B x; all in the head where one double is enough */
     double *z;             /* k: sums of |b| over the columns that are not flagged */
     double *row_bound;     /* m: sum of the bounds of a row's elements and of the residual's own error */
@@ -171,10 +171,12 @@ static void load_chunk(check *v, view from, int64_t row0, int64_t rows, int64_t 
 
 static void make_signs(check *v, int group)
 {
+    /* two errors of 2^31 in a row cancel modulo 2^32, whatever their signs: half the vectors leave elements out */
+    const double others[] = {-1, v->x.type->integer ? 0 : -1};
     uint64_t seed = element_mix(v->options->seed, (uint64_t)group);
     for (int64_t j = 0; j < v->n; j++) {
         uint64_t bits = element_mix(seed, (uint64_t)j);
-        for (int l = 0; l < LANES; l++) v->signs[j * LANES + l] = (bits >> (8 * l)) & 1 ? 1 : -1;
+        for (int l = 0; l < LANES; l++) v->signs[j * LANES + l] = (bits >> (8 * l)) & 1 ? 1 : others[l % 2];
     }
 }
 

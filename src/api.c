@@ -324,6 +324,7 @@ tw_status tw_gemm_batched(tw_context *context, const tw_problem *problem, const 
     tw_batch items;
     TRY(api_settle_batch(&context, problem, batch, true, a, b, c, &p, &items));
     if (items.count == 0 || p.m == 0 || p.n == 0) return TW_OK;
+    if (items.pointers && p.k == 0) a = b = NULL; /* arrays that are not read */
     TRY(placed_check(context, &p, &items, a, b, c));
     return context->facts.copies && p.place_c == TW_HOST ? gemm_each(context, problem, &p, &items, a, b, c)
                                                          : gemm_all(context, problem, &p, &items, a, b, c);

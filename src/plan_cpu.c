@@ -640,13 +640,13 @@ static void undivide(plan *plan)
 
 bool plan_shrink(plan *plan)
 {
+    if (plan->row->micro == NULL || plan->workspace_bytes == 0) return false;
     cpu_plan *cpu = &plan->cpu;
     /* in less, A and B are packed so often that one may as well read them where they lie */
     enum { LEAST_BLOCKS = 256 << 10 };
     const int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n;
     const bool complex = problem_is_complex(&plan->problem), b_transposed = op_transposes(plan->problem.op_b),
                packs = !(cpu->direct_a && cpu->direct_b);
-    if (plan->row->micro == NULL || plan->workspace_bytes == 0) return false;
     if (cpu->divided) {
         undivide(plan);
         return true;

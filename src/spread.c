@@ -84,14 +84,18 @@ tw_status spread_make(const spread_machine *machine, const tw_problem *p, const 
 {
     const tw_dtype dtypes[3] = {p->dtype, p->dtype_b, p->dtype_c};
     device devices[MOST_JOINED] = {{.tiles = NULL}};
-    spread s = {.machine = machine, .matrices = matrices, .p = p, .devices = devices, .work = out};
+    device_facts facts = *machine->facts;
+    spread_machine of_tiles = *machine;
+    facts.tiles = true, facts.context = 0; /* a plan that is kept was made without tiles */
+    of_tiles.facts = &facts;
+    spread s = {.machine = &of_tiles, .matrices = matrices, .p = p, .devices = devices, .work = out};
     tw_problem one = *p;
     plan whole;
     *out = (spread_work){.devices = machine->devices, .reads_c = problem_reads_c(p)};
     for (int x = 0; x < 3; x++) s.bytes[x] = dtype_find(dtypes[x])->lab.bytes;
     one.lda = spread_copy_ld(&s, 0, problem_a_cols(p)), one.ldb = spread_copy_ld(&s, 1, problem_b_cols(p));
     one.ldc = spread_copy_ld(&s, 2, p->n), one.align_a = one.align_b = one.align_c = 256;
-    tw_status status = plan_find(&one, machine->facts, NULL, &whole);
+    tw_status status = plan_find(&one, &facts, NULL, &whole);
     s.row = whole.row;
     if (status == TW_OK) status = make(&s);
     for (int on = 0; on < MOST_JOINED; on++) {

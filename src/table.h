@@ -60,6 +60,7 @@ typedef struct device_facts {
     int64_t local_bytes;             /* GPU: shared (local) memory of a block */
     int64_t largest_bytes;           /* GPU: of one operand */
     bool no_workspace;               /* GPU: the call gets no workspace */
+    bool tiles;                      /* GPU: the product is a tile of another, whose panels all tiles read alike */
     bool splits_k;                   /* OpenCL, self-tests: a row that can divide k does, whatever it costs */
     int64_t items;                   /* OpenCL: a launch computes so many items of a batch; 0, 1: one product */
     const kernel_verdict *verdicts;  /* OpenCL: on the kernels that were tested here */

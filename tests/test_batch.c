@@ -335,6 +335,9 @@ static void error_cases(void)
     expect_call("by address: an alignment in host memory is not read",
                 tw_gemm_batched(NULL, &p, &batch, NULL, NULL, halves), TW_OK, "", 7);
     p.align_c = 0;
+    const void *nowhere = (const void *)(uintptr_t)8;
+    expect_call("by address: arrays of A and B that are not read",
+                tw_gemm_batched(NULL, &p, &batch, nowhere, nowhere, halves), TW_OK, "", 7);
     p.beta = 0;
     for (int i = 0; i < 64; i++) c[i] = NAN;
     expect_call("beta 0: C is not read", tw_gemm_batched(NULL, &p, &batch, NULL, NULL, halves), TW_OK, "", 0);

@@ -522,10 +522,18 @@ static void test_integers(void)
                 if (!verdict.passed) fail_msg("the oracle rejected a right product: %s", verdict.text);
                 assert_verified(&g);
                 int64_t at = (int64_t)draw_below((uint32_t)p.m) * p.ldc + (int64_t)draw_below((uint32_t)p.n);
-                c[at] = (int32_t)((uint32_t)c[at] ^ UINT32_C(1) << draw_below(32));
+                const uint32_t flipped = UINT32_C(1) << draw_below(32);
+                c[at] = (int32_t)((uint32_t)c[at] ^ flipped);
                 verdict = oracle_judge(&g.o, c);
                 assert_true(!verdict.passed && verdict.row * p.ldc + verdict.col == at);
                 assert_true(!verify(&g, 0, 1).passed && verify(&g, 0, 1).failed_rows == 1);
+                c[at] = (int32_t)((uint32_t)c[at] ^ flipped);
+                if (p.m > 1 && p.n > 1) { /* two that differ by 2^31, and cancel where signs are added */
+                    int32_t *row = c + (p.m - 1) * p.ldc;
+                    row[0] = (int32_t)((uint32_t)row[0] ^ UINT32_C(1) << 31);
+                    row[p.n - 1] = (int32_t)((uint32_t)row[p.n - 1] ^ UINT32_C(1) << 31);
+                    assert_true(!verify(&g, 0, 1).passed);
+                }
                 given_free(&g);
             }
     tw_problem odd[] = {padded(TW_I8, 0, 2, 2, 2, 0, 0.5, 0), padded(TW_I8, 0, 2, 2, 2, 0, 1, 0x1p31),

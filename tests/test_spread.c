@@ -175,18 +175,24 @@ static void fail_case(const spread_case *x, tw_status expected, const char *says
     free_operands(x, &o);
 }
 
+enum { ANY_SM = 0 };
+
+/* Bytes are multiplied by kernels of each architecture. */
+static int sm_of(int sm, unsigned number) { return sm != ANY_SM ? sm : (const int[]){75, 80, 90}[number % 3]; }
+
 /* Any product, any devices, any order. */
 static void random_case(unsigned number)
 {
     static const struct {
         tw_dtype dtype;
         int sm;
-    } kinds[] = {{TW_F32, 80}, {TW_F32, 90}, {TW_F64, 75}, {TW_BF16, 75}, {TW_I8, 75}, {TW_U8, 75}};
+    } kinds[] = {{TW_F32, 80}, {TW_F32, 90}, {TW_F64, 75}, {TW_BF16, 75}, {TW_I8, ANY_SM}, {TW_U8, ANY_SM}};
     static const double scalars[] = {1, -2, 3};
     char driver[80];
     seed = number;
     const int kind = drawn(6), order = drawn(4) == 0 ? 1 : 2 + drawn(1000), devices = 1 + drawn(5);
-    snprintf(driver, sizeof driver, "sm=%d multiprocessors=4 order=%d peer=%d", kinds[kind].sm, order, drawn(4) > 0);
+    snprintf(driver, sizeof driver, "sm=%d multiprocessors=4 order=%d peer=%d", sm_of(kinds[kind].sm, number), order,
+             drawn(4) > 0);
     spread_case x = {.driver = driver,
                      .devices = devices,
                      .dtype = kinds[kind].dtype,
@@ -270,12 +276,12 @@ static void blocks_case(unsigned number)
     static const struct {
         tw_dtype dtype;
         int sm;
-    } kinds[] = {{TW_F32, 80}, {TW_F32, 90}, {TW_F64, 75}, {TW_BF16, 75}, {TW_I8, 75}};
+    } kinds[] = {{TW_F32, 80}, {TW_F32, 90}, {TW_F64, 75}, {TW_BF16, 75}, {TW_I8, ANY_SM}};
     char driver[80];
     seed = 77 * number;
     const int kind = drawn(5);
-    snprintf(driver, sizeof driver, "sm=%d multiprocessors=4 order=%d peer=%d blocks=%u%s", kinds[kind].sm,
-             drawn(4) == 0 ? 1 : 2 + drawn(1000), drawn(4) > 0, number,
+    snprintf(driver, sizeof driver, "sm=%d multiprocessors=4 order=%d peer=%d blocks=%u%s",
+             sm_of(kinds[kind].sm, number), drawn(4) == 0 ? 1 : 2 + drawn(1000), drawn(4) > 0, number,
              number % 4 == 3 ? " pitch=1500" : ""); /* bytes: rows of some operands lie further apart */
     spread_case x = {.driver = driver,
                      .devices = 1 + drawn(4),
@@ -430,6 +436,13 @@ int main(int argc, char **argv)
         {"sm=80 order=11", 8, 900, TW_F32, TW_N, TW_N, 3, 1900, 70, 1, 0, true, NULL},
         {"sm=80 order=1", 2, 0, TW_F32, TW_N, TW_N, 2100, 1950, 256, 1, 0, true, NULL},
         {"sm=80 order=1", 2, 3000, TW_F32, TW_N, TW_N, 1300, 900, 65, 1, 0, false, "cuMemAlloc_v2=2@2"},
+        /* of one device, in panels of rows, B packed once: 64 MiB of A and C */
+        {"sm=80 order=1", 1, 0, TW_I8, TW_N, TW_N, 2100, 8200, 33, 1, 0, false, NULL},
+        {"sm=80 order=1", 1, 0, TW_U8, TW_N, TW_T, 2100, 8200, 33, 1, 0, false, NULL},
+        /* kernels of which some read the longer operand of a whole product as stored */
+        {"sm=90 order=3", 2, 0, TW_I8, TW_N, TW_N, 128, 200, 100000, 1, 0, false, NULL},
+        {"sm=90 order=5", 2, 0, TW_I8, TW_T, TW_N, 200, 3700, 3000, 1, 0, false, NULL},
+        {"sm=90 order=3", 1, 1500, TW_I8, TW_N, TW_N, 128, 3100, 1000, 1, 0, false, NULL},
     };
     const char *folders = FAKES_FOLDER "/cuda:" FAKES_FOLDER "/nvrtc";
     if (getenv("LD_LIBRARY_PATH") == NULL || strcmp(getenv("LD_LIBRARY_PATH"), folders) != 0) {

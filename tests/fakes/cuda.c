@@ -392,7 +392,7 @@ typedef struct kernel {
     bool transposes_a, transposes_b;
     char type_a, type_b; /* 's' and 'u': bytes */
     int element_bytes;   /* that pack carries */
-    int arguments;       /* how many it takes of what it is launched with; 0: it is not put off */
+    int arguments, maps; /* how many it takes of what it is launched with; 0: it is not put off; of them tensor maps */
     int us, lacks;       /* how long it takes; steps of k that it leaves out */
     bool hangs;
     int wavers, launches;
@@ -476,7 +476,9 @@ static void multiply_typed(const kernel *f, void **x) { (f->type_a != '-' ? mult
 static void multiply_mapped(const kernel *f, void **x)
 {
     uint64_t *a = x[0], *b = x[1];
-    multiply_f32(f, (void *[]){x[2], x[3], x[4], x[5], &a[0], &a[1], &b[0], &b[1], x[6], x[7], x[8]});
+    x += f->maps;
+    void *plain[] = {x[0], x[1], x[2], x[3], &a[0], &a[1], &b[0], &b[1], x[4], x[5], x[6]};
+    (f->type_a != '-' ? multiply_bytes : multiply_f32)(f, plain);
 }
 
 /* The pass that packs: which of its two operands it is told of. */
@@ -523,14 +525,19 @@ static void name_kernel(kernel *f, const char *name)
              : strcmp(name, "sgemm_simt") == 0 || strcmp(name, "sgemm_cpasync_sm80") == 0 ||
                      strcmp(name, "sgemm_slicedk_sm80") == 0
                  ? multiply_f32
-             : strcmp(name, "sgemm_tma_sm90") == 0 || strcmp(name, "sgemm_slicedk_tma_sm90") == 0 ? multiply_mapped
-             : strcmp(name, "sgemm_batched_cpasync_sm80") == 0                                    ? multiply_batch
-             : strcmp(name, "gemm_batched_simt") == 0                                             ? multiply_batch_simt
-             : strcmp(name, "dgemm_simt") == 0                                                    ? multiply_f64
-             : strcmp(name, "gemm_simt") == 0                                                     ? multiply_typed
-                                                                                                  : NULL;
+             : strcmp(name, "sgemm_tma_sm90") == 0 || strcmp(name, "sgemm_slicedk_tma_sm90") == 0 ||
+                     (f->type_a != '-' &&
+                      (strcmp(name, "gemm_swapab_sm90") == 0 || strcmp(name, "gemm_wgmma_sm90") == 0))
+                 ? multiply_mapped
+             : strcmp(name, "sgemm_batched_cpasync_sm80") == 0        ? multiply_batch
+             : strcmp(name, "gemm_batched_simt") == 0                 ? multiply_batch_simt
+             : strcmp(name, "dgemm_simt") == 0                        ? multiply_f64
+             : strcmp(name, "gemm_simt") == 0                         ? multiply_typed
+             : strcmp(name, "gemm_mma_sm80") == 0 && f->type_a != '-' ? multiply_typed
+                                                                      : NULL;
+    f->maps = f->run != multiply_mapped ? 0 : strcmp(name, "gemm_wgmma_sm90") == 0 ? 3 : 2; /* C's too */
     f->arguments = f->run == pack                                                                 ? 2
-                   : f->run == multiply_mapped                                                    ? 9
+                   : f->run == multiply_mapped                                                    ? 7 + f->maps
                    : f->run == multiply_f32 || f->run == multiply_f64 || f->run == multiply_typed ? 11
                                                                                                   : 0;
 }
@@ -549,7 +556,7 @@ static kernel *load(const char *data)
 
 static size_t argument_bytes(const kernel *f, int i)
 {
-    return f->run == pack ? sizeof(packed) : f->run == multiply_mapped && i < 2 ? sizeof(cu_tensor_map) : 8;
+    return f->run == pack ? sizeof(packed) : i < f->maps ? sizeof(cu_tensor_map) : 8;
 }
 
 /* Do the operands of a product lie on its device? */
@@ -562,10 +569,10 @@ static bool operands_lie(const kernel *f, void **x, int device)
         }
         return true;
     }
-    const bool mapped = f->run == multiply_mapped;
-    if (*(int *)x[mapped ? 4 : 2] == 0) return true; /* k: A and B are not read */
+    const bool mapped = f->maps > 0;
+    if (*(int *)x[f->maps + 2] == 0) return true; /* k: A and B are not read */
     return lies_on(device, *(void **)x[mapped ? 0 : 4], 1) && lies_on(device, *(void **)x[mapped ? 1 : 6], 1) &&
-           lies_on(device, *(void **)x[mapped ? 7 : 9], 1);
+           lies_on(device, *(void **)x[mapped ? f->maps + 5 : 9], 1);
 }
 
 static void launch_now(work *w)
@@ -580,7 +587,7 @@ static void launch_now(work *w)
 
 static void log_shape(const kernel *f, void **x)
 {
-    const int first = f->run == multiply_mapped ? 2 : 0;
+    const int first = f->maps;
     char line[64];
     snprintf(line, sizeof line, "product %d %d %d", *(int *)x[first], *(int *)x[first + 1], *(int *)x[first + 2]);
     fake_log(line);

@@ -516,7 +516,8 @@ static tw_status launch_panel(void *context, int panel)
     a.device += first * (cu_pointer)w->operands[0].device_ld * w->operands[0].element_bytes;
     c.device += first * (cu_pointer)w->operands[2].device_ld * w->operands[2].element_bytes;
     /* where the first panel has packed it */
-    if (panel > 0 && mine.gpu.pack_b.needed) mine.gpu.pack_b.needed = false, b.device = r.workspace;
+    if (panel > 0 && mine.gpu.pack_b.needed)
+        mine.problem.ldb = mine.gpu.pack_b.ld, mine.gpu.pack_b.needed = false, b.device = r.workspace;
     return launch(l->e, &r, &a, &b, &c);
 }
 

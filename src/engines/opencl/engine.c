@@ -397,13 +397,13 @@ static tw_status copy(engine *e, const operand *o, cl_memory memory, bool up)
     return TW_OK;
 }
 
-/* A processor computes in the caller's memory where that has the layout of a copy, without padding: by the API all of a
- * buffer may be written back. Small operands are copied, in less time than the calls take that show C. */
+/* A processor computes in the caller's memory where that has the layout of a copy, aligned and without padding: by the
+ * API all of a buffer may be written back. Small operands are copied, in less time than the calls take that show C. */
 static bool computes_in_place(const engine *e, const operand *o)
 {
     const size_t least_bytes = (size_t)2 << 20;
-    return e->vector_bytes > 0 && gpu_span(o) >= least_bytes && o->lent && gpu_moves_at_once(o) &&
-           (o->rows == 1 || o->ld == o->device_ld);
+    return e->vector_bytes > 0 && gpu_span(o) >= least_bytes && (uintptr_t)o->host % 16 == 0 && o->lent &&
+           gpu_moves_at_once(o) && (o->rows == 1 || o->ld == o->device_ld);
 }
 
 tw_status cl_upload(engine *e, const operand *from, bool copies, buffer *out)
