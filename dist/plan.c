@@ -32,6 +32,15 @@ static tw_status load(const char *name, const void *user, size_t first_bytes, vo
 
 static bool transposes(tw_op op) { return op == TW_T || op == TW_C; }
 
+/* To the type of the sums, as tw_gemm() does: one that is 0 there is 0. */
+static void round_scalars(tw_problem *p)
+{
+    const tw_dtype sums = nominal_result(p->dtype);
+    if (sums != TW_F32 && sums != TW_CF32) return;
+    double *const scalars[] = {&p->alpha, &p->alpha_imaginary, &p->beta, &p->beta_imaginary};
+    for (int i = 0; i < 4; i++) *scalars[i] = (double)(float)*scalars[i];
+}
+
 /* Types, ops and scalars as the engine takes them; leading dimensions are those of blocks, later. */
 static tw_status settle_problem(const dist_engine *e, const tw_problem *asked, tw_problem *p)
 {
@@ -45,7 +54,9 @@ static tw_status settle_problem(const dist_engine *e, const tw_problem *asked, t
     p->lda = whole.lda, p->ldb = whole.ldb, p->ldc = whole.ldc;
     p->align_a = p->align_b = p->align_c = 0;
     status = e->check(e->self, p);
-    return status == TW_OK ? TW_OK : failure(status, "%.900s", e->error());
+    if (status != TW_OK) return failure(status, "%.900s", e->error());
+    round_scalars(p);
+    return TW_OK;
 }
 
 static tw_status settle_options(const dist_engine *e, const tw_mpi_options *asked, tw_mpi_options *o)

@@ -399,12 +399,13 @@ static inline tw_batch tw_batch_make(const tw_problem *problem, int64_t count)
  *
  * Special   count, m or n 0         TW_OK, nothing read, nothing written; pointers may be NULL
  *           k == 0 or alpha == 0    a and b are not read and may be NULL, as arrays too
- *           The bits of an item depend neither on its index in the batch nor on count. On the cpu they equal tw_gemm's.
+ *           The bits of an item depend neither on its index in the batch nor, except on opencl, on count. On the cpu
+ *           they equal tw_gemm's.
  *
  * Cost      cpu: the threads divide the items among them, or the tiles of an item where items are few; an operand with
  *           stride 0 that all threads use packed is packed once. cuda: one launch for operands in device memory, but
- *           one launch per item for large items at strides. Operands in host memory, and opencl: one item after the
- *           other.
+ *           one launch per item for large items at strides. opencl: one launch for buffers, or one item after the
+ *           other where that costs less. Operands in host memory, on a GPU's engine: one item after the other.
  *
  * Returns   as tw_gemm; after TW_NO_MEMORY and TW_DEVICE_FAILED all of C is undefined */
 TW_API tw_status tw_gemm_batched(tw_context *context, const tw_problem *problem, const tw_batch *batch, const void *a,

@@ -2,20 +2,28 @@
 #include "support/faults.h"
 #include "tilewright_lab.h"
 
+/* Makes the folder anew. */
+static bool make_folder(const char *folder)
+{
+    char program[] = AHEAD_PROGRAM, name[96], command[120];
+    outcome o;
+    snprintf(name, sizeof name, "%s", folder);
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    if (system(command) != 0) return false;
+    run_program((char *[]){program, name, NULL}, "cuda:nvrtc", (const char *const[]){NULL}, &o);
+    return o.exit == 0;
+}
+
 /* The folder is made anew; then `change` is done to it. Does a product come out, and what is said of the folder? */
 static void ahead_case(const char *name, const char *change, const char *variable, bool multiplies, const char *says)
 {
     char folder[96], named[120], command[400], text[1024], why[1024];
-    char program[] = AHEAD_PROGRAM;
     outcome o;
     if (!tap_case("cuda, kernels built ahead: %s", name)) return;
     snprintf(folder, sizeof folder, "%s/ahead", work);
     snprintf(named, sizeof named, "TILEWRIGHT_KERNELS=%s", folder);
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    bool made = system(command) == 0;
-    run_program((char *[]){program, folder, NULL}, "cuda:nvrtc", (const char *const[]){NULL}, &o);
     snprintf(command, sizeof command, "cd '%s' && %s", folder, change);
-    made = made && o.exit == 0 && system(command) == 0;
+    const bool made = make_folder(folder) && system(command) == 0;
     run_child("cuda", "cuda",
               (const char *const[]){"TILEWRIGHT_NVRTC=/nowhere/libnvrtc.so", variable != NULL ? variable : named, NULL},
               &o);
@@ -25,6 +33,25 @@ static void ahead_case(const char *name, const char *change, const char *variabl
                    (multiplies || (status == TW_BUILD_FAILED && strstr(why, "NVRTC") != NULL)) &&
                    all_given_back("", why),
                "%s %s; exit %d:\n%s", made ? "" : "the folder could not be made", why, o.exit, o.text);
+}
+
+/* A C of few columns, for which swap-AB has other options than for few rows; on sm_89 fp8, whose own kernels are not
+ * built. */
+static void columns_case(const char *driver, const char *dtype, const char *family)
+{
+    char folder[96], named[120], type[40], text[1024], plan[1024];
+    outcome o;
+    if (!tap_case("cuda, kernels built ahead: a C of few columns of %s, %s", dtype, driver)) return;
+    snprintf(type, sizeof type, "FAULTS_COLUMNS=%s", dtype);
+    snprintf(folder, sizeof folder, "%s/ahead", work);
+    snprintf(named, sizeof named, "TILEWRIGHT_KERNELS=%s", folder);
+    const bool made = make_folder(folder);
+    run_child("cuda", "cuda", (const char *const[]){"TILEWRIGHT_NVRTC=/nowhere/libnvrtc.so", named, type, driver, NULL},
+              &o);
+    const int status = told(&o, "columns", text);
+    told(&o, "columns plan", plan);
+    tap_result(made && sane(&o) && status == TW_OK && strstr(plan, family) != NULL, "%d, %s; exit %d:\n%s", status,
+               plan, o.exit, o.text);
 }
 
 static int files_in(const char *folder)
@@ -70,6 +97,8 @@ static void ahead_cases(void)
 {
     ahead_tool_cases();
     ahead_case("no compiler is needed", "true", NULL, true, "but no other kernel can be compiled");
+    columns_case("FAKE_CUDA=sm=90", "bf16", "gemm_swapab_sm90");
+    columns_case("FAKE_CUDA=sm=89", "e4m3", "gemm_simt");
     ahead_case("readable by all", "chmod -R go+rX .", NULL, true, "; kernels built ahead: ");
     ahead_case("writable by others", "chmod 777 .", NULL, false,
                "can be written by other users: chmod go-w makes it usable");

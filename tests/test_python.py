@@ -1113,6 +1113,7 @@ c = tw.matmul(Array(a), Array(b), Array(np.ones((3, 2))))
 assert type(c) is Array and np.array_equal(c.x, a @ b + 1)
 out = Array(np.zeros((3, 2)))
 assert tw.matmul(Array(a), b, out=out) is out and np.array_equal(out.x, a @ b)
+assert type(tw.matmul(a.tolist(), Array(b))) is Array and type(tw.matmul(Array(a), b.tolist())) is Array
 assert np.array_equal(tw.Plan(Array(a), b)(Array(a), b).x, a @ b)
 """)
 

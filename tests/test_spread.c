@@ -320,6 +320,47 @@ static void blocks_case(unsigned number)
     free_operands(&x, &o);
 }
 
+/* Bands of rows, one for each device. */
+static void divide_in_bands(blocks *out, int64_t rows, int64_t cols, int devices, size_t bytes)
+{
+    const int64_t high = (rows + devices - 1) / devices;
+    out->count = 0, out->on_host = false;
+    for (int64_t i = 0; i < rows; i += high) {
+        tw_block b = {.size = sizeof b, .row = i, .columns = cols, .ld = cols, .device = (int32_t)out->count};
+        b.rows = rows - i < high ? rows - i : high;
+        b.at = device_memory(b.device, (size_t)(b.rows * b.ld) * bytes);
+        out->block[out->count++] = b;
+    }
+}
+
+/* C is larger than the memory of a device, and each has room for its band. */
+static void large_operand_case(void)
+{
+    const spread_case x = {
+        .driver = "sm=75 order=3 mib=3", .devices = 2, .dtype = TW_F32, .m = 1000, .n = 1000, .k = 64, .alpha = 1};
+    if (!named(&x)) return;
+    const tw_problem p = problem_of(&x);
+    blocks of[3];
+    operands o;
+    tw_context *context = NULL;
+    tw_status status = open_devices(&x, &context);
+    bool right = make_operands(&x, &p, &o) && status == TW_OK;
+    divide_in_bands(&of[0], x.m, x.k, x.devices, 4);
+    divide_in_bands(&of[1], x.k, x.n, x.devices, 4);
+    divide_in_bands(&of[2], x.m, x.n, x.devices, 4);
+    for (int i = 0; i < x.devices; i++) {
+        copy_block(&of[0].block[i], o.a, p.lda, 4, false), copy_block(&of[1].block[i], o.b, p.ldb, 4, false);
+        copy_block(&of[2].block[i], o.c, p.ldc, 4, false);
+    }
+    if (right) status = tw_gemm_blocks(context, &p, of[0].block, 2, of[1].block, 2, of[2].block, 2);
+    for (int i = 0; i < x.devices; i++) copy_block(&of[2].block[i], o.c, p.ldc, 4, true);
+    right = right && status == TW_OK && memcmp(o.c, o.expected, o.c_bytes) == 0;
+    tap_result(right, "%s", status != TW_OK ? tw_error_text() : "C is wrong");
+    tw_close(context);
+    for (int i = 0; i < 3; i++) free_blocks(&of[i]);
+    free_operands(&x, &o);
+}
+
 /* Blocks that are none, each with its sentence. */
 static void refuse_blocks(void)
 {
@@ -462,6 +503,7 @@ int main(int argc, char **argv)
     fail_case(&none, TW_NO_MEMORY, "no device memory for ");
     for (unsigned i = 1; i <= (tap.full ? 1500 : 40); i++) random_case(i);
     for (unsigned i = 1; i <= (tap.full ? 1500 : 40); i++) blocks_case(i);
+    large_operand_case();
     refuse_blocks();
     open_cases();
     return tap_finish();

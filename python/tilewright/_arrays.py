@@ -381,7 +381,8 @@ def host_view(x: Any, name: str) -> Any:
 
 def on_host(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype: Any, engine: Optional[str],
             conjugated: Conjugated, tf32: bool) -> Any:
-    first = next(x for x in (a, b, c, out) if x is not None and not isinstance(x, (np.ndarray, np.generic)))
+    first = next(x for x in (a, b, c, out)
+                 if not isinstance(x, (np.ndarray, np.generic)) and _matmul.elsewhere(x) is not None)
     views = [host_view(x, name) for x, name in ((a, "a"), (b, "b"), (c, "c"), (out, "out"))]
     made = _matmul.on_host(views[0], views[1], views[2], alpha, beta, views[3], dtype, None, engine, conjugated,
                            tf32)

@@ -503,6 +503,16 @@ static void refusals(void)
     tw_mpi_plan_free(plan);
     tw_mpi_plan_free(NULL);
 
+    tw_problem vanishing = tw_problem_make(TW_F32, TW_N, TW_N, 20, 30, 40); /* alpha, in f32 */
+    float one[20 * 30];
+    for (int i = 0; i < 20 * 30; i++) one[i] = 1;
+    vanishing.alpha = 1e-50, vanishing.beta = 2;
+    expect("an alpha that rounds to 0", tw_mpi_plan_make(NULL, &vanishing, MPI_COMM_WORLD, &o, &plan), TW_OK, "");
+    tw_mpi_plan_layout(plan, &l);
+    expect("A and B that are not read", tw_mpi_gemm(plan, NULL, 40, NULL, 30, one, 30), TW_OK, "");
+    if (l.c.rows > 0 && one[0] != 2) FAULT("C is %g, expected 2", one[0]);
+    tw_mpi_plan_free(plan);
+
     tw_problem small = tw_problem_make(TW_F64, TW_N, TW_N, 8, 8, 8);
     expect("a small product", tw_mpi_plan_make(NULL, &small, MPI_COMM_WORLD, NULL, &plan), TW_OK, "");
     tw_mpi_plan_layout(plan, &l);

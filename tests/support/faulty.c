@@ -101,6 +101,19 @@ static tw_status run_large(tw_context *context)
     return status == TW_OK ? run_large_c(context, TW_N, 1, 5000001, 0) : status;
 }
 
+/* A C of few columns; with a fake driver, which computes nothing here. */
+static void tell_columns(tw_context *context)
+{
+    const tw_dtype dtype = tw_lab_dtype_named(getenv("FAULTS_COLUMNS"))->dtype;
+    tw_problem p = tw_problem_make(dtype, TW_N, TW_T, 8192, 16, 2048);
+    tw_lab_plan plan = {0};
+    void *a = calloc((size_t)(p.m * p.k), 2), *b = calloc((size_t)(p.k * p.n), 2), *c = calloc((size_t)(p.m * p.n), 4);
+    if (a == NULL || b == NULL || c == NULL) exit(98);
+    tell("columns", tw_gemm(context, &p, a, b, c));
+    printf("columns plan:%d:%s\n", (int)tw_lab_plan_of(context, NULL, &p, &plan), plan.text);
+    free(a), free(b), free(c);
+}
+
 static void tell_skinny(tw_context *context, const char *engine)
 {
     char kernel[64];
@@ -245,6 +258,7 @@ static int run(const char *engine)
         tell("spaced", run_spaced(context));
         tell_skinny(context, engine);
         tell_plan(context);
+        if (getenv("FAULTS_COLUMNS") != NULL) tell_columns(context);
         if (large != NULL) tell("large", run_large(context));
         if (getenv("FAULTS_PANELS") != NULL) {
             mark("begin panels");

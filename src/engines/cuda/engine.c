@@ -250,7 +250,7 @@ static void cuda_facts(const engine *e, device_facts *out)
         .threads = 1,
         .copies = true,
         .addresses = true,
-        .sm = e->kernels.sm,
+        .sm = kernels_planned_sm(e->kernels.sm),
         .most_threads = 1024,
         .multiprocessors = cuda_attribute(e->cu, e->device, CU_ATTRIBUTE_MULTIPROCESSORS),
         .clusters = cuda_takes_attributes(e) && kernels_clusters(),

@@ -76,6 +76,13 @@ bool kernels_clusters(void)
     return nvrtc == NULL || nvrtc->major * 100 + nvrtc->minor >= 1201;
 }
 
+int kernels_planned_sm(int sm)
+{
+    for (int i = 0; nvrtc_api_load() == NULL && i < AHEAD_ARCHS; i++)
+        if (sm >= ahead_archs[i].from_sm && sm <= ahead_archs[i].to_sm) return ahead_archs[i].from_sm;
+    return sm;
+}
+
 static tw_status compile_failed(const nvrtc_api *nvrtc, nvrtc_program program, const char *file)
 {
     char log[BUILD_LOG_BYTES] = "";

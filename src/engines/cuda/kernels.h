@@ -47,5 +47,8 @@ bool kernels_ahead(const jit_cache *ahead, int sm);
 bool kernels_tensor_maps(int sm);
 /* kernels_clusters - whether the NVRTC that was found, if any, compiles cluster reductions (PTX ISA 8.1, CUDA 12.1). */
 bool kernels_clusters(void);
+/* kernels_planned_sm - of which architecture a device's kernels may be: its own, or without NVRTC that of those built
+ * ahead. */
+int kernels_planned_sm(int sm);
 
 #endif
