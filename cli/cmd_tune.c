@@ -530,7 +530,7 @@ exit_code cmd_tune(session *s)
     if (actions == 1 && (opt->dtypes.count + opt->shapes.count + opt->sizes.count + opt->sets.count > 0 ||
                          opt->transpose_a || opt->transpose_b))
         return diag(EXIT_USAGE, "--show, --export, --import and --forget take the rows of --engine, of all types and "
-                                "shapes: leave --dtype, --shape, --size, --set, --transpose-a and -b out");
+                                "shapes: leave out --dtype, --shape, --size, --set, --transpose-a, --transpose-b");
     if (opt->show) return tuned_show(s);
     if (opt->forget) return tuned_forget(s);
     if (opt->export != NULL) return tuned_export(s);

@@ -541,7 +541,7 @@ static void tell_ranks(const job *j, int64_t words)
           j->s->text);
 }
 
-/* How this rank's block of C is computed, where it is computed in one piece. */
+/* How this rank's block of C would be computed in one piece: the same type and kind of kernel as its pieces. */
 static bool plan_block(const job *j, tw_lab_plan *out)
 {
     const tw_problem *p = &j->in.problem;
@@ -566,7 +566,7 @@ static exit_code tell_result(job *j)
         operands_tell(&j->in, text);
         tw_lab_plan plan;
         fprintf(text, "mpi        %s\n", diag_name(j->world.library, name));
-        if (plan_block(j, &plan)) fprintf(text, "kernel     %s\n", plan.text);
+        if (plan_block(j, &plan)) fprintf(text, "kernel     %s, for this rank's block in one piece\n", plan.text);
         if (on_gpus(j)) fprintf(text, "panels     %s\n", j->mpi->panels());
     }
     tell_ranks(j, words);

@@ -129,12 +129,6 @@ static bool are_one_file(const char *a, const char *b)
     return stat(a, &of_a) == 0 && stat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
 }
 
-static bool is_read_only(const char *path)
-{
-    struct stat info;
-    return stat(path, &info) == 0 && (info.st_mode & 0222) == 0;
-}
-
 exit_code tuned_export(session *s)
 {
     char path[TUNED_PATH];
@@ -158,7 +152,7 @@ exit_code tuned_export(session *s)
     else if (are_one_file(path, s->opt->export))
         code = diag(EXIT_USAGE, "--export %s is the file that the rows are in: give another name",
                     diag_name(s->opt->export, name));
-    else if (!s->opt->force && is_read_only(s->opt->export))
+    else if (!s->opt->force && store_is_read_only(s->opt->export))
         code = diag(EXIT_OUTPUT, "%s: the file is read-only: give another name, or --force to replace it",
                     diag_name(s->opt->export, name));
     else if (!s->opt->force && !is_ours(s->opt->export))

@@ -240,11 +240,16 @@ static bool none_goes(void *job, const char *line)
     return false;
 }
 
-exit_code store_writable(const char *path)
+bool store_is_read_only(const char *path)
 {
     struct stat info;
+    return stat(path, &info) == 0 && (info.st_mode & 0222) == 0;
+}
+
+exit_code store_writable(const char *path)
+{
     tame_name name;
-    return stat(path, &info) == 0 && (info.st_mode & 0222) == 0
+    return store_is_read_only(path)
                ? diag(EXIT_OUTPUT, "%s: the file is read-only: chmod u+w makes it writable", diag_name(path, name))
                : EXIT_OK;
 }

@@ -23,6 +23,9 @@ void store_free(tuned_lines *lines);
 /* store_ours - EXIT_OK where the file is ours; else EXIT_OUTPUT after a sentence, or what store_read() returns. */
 exit_code store_ours(const char *path);
 
+/* store_is_read_only - is the file there, and nobody may write it? access() does not tell root. */
+bool store_is_read_only(const char *path);
+
 /* store_writable - EXIT_OK unless the file is read-only: EXIT_OUTPUT after a sentence then. */
 exit_code store_writable(const char *path);
 

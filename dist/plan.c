@@ -37,6 +37,7 @@ static void round_scalars(tw_problem *p)
 {
     const tw_dtype sums = nominal_result(p->dtype);
     if (sums != TW_F32 && sums != TW_CF32) return;
+    /* one after the other: gcc 12.2 loses the stores of four assignments */
     double *const scalars[] = {&p->alpha, &p->alpha_imaginary, &p->beta, &p->beta_imaginary};
     for (int i = 0; i < 4; i++) *scalars[i] = (double)(float)*scalars[i];
 }

@@ -102,7 +102,7 @@ typedef struct verify_report {
     int64_t unchecked;
     /* largest |residual| / row bound over rows and vectors, a row bound being the sum of its elements' bounds. Above 1:
      * a fault for certain. One element off by more than 2 row bounds is seen for certain, several in one row with
-     * probability 1 - 2^-vectors */
+     * probability 1 - 2^-vectors, errors of 2^31 in integers 1 - 2^-(vectors / 2) */
     double row_ratio;
     double element_ratio; /* largest error / bound over the elements judged */
     /* the largest row bound. Smaller errors are seen where their rows are among the 16 with the largest residuals (in

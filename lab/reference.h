@@ -78,8 +78,8 @@ typedef struct lanes_panel {
     double *head, *tail, *low;
 } lanes_panel;
 
-/* All add  sum_p v[p] * x[p][lane]  to sums. lanes_sum_pair takes signs of +1 and -1 only. The pair ones leave an error
- * of second order (Ogita, Rump, Oishi 2005, algorithms Sum2 and Dot2); the others sum in plain double. */
+/* All add  sum_p v[p] * x[p][lane]  to sums. lanes_sum_pair takes signs of +1, 0 and -1 only. The pair ones leave an
+ * error of second order (Ogita, Rump, Oishi 2005, algorithms Sum2 and Dot2); the others sum in plain double. */
 void lanes_dot(const double *v, const double *x, int64_t count, lanes *sums);
 void lanes_dot_pair(const double *v, const lanes_panel *x, int64_t count, lanes *sums);
 void lanes_sum_pair(const double *v, const double *signs, int64_t count, lanes *sums);

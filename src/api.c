@@ -63,11 +63,15 @@ tw_status api_settle_batch(tw_context **context, const tw_problem *user, const t
     if (user_batch == NULL) return fail(TW_BAD_ARGUMENT, "batch is NULL");
     TRY(sized_load("batch", user_batch, BATCH_FIRST_BYTES, batch, sizeof *batch));
     bool first = seen && !batch->pointers && batch->count > 0; /* a, b and c are the first item's */
-    tw_problem unseen;
-    TRY(problem_take(user, &unseen));
-    if (seen && unseen.place_c == TW_HOST) unseen.align_a = unseen.align_b = unseen.align_c = 0; /* not read there */
-    TRY(first ? api_settle(context, NULL, user, a, b, c, &host, p)
-              : api_settle_unseen(context, NULL, &unseen, &host, p));
+    if (first) {
+        TRY(api_settle(context, NULL, user, a, b, c, &host, p));
+    } else {
+        tw_problem unseen;
+        TRY(problem_take(user, &unseen));
+        if (seen && unseen.place_c == TW_HOST)
+            unseen.align_a = unseen.align_b = unseen.align_c = 0; /* not read there */
+        TRY(api_settle_unseen(context, NULL, &unseen, &host, p));
+    }
     TRY(batch_check(batch, &host));
     TRY(check_by_address(*context, batch, &host));
     if (batch->pointers && seen) TRY(batch_check_addresses(batch, &host, a, b, c));

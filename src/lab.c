@@ -21,10 +21,13 @@ int tw_lab_fits(tw_context *context, const tw_lab_choice *choice, const tw_probl
     if (problem_take(problem, &p) != TW_OK) return -1;
     if (p.dtype_b == 0) p.dtype_b = p.dtype;
     if (p.dtype_c == 0 && dtype_find(p.dtype) != NULL) p.dtype_c = dtype_find(p.dtype)->result;
-    if (dtype_find(p.dtype) == NULL || dtype_find(p.dtype_b) == NULL || dtype_find(p.dtype_c) == NULL) {
-        fail(TW_BAD_ARGUMENT, "dtype, dtype_b or dtype_c is no tw_dtype of this library");
-        return -1;
-    }
+    const tw_dtype dtypes[] = {p.dtype, p.dtype_b, p.dtype_c};
+    for (int i = 0; i < 3; i++)
+        if (dtype_find(dtypes[i]) == NULL) {
+            fail(TW_BAD_ARGUMENT, "dtype%s is %d, which is no tw_dtype of this library",
+                 (const char *const[]){"", "_b", "_c"}[i], (int)dtypes[i]);
+            return -1;
+        }
     if (context_find(&context) != TW_OK) return -1;
     if (p.align_a == 0) p.align_a = 256; /* not known yet: suppose the best */
     if (p.align_b == 0) p.align_b = 256;

@@ -126,7 +126,9 @@ tw_status run_once(tw_lab_run *run)
     tw_status status = launch(run);
     if (status == TW_NO_MEMORY && !run->runnable.launched) status = launch_smaller(run);
     TRY(status);
-    return run->context->ops->wait(run->context->engine, &run->runnable);
+    status = run->context->ops->wait(run->context->engine, &run->runnable);
+    const bool in_place = run->plan.problem.place_c == TW_DEVICE || run->buffer[2].host != NULL;
+    return status == TW_NO_MEMORY && in_place ? TW_DEVICE_FAILED : status; /* the former promises that C is as it was */
 }
 
 /* Rows of C in a panel, so that copying A and C costs little beside the work; 0: too little is copied to divide it.

@@ -412,7 +412,7 @@ static bool gpu_fits(const kernel_row *row, const tw_problem *p, const device_fa
     const kernel_verdict *verdict = kernel_verdict_of(device->verdicts, row, p, device->items);
     if (g->sm > device->sm || ((g->traits & GPU_THIS_SM) && g->sm != device->sm))
         snprintf(reason, size,
-                 device->sm > 0 ? "it needs sm_%d%s, this device is sm_%d"
+                 device->sm > 0 ? "it needs sm_%d%s, kernels here are for sm_%d"
                                 : "it needs sm_%d%s, whose instructions OpenCL C may not hold on this device",
                  g->sm, g->traits & GPU_THIS_SM ? " and no other" : "", device->sm);
     else if ((g->traits & GPU_READS_LONG) && device->tiles)

@@ -45,8 +45,9 @@ typedef struct device_facts {
     int threads; /* a call uses at most these by default */
     /* operands in host memory are copied to the device, into rows that begin at multiples of 16 bytes */
     bool copies;
-    bool addresses;      /* operands may be device addresses */
-    int sm;              /* 10 major + minor; OpenCL: 0 where kernels may not hold PTX */
+    bool addresses; /* operands may be device addresses */
+    /* 10 major + minor, without NVRTC of the kernels built ahead; OpenCL: 0 where kernels may not hold PTX */
+    int sm;
     int most_threads;    /* GPU: of a block */
     int multiprocessors; /* GPU: CUDA's, or OpenCL's compute units */
     bool no_doubles;     /* OpenCL: no double precision */

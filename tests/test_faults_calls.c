@@ -113,6 +113,8 @@ static const struct {
     {"the kernel is built ahead", NULL, "prepare", TW_OK, "", NULL},
     {"so is one that wants a workspace and has no other", NULL, "prepare half", TW_OK, "", NULL},
     {"a product of device memory that is waited for", NULL, "gemm", TW_OK, "", NULL},
+    {"memory runs out while the kernel writes C", "FAKES=cuStreamSynchronize=2", "gemm", TW_DEVICE_FAILED,
+     "CUDA_ERROR_OUT_OF_MEMORY", NULL},
     {"a stream of another context", NULL, "foreign", TW_BAD_ARGUMENT, "launch.stream is of another CUDA context", NULL},
     {"a launch of another size", NULL, "launch of no size", TW_BAD_ARGUMENT, "launch.size is 8, expected ", ""},
     {"a launch of its first size", NULL, "launch of the first size", TW_OK, "", MAPPED},

@@ -224,6 +224,7 @@ static void blameless_cases(void)
         const char *says;
     } faults[] = {
         {"memory that runs out", "clCreateBuffer=-4", TW_NO_MEMORY, "no device memory for "},
+        {"memory that runs out while it runs", "clWaitForEvents=-4", TW_NO_MEMORY, "the kernel"},
         {"copies that fail", "clEnqueueWriteBuffer=-5", TW_DEVICE_FAILED, "clEnqueueWriteBuffer failed"},
     };
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {

@@ -528,10 +528,10 @@ static void test_integers(void)
                 assert_true(!verdict.passed && verdict.row * p.ldc + verdict.col == at);
                 assert_true(!verify(&g, 0, 1).passed && verify(&g, 0, 1).failed_rows == 1);
                 c[at] = (int32_t)((uint32_t)c[at] ^ flipped);
-                if (p.m > 1 && p.n > 1) { /* two that differ by 2^31, and cancel where signs are added */
-                    int32_t *row = c + (p.m - 1) * p.ldc;
-                    row[0] = (int32_t)((uint32_t)row[0] ^ UINT32_C(1) << 31);
-                    row[p.n - 1] = (int32_t)((uint32_t)row[p.n - 1] ^ UINT32_C(1) << 31);
+                if (p.m > 3 && p.n > 3) { /* two that differ by 2^31, and cancel where signs are added; no corners */
+                    int32_t *row = c + p.m / 2 * p.ldc;
+                    row[1] = (int32_t)((uint32_t)row[1] ^ UINT32_C(1) << 31);
+                    row[p.n - 2] = (int32_t)((uint32_t)row[p.n - 2] ^ UINT32_C(1) << 31);
                     assert_true(!verify(&g, 0, 1).passed);
                 }
                 given_free(&g);

@@ -267,7 +267,7 @@ def rows_go_to_a_colleague_and_are_verified_there():
         bad(2, "tune", "--import", "mine.rows", "--json", "mine.rows", "--force", env=home.env, says="names the same file as --import mine.rows")
         bad(2, "tune", "--export", home.file, "--force", env=home.env, says="is the file that the rows are in")
         for words in (("--dtype", "f64"), ("--shape", "8x8x8"), ("--size", "64"), ("--transpose-a",)):
-            bad(2, "tune", "--forget", *words, env=home.env, says="leave --dtype, --shape, --size, --set, --transpose-a and -b out")
+            bad(2, "tune", "--forget", *words, env=home.env, says="leave out --dtype, --shape, --size, --set, --transpose-a, --transpose-b")
         os.chmod(home.file, 0o444)
         bad(7, "tune", "--forget", env=home.env, says="the file is read-only")
         os.chmod(home.file, 0o644)

@@ -108,9 +108,9 @@ def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Option
               ml_dtypes' float8_e4m3fn and float8_e5m2 (CUDA only). Two float types become the wider one; with a
               complex type the complex one whose parts hold both. uint8 with int8, and the two float8, are multiplied
               as they are.
-    c         added to the product, broadcast to its shape. It is converted to the type of the sums first and does not
-              widen the result: float64 is rounded to float32, int64 wraps around to int32. Not changed, unless it is
-              `out` too.
+    c         added to the product, broadcast to its shape. It is converted to the result's type first, of a float16
+              or bfloat16 result to float32 (on CUDA in batches only), and does not widen the result: float64 is rounded
+              to float32, int64 wraps around to int32. Not changed, unless it is `out` too.
     alpha     scales the product; beta scales c: 1 if c is given. With beta 0, c is not read. One with an imaginary
               part makes the product of float types complex; one without it multiplies as a real number.
     conjugate_a, conjugate_b

@@ -603,8 +603,7 @@ static tw_status wait(engine *e, runnable *r)
 static tw_status cuda_wait(engine *e, runnable *r)
 {
     TRY(cuda_enter(e));
-    const tw_status status = wait(e, r);
-    return cuda_leave(e, status == TW_NO_MEMORY ? TW_DEVICE_FAILED : status); /* C may be written */
+    return cuda_leave(e, wait(e, r));
 }
 
 static tw_status cuda_download(engine *e, const buffer *from, const operand *to)

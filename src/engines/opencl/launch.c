@@ -275,8 +275,7 @@ tw_status cl_end_event(engine *e, cl_event first, cl_event event, double *second
     if (error == CL_SUCCESS && seconds != NULL)
         error = e->cl->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL);
     e->cl->clReleaseEvent(event);
-    const tw_status status = error == CL_SUCCESS ? TW_OK : cl_fail("the kernel", error);
-    if (status != TW_OK) return status == TW_NO_MEMORY ? TW_DEVICE_FAILED : status; /* C may be written */
+    CL_TRY("the kernel", error);
     if (seconds != NULL) *seconds = 1e-9 * (double)(end - begin);
     return TW_OK;
 }
