@@ -3,7 +3,6 @@
 #include "watch.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -51,11 +50,7 @@ void watch_begin(double seconds)
     limit_s = seconds;
     watch_alive();
     pthread_t thread;
-    sigset_t every, before; /* signals are the main thread's, which may hold them */
-    sigfillset(&every);
-    pthread_sigmask(SIG_BLOCK, &every, &before);
     if (pthread_create(&thread, NULL, watch, NULL) == 0) pthread_detach(thread);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 void watch_end(void) { atomic_store(&ends, true); }
