@@ -69,7 +69,8 @@ static bool is_our_json(const char *text)
     for (size_t i = 0; i < sizeof begins_with / sizeof *begins_with; i++) ours = ours || begins(text, begins_with[i]);
     if (!begins(text, version)) return ours;
     text += sizeof version - 1;
-    return strncmp(text + strcspn(text, "\"\n"), "\"}", 2) == 0; /* that is all of it */
+    text += strcspn(text, "\"\n");
+    return *text == '\0' || strncmp(text, "\"}", 2) == 0; /* cut there, or that is all of it */
 }
 
 /* JSON, HTML and SVG are of their kind where this program wrote them. */

@@ -86,8 +86,8 @@ tw_status spread_make(const spread_machine *machine, const tw_problem *p, const 
     device devices[MOST_JOINED] = {{.tiles = NULL}};
     device_facts facts = *machine->facts;
     spread_machine of_tiles = *machine;
-    facts.tiles = true, facts.context = 0; /* a plan that is kept was made without tiles */
-    facts.largest_bytes = INT64_MAX;       /* no device holds a whole operand */
+    facts.tiles = true, facts.context = 0;                        /* a plan that is kept was made without tiles */
+    if (facts.largest_bytes > 0) facts.largest_bytes = INT64_MAX; /* no device holds a whole operand; 0: not known */
     of_tiles.facts = &facts;
     spread s = {.machine = &of_tiles, .matrices = matrices, .p = p, .devices = devices, .work = out};
     tw_problem one = *p;
