@@ -541,7 +541,7 @@ static void tell_ranks(const job *j, int64_t words)
           j->s->text);
 }
 
-/* How this rank's block of C would be computed in one piece: the same type and kind of kernel as its pieces. */
+/* How this rank's block of C would be computed in one piece. Its pieces may take another kernel. */
 static bool plan_block(const job *j, tw_lab_plan *out)
 {
     const tw_problem *p = &j->in.problem;
