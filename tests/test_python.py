@@ -981,7 +981,8 @@ def tuning_yields_records_and_ends_with_its_iterator():
             found.close()
             with open(os.environ["TILEWRIGHT_TUNED"] + ".tried") as tried:
                 assert first["row"] in tried.read()
-            classes = [record for record in tw.tune(size=64, threads=1, budget=5) if record["event"] == "class"]
+            options = dict(size=64, threads=1, budget=5, others=0)
+            classes = [record for record in tw.tune(**options) if record["event"] == "class"]
             assert [record["shape"] for record in classes] == ["64x64x64"], classes
             assert all(record["event"] == "row" for record in tw.tune(show=True))
             refuses(ValueError, lambda: list(tw.tune(sise=3)), "unknown option '--sise'")
