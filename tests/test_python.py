@@ -21,6 +21,7 @@ import sys
 import tempfile
 import threading
 import time
+import types
 import zipfile
 from multiprocessing.pool import ThreadPool
 
@@ -548,6 +549,10 @@ def plans():
     refuses(ValueError, lambda: product(a[:9], b), "a has the shape (9, 30), planned was (20, 30)")
     refuses(ValueError, lambda: product(a, np.asfortranarray(b)), "b has the strides (8, 240), planned was (80, 8)")
     refuses(TypeError, lambda: product([[1.0]], b), "list is no array")
+    like = types.SimpleNamespace(shape=a.shape, dtype=a.dtype, __array__=lambda: a)
+    refuses(TypeError, lambda: tw.Plan(like, b), "SimpleNamespace is no array")
+    half = np.ones((2, 2), np.float16)
+    assert tw.Plan(half, half, out=half).dtype == "float16" and tw.Plan(half, half).dtype == "float32"
     refuses(ValueError, lambda: product(a, b, a), "planned without c")
     refuses(ValueError, lambda: tw.Plan(a, a), "do not fit")
     refuses(TypeError, lambda: tw.Plan(a, b.astype(int)), "int64")
@@ -608,6 +613,23 @@ def a_child_after_fork_multiplies():
     if child == 0:
         os._exit(0 if np.array_equal(tw.matmul(a, a), want) and np.array_equal(tw.matmul(a, a.T), a @ a.T) else 1)
     assert os.waitpid(child, 0)[1] == 0 and np.array_equal(tw.matmul(a, a), want)
+
+
+@case
+def a_scalar_that_changes_is_read_at_each_call():
+    class Scale:
+        value = 2.0
+
+        def __float__(self):
+            return self.value
+
+    a, b, scale = integers((4, 5), "f8"), integers((5, 3), "f8"), Scale()
+    planned = tw.Plan(a, b, alpha=scale)
+    for _ in range(2):
+        assert np.array_equal(tw.matmul(a, b, alpha=scale), scale.value * (a @ b))
+        scale.value += 1
+    assert np.array_equal(planned(a, b), 2 * (a @ b)) and np.array_equal(planned(a, b, out=a[:, :3] * 0), 2 * (a @ b))
+    assert np.array_equal(planned(np.copy(a), b, out=np.zeros((4, 6))[:, ::2]), 2 * (a @ b))
 
 
 @case
@@ -1116,6 +1138,13 @@ out = Array(np.zeros((3, 2)))
 assert tw.matmul(Array(a), b, out=out) is out and np.array_equal(out.x, a @ b)
 assert type(tw.matmul(a.tolist(), Array(b))) is Array and type(tw.matmul(Array(a), b.tolist())) is Array
 assert np.array_equal(tw.Plan(Array(a), b)(Array(a), b).x, a @ b)
+class Unknown(Array):  # of a type that NumPy takes as a copy alone
+    def __dlpack__(self, **more): raise BufferError
+    def __array__(self, *more): return self.x.copy()
+for bad in (Unknown(np.zeros((3, 2))), np.zeros((3, 2)).tolist()):
+    try: tw.matmul(Array(a), b, out=bad)
+    except TypeError as error: assert "whose memory NumPy cannot write" in str(error), error
+    else: raise AssertionError("the product went into a copy")
 """)
 
 
@@ -1131,6 +1160,9 @@ for cuda in (False, True):  # a negative that is a mark on the tensor
     x, out = Lazy(-a, cuda), Lazy(np.full((5, 7), np.nan, np.float32), cuda)
     assert tw.matmul(x, Tensor(b, cuda), out=out) is out and np.array_equal(-out.np, a @ b)
     assert tw.matmul(x, Tensor(b, cuda), out, out=out) is out and np.array_equal(-out.np, a @ b + a @ b)
+    plain = Tensor(np.zeros((5, 7), np.float32), cuda)
+    tw.matmul(Tensor(a, cuda), Tensor(b, cuda), out=plain)
+    assert fake.versions.pop() is plain
 for bad in (lambda: tw.matmul(Tensor(a, False, True), Tensor(b, False)),
             lambda: tw.matmul(Tensor(a), Tensor(b, False))):
     try: bad()
@@ -1237,7 +1269,21 @@ def cupy_and_torch_arrays_on_their_current_stream():
         fake.allocated.clear()
     tw.matmul(make(a), make(b), stream=side)
     tw.matmul(make(a), make(b), stream=fake.torch.cuda.ExternalStream(side))
+    odd = Lazy(-a) if name == "torch" else make(np.zeros((5, 27), np.uint8)[:, 1:25].view(np.float32))
+    odd.np[...] = -a if name == "torch" else a
+    assert np.array_equal(tw.matmul(odd, make(b), stream=side).np, a @ b)
     assert {place for library, size, place in fake.allocated} == {side}
+    other = {"torch": CupyArray, "cupy": Interface}[name]
+    for bad, kind, says in ((lambda: tw.matmul(make(a), other(b)), TypeError, "give arrays of one library"),
+                            (lambda: tw.Plan(make(a), make(b), a[:, :0]), TypeError, "give arrays of one library"),
+                            (lambda: tw.matmul(make(a), make(b), engine="cuda:1"), ValueError, "on device 0"),
+                            (lambda: tw.matmul(make(a), make(b), engine="cuda:x"), ValueError, "expected a name"),
+                            (lambda: tw.matmul(make(a), make(b), engine=3), TypeError, "engine is 3"),
+                            (lambda: tw.matmul(make(a.astype("i1")), make(b.astype("i1")), make(a @ b)), TypeError,
+                             "c is float32 and the result int32")):
+        try: bad()
+        except kind as error: assert says in str(error), error
+        else: raise AssertionError(says)
     fake.allocated.clear()
     assert fake.current[name] == 0
 """)

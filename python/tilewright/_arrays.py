@@ -64,14 +64,17 @@ class Torch:
         self.torch: Any = sys.modules["torch"]
 
     def view(self, x: Any, name: str) -> View:
+        if not is_torch(x):
+            raise not_of(self, x, name)
         if x.layout != self.torch.strided:
             raise TypeError(f"{name} is a {x.layout} tensor, expected a dense one: to_dense() makes one")
         if x.requires_grad and self.torch.is_grad_enabled():
             raise TypeError(f"{name} requires a gradient, and matmul computes none: detach() it, or call matmul under "
                             "torch.no_grad()")
-        if is_lazy(x):
-            x = x.resolve_neg().resolve_conj()
         return View(x, x.data_ptr(), tuple(x.shape), tuple(x.stride()), str(x.dtype)[6:], x.get_device())
+
+    def settled(self, x: View) -> View:
+        return self.view(x.array.resolve_neg().resolve_conj(), "") if is_lazy(x.array) else x
 
     def stream(self, given: Any, device: int, views: List[View]) -> Tuple[int, ContextManager[Any]]:
         if given is None:
@@ -97,6 +100,12 @@ class Torch:
     def assign(self, to: View, value: Any) -> None:
         to.array.copy_(value.array if isinstance(value, View) else value)
 
+    def wrote(self, out: Any) -> None:
+        """Tells autograd, which then refuses a gradient of what `out` held."""
+        increment = getattr(self.torch.autograd.graph, "increment_version", None)  # PyTorch 2.1 has it
+        if increment is not None and not out.is_inference():
+            increment(out)
+
 
 class Cupy:
     """CuPy arrays."""
@@ -105,18 +114,23 @@ class Cupy:
         self.cupy: Any = sys.modules["cupy"]
 
     def view(self, x: Any, name: str) -> View:
-        size, flags = x.dtype.itemsize, x.flags
-        if any(stride % size for stride in x.strides) or x.data.ptr % size:
-            x = x.copy()
+        if not isinstance(x, self.cupy.ndarray):
+            raise not_of(self, x, name)
+        size = x.dtype.itemsize
         return View(x, x.data.ptr, tuple(x.shape), tuple(stride // size for stride in x.strides), x.dtype.name,
-                    x.device.id, getattr(flags, "writeable", True))
+                    x.device.id, getattr(x.flags, "writeable", True))
+
+    def settled(self, x: View) -> View:
+        size = x.array.dtype.itemsize
+        odd = any(stride % size for stride in x.array.strides) or x.address % size
+        return self.contiguous(x) if odd else x
 
     def stream(self, given: Any, device: int, views: List[View]) -> Tuple[int, ContextManager[Any]]:
+        handle = 0 if given is None else stream_handle(given)
         stack = ExitStack()
         stack.enter_context(self.cupy.cuda.Device(device))
         if given is None:
             return self.cupy.cuda.get_current_stream().ptr, stack
-        handle = stream_handle(given)
         stack.enter_context(given if hasattr(given, "__enter__") and hasattr(given, "ptr")
                             else self.cupy.cuda.ExternalStream(handle))
         return handle, stack
@@ -133,6 +147,9 @@ class Cupy:
     def assign(self, to: View, value: Any) -> None:
         to.array[...] = value.array if isinstance(value, View) else value
 
+    def wrote(self, out: Any) -> None:
+        pass
+
 
 class Foreign:
     """Arrays of other libraries on CUDA, by their interfaces. The result needs an `out`: nobody says how to make an
@@ -143,6 +160,9 @@ class Foreign:
         if found is None:
             raise TypeError(f"{name} is {type(x).__name__}, whose type of element has no product")
         return found
+
+    def settled(self, x: View) -> View:
+        return x
 
     def stream(self, given: Any, device: int, views: List[View]) -> Tuple[int, ContextManager[Any]]:
         theirs = [view.stream for view in views if view.stream is not None]
@@ -167,6 +187,14 @@ class Foreign:
 
     def assign(self, to: View, value: Any) -> None:
         raise TypeError("c must be `out` too, where the operands come from a library that is neither PyTorch nor CuPy")
+
+    def wrote(self, out: Any) -> None:
+        pass
+
+
+def not_of(family: Any, x: Any, name: str) -> TypeError:
+    return TypeError(f"{name} is {type(x).__module__}.{type(x).__name__}, and another operand is an array of "
+                     f"{type(family).__name__}'s: give arrays of one library")
 
 
 def stream_handle(given: Any) -> int:
@@ -339,12 +367,13 @@ def prepare(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype
     """The type of the result; compiles what it needs and computes nothing."""
     if on_cuda(a) and on_cuda(b):
         return on_device(a, b, c, alpha, beta, out, dtype, engine, stream, False, conjugated, tf32)[1]
-    return _matmul.prepare(host_view(a, "a"), host_view(b, "b"), c, alpha, beta, dtype, engine, conjugated, tf32)[0]
+    return _matmul.prepare(host_view(a, "a"), host_view(b, "b"), c, alpha, beta, host_view(out, "out"), dtype, engine,
+                           conjugated, tf32)[0]
 
 
 # ---- host memory ----
 
-NUMPY = tuple(map(int, np.__version__.split(".")[:2]))
+NUMPY_VERSION = tuple(map(int, np.__version__.split(".")[:2]))
 
 
 class Writable:
@@ -373,22 +402,26 @@ def host_view(x: Any, name: str) -> Any:
         try:
             found = np.from_dlpack(x)
             # NumPy before 2.1 takes all for read-only: DLPack could not say it then.
-            return np.asarray(Writable(found)) if name == "out" and NUMPY < (2, 1) else found
+            return np.asarray(Writable(found)) if name == "out" and NUMPY_VERSION < (2, 1) else found
         except (BufferError, RuntimeError):  # a type that NumPy does not know
             pass
+    if name == "out":  # NumPy might make a copy
+        raise TypeError(f"out is {type(x).__name__}, whose memory NumPy cannot write")
     return np.asarray(x)
 
 
 def on_host(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype: Any, engine: Optional[str],
             conjugated: Conjugated, tf32: bool) -> Any:
     first = next(x for x in (a, b, c, out)
-                 if not isinstance(x, (np.ndarray, np.generic)) and _matmul.elsewhere(x) is not None)
+                 if not isinstance(x, _matmul.NUMPY) and _matmul.elsewhere(x) is not None)
     views = [host_view(x, name) for x, name in ((a, "a"), (b, "b"), (c, "c"), (out, "out"))]
     made = _matmul.on_host(views[0], views[1], views[2], alpha, beta, views[3], dtype, None, engine, conjugated,
                            tf32)
     if out is not None:
         if is_torch(out) and is_lazy(out):  # its view is a copy
             out.detach().copy_(sys.modules["torch"].from_numpy(views[3]))
+        elif is_torch(out):
+            Torch().wrote(out)
         return out
     if is_torch(first):
         torch = sys.modules["torch"]
@@ -427,13 +460,13 @@ def on_device(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dty
               stream: Any, launch: bool, conjugated: Conjugated, tf32: bool) -> Tuple[Any, str]:
     """The product of arrays in CUDA's memory, and its type. Without launch it only compiles."""
     family = family_of([x for x in (a, b, c, out) if x is not None])
-    if engine is not None and engine.partition(":")[0] != "cuda":
-        raise ValueError(f"engine is {engine!r}, but the operands lie in CUDA's memory")
     first, second = family.view(a, "a"), family.view(b, "b")
     to = family.view(out, "out") if out is not None else None
     third = to if c is out else family.view(c, "c") if c is not None and beta != 0 else None
-    views = [view for view in (first, second, to, third) if view is not None]
+    views = [view for view in (first, second, to, None if third is to else third) if view is not None]
     device = first.device
+    if engine is not None:
+        check_engine(engine, device)
     if any(view.device != device for view in views):
         raise ValueError(f"the operands lie on the devices {', '.join(str(view.device) for view in views)} of CUDA: "
                          "copy them to one")
@@ -446,8 +479,12 @@ def on_device(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dty
                                             tf32)
     if to is not None:
         _matmul.check_out(shape, to.shape, result, to.dtype, to.writable)
+    if third is not None:
+        check_c(third, shape, result)
     handle, current = family.stream(stream, device, views)
     with current:
+        settled = {id(view): family.settled(view) for view in views}
+        first, second, to, third = (view and settled[id(view)] for view in (first, second, to, third))
         if first.dtype != operands.a:
             first = family.converted(first, operands.a)
         if second.dtype != operands.b:
@@ -460,17 +497,37 @@ def on_device(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dty
             target = family.empty(shape, computed, device)
         assert target is not None
         if third is not None and third is not target and launch:
-            try:
-                family.assign(target, third)
-            except (RuntimeError, ValueError):
-                raise ValueError(f"c has the shape {third.shape}, which cannot be broadcast to {shape}") from None
+            family.assign(target, third)
         if 0 not in shape:
             enqueue(family, first, second, target, operands, computed, alpha, beta, device, handle, launch, conjugated)
         if to is not None:
             if launch and (target is not to or to.array is not out):  # a view of `out` may be a copy
                 family.assign(replace(to, array=out), target)
+            elif launch:
+                family.wrote(out)
             return out, result
         return (target if computed == result else family.converted(target, result)).array, result
+
+
+def check_engine(engine: str, device: int) -> None:
+    name, index = _library.engine_and_device(engine)
+    if name != "cuda":
+        raise ValueError(f"engine is {engine!r}, but the operands lie in CUDA's memory")
+    if ":" in engine and index != device:
+        raise ValueError(f"engine is {engine!r}, but the operands lie on device {device} of CUDA")
+
+
+def check_c(c: View, shape: Ints, result: str) -> None:
+    """What NumPy's rules refuse to add to the product: c of another shape, or of a wider kind."""
+    kinds = [2 if "complex" in name else 1 if "float" in name else 0 for name in (c.dtype, result)]
+    if kinds[0] > kinds[1]:
+        raise TypeError(f"c is {c.dtype} and the result {result}: convert c")
+    try:
+        fits = np.broadcast_shapes(c.shape, shape) == shape
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(f"c has the shape {c.shape}, which cannot be broadcast to {shape}")
 
 
 def enqueue(family: Any, a: View, b: View, c: View, operands: Operands, result: str, alpha: Number, beta: Number,

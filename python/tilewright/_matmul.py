@@ -21,6 +21,8 @@ logger = logging.getLogger("tilewright")
 _debugging = logger.isEnabledFor
 _empty, _ndarray, _buffer, _gemm = np.empty, np.ndarray, c_char.from_buffer, lib.tw_gemm
 _gemm_batched, _may_share = lib.tw_gemm_batched, np.may_share_memory
+NUMPY = np.ndarray, np.generic
+CONSTANTS = bool, int, float, complex, np.generic, type(None)
 
 # (shapes, strides, types, scalars) of calls that were seen -> what to do. Each entry is immutable, a lookup takes no
 # lock, and losing an entry to another thread costs that thread a microsecond.
@@ -125,7 +127,9 @@ def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Option
               "tf32": float32 operands count as rounded to 10 bits of fraction, to nearest even (CUDA only). Nothing
               else multiplies in tf32.
     engine    of host arrays: "cpu" (the default), "cuda" or "opencl", with a device as "cuda:1"
-    stream    of CUDA arrays: a stream of their library, or its address. Default: their library's current stream
+    stream    of CUDA arrays: a stream of their library, or its address. Default: their library's current stream; of
+              arrays by __cuda_array_interface__ alone the one that it names, else, and by DLPack, the default stream.
+              Who reads `out` on another stream must wait for this one
 
     Operands are read in place if rows or columns are contiguous: transposed, padded and sliced arrays and stacks that
     broadcast are not copied. Others, as those with a negative stride in a matrix or a row that broadcasts, are.
@@ -134,7 +138,8 @@ def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Option
               processors that the process may use.
     Error     |result - exact| <= |alpha| g(k+2) |a||b| + ..., element by element, with g(j) = j u / (1 - j u) and u the
               unit roundoff of the sums: tw_gemm in tilewright.h has all of it
-    Returns   an array of the operands' own kind. On CUDA it is computed on the stream and not waited for.
+    Returns   an array of the operands' own kind; plain arrays for np.matrix and masked arrays, whose masks are not
+              read. On CUDA it is computed on the stream and not waited for.
     Raises    ValueError (shapes) and TypeError (types); what the library refuses is a subclass of tilewright.Error
     """
     if c is None and stream is None and type(a) is _ndarray and type(b) is _ndarray:
@@ -157,14 +162,16 @@ def _matmul(a: Any, b: Any, c: Any, alpha: complex, beta: Optional[complex], out
             engine: Optional[str], stream: Any, conjugate_a: bool, conjugate_b: bool,
             multiply_as: Optional[str]) -> Any:
     key = None
-    if c is None and type(a) is _ndarray and type(b) is _ndarray:
+    # Other scalars may be of another value next time, as a tensor is, and still be found by what they were.
+    fixed = all(isinstance(x, CONSTANTS) for x in (alpha, beta, conjugate_a, conjugate_b))
+    if fixed and c is None and type(a) is _ndarray and type(b) is _ndarray:
         key = (a.shape, a.strides, a.dtype, b.shape, b.strides, b.dtype, alpha, beta, dtype, engine, conjugate_a,
                conjugate_b, multiply_as)
     alpha, beta = scalars(c, alpha, beta)
     tf32 = wants_tf32(multiply_as)
     conjugated = bool(conjugate_a), bool(conjugate_b)
     for operand in (a, b, c, out):
-        if operand is not None and not isinstance(operand, _ndarray):
+        if operand is not None and not isinstance(operand, NUMPY):
             other = elsewhere(operand)
             if other is not None:
                 return other(a, b, c, alpha, beta, out, dtype, engine, stream, conjugated, tf32)
@@ -338,17 +345,23 @@ def usable(x: Any, dtype: "np.dtype[Any]") -> "np.ndarray[Any, Any]":
     return x if x.dtype == dtype and element_strides(x) is not None else np.array(x, dtype=dtype, order="C")
 
 
+def wanted_type(a: Any, b: Any, out: Any, dtype: Any) -> Optional[str]:
+    """The result's type, of those that the operands can have: what is asked for, else that of `out`."""
+    wanted = type_name(dtype)
+    if wanted is None and out is not None and mixes(a.dtype.name, b.dtype.name):
+        found = getattr(out, "dtype", a.dtype).name
+        return found if found in RESULTS.get(a.dtype.name, ()) else None
+    return wanted
+
+
 def on_host(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype: Any, key: Any,
             engine: Optional[str], conjugated: Conjugated, tf32: bool) -> Any:
     """The product of NumPy arrays, by the long way; with a key it leaves a recipe where the short one can follow."""
     name, device = _library.engine_and_device(engine)
     given_a, given_b = a, b = array("a", a), array("b", b)
     shape = product_shape(a.shape, b.shape)
-    wanted = type_name(dtype)
-    if wanted is None and out is not None and mixes(a.dtype.name, b.dtype.name):
-        wanted = getattr(out, "dtype", a.dtype).name
-        wanted = wanted if wanted in RESULTS.get(a.dtype.name, ()) else None
-    operands, result = choose_types(a.dtype.name, b.dtype.name, wanted, alpha.imag != 0 or beta.imag != 0, tf32)
+    operands, result = choose_types(a.dtype.name, b.dtype.name, wanted_type(a, b, out, dtype),
+                                    alpha.imag != 0 or beta.imag != 0, tf32)
     check_engine(operands, name, a, b)
     if out is not None:
         if not isinstance(out, _ndarray):
@@ -520,7 +533,6 @@ class Plan:
     def __init__(self, a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Optional[complex] = None,
                  out: Any = None, dtype: Any = None, engine: Optional[str] = None, stream: Any = None,
                  conjugate_a: bool = False, conjugate_b: bool = False, multiply_as: Optional[str] = None) -> None:
-        self._given = alpha, beta, dtype, engine
         self._conjugated = bool(conjugate_a), bool(conjugate_b)
         self._multiply_as, tf32 = multiply_as, wants_tf32(multiply_as)
         self._with_c, self._recipe = c is not None, None
@@ -528,9 +540,10 @@ class Plan:
         self._shapes = tuple(a.shape), tuple(b.shape)
         self.shape = product_shape(*self._shapes)
         scaled = scalars(c, alpha, beta)
-        other = next(filter(None, (elsewhere(x) for x in (a, b) if not isinstance(x, _ndarray))), None)
+        self._given = *scaled, dtype, engine
+        other = next(filter(None, (elsewhere(x) for x in (a, b) if not isinstance(x, NUMPY))), None)
         if other is None:
-            self.dtype, self._recipe = prepare(a, b, c, *scaled, dtype, engine, self._conjugated, tf32)
+            self.dtype, self._recipe = prepare(a, b, c, *scaled, out, dtype, engine, self._conjugated, tf32)
         else:
             from . import _arrays
 
@@ -569,20 +582,20 @@ class Plan:
 
 
 def layout_of(x: Any) -> Tuple[Any, ...]:
-    if not hasattr(x, "shape") or not hasattr(x, "dtype"):
-        raise TypeError(f"{type(x).__name__} is no array, and a plan is made of arrays")
     if isinstance(x, _ndarray):
         return x.shape, x.strides, x.dtype
+    if not hasattr(x, "shape") or not hasattr(x, "dtype") or elsewhere(x) is None:
+        raise TypeError(f"{type(x).__name__} is no array, and a plan is made of arrays")
     strides = x.stride() if callable(getattr(x, "stride", None)) else getattr(x, "strides", None)
     return tuple(x.shape), tuple(strides) if strides else None, str(x.dtype)
 
 
-def prepare(a: Any, b: Any, c: Any, alpha: Number, beta: Number, dtype: Any, engine: Optional[str],
+def prepare(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype: Any, engine: Optional[str],
             conjugated: Conjugated, tf32: bool) -> Tuple[str, Optional[Recipe]]:
     """The result's type, and the recipe of host operands if they are read in place. Computes nothing."""
     name, device = _library.engine_and_device(engine)
-    operands, result = choose_types(a.dtype.name, b.dtype.name, type_name(dtype), alpha.imag != 0 or beta.imag != 0,
-                                    tf32)
+    operands, result = choose_types(a.dtype.name, b.dtype.name, wanted_type(a, b, out, dtype),
+                                    alpha.imag != 0 or beta.imag != 0, tf32)
     check_engine(operands, name, a, b)
     shape, strides_a, strides_b = product_shape(a.shape, b.shape), element_strides(a), element_strides(b)
     if (c is not None or not shape or 0 in shape or a.shape[-1] == 0 or strides_a is None or strides_b is None or

@@ -2,7 +2,8 @@
 
     import support.fake_arrays as fake      makes the modules torch and cupy, with what python/tilewright asks of them
 
-`fake.stream()` is a stream of the fake driver. Each allocation is noted in `fake.allocated`: library, bytes, stream.
+`fake.stream()` is a stream of the fake driver. Each allocation is noted in `fake.allocated`: library, bytes, stream; each
+tensor whose version counter was incremented in `fake.versions`.
 """
 import ctypes
 import sys
@@ -12,6 +13,7 @@ import numpy as np
 
 driver = ctypes.CDLL("libcuda.so.1")
 allocated = []
+versions = []  # tensors that autograd was told were written
 current = {"torch": 0, "cupy": 0}
 
 
@@ -172,6 +174,9 @@ class Tensor:
     def get_device(self):
         return 0
 
+    def is_inference(self):
+        return False
+
     def detach(self):
         return Tensor(self.np, self.is_cuda)
 
@@ -225,6 +230,7 @@ torch.Tensor = Tensor
 torch.from_numpy = lambda array: Tensor(array, cuda=False)
 torch.empty = lambda shape, dtype, device: Tensor(memory("torch", shape, dtype.name))
 torch.is_grad_enabled = lambda: True
+torch.autograd = types.SimpleNamespace(graph=types.SimpleNamespace(increment_version=versions.append))
 torch.cuda = types.SimpleNamespace(
     current_stream=lambda device: TorchStream(current["torch"]), current_device=lambda: 0, Stream=TorchStream,
     ExternalStream=TorchStream, stream=lambda stream: Using("torch", stream.cuda_stream))
