@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -27,7 +28,10 @@ typedef struct kept_path {
     char path[4352];
 } kept_path;
 
-enum { MOST_WATCHED = 8 };
+enum { MOST_WATCHED = 8, HELD = 1 };
+
+/* 0, HELD, or HELD + the first signal that came meanwhile: a thread of MPI or of a driver takes signals, too. */
+static atomic_int hold;
 
 static kept_path output_temp, tool_temp, json_temp, json_target;
 static volatile sig_atomic_t json_lines;
@@ -55,9 +59,18 @@ void guard_end(int code)
     _exit(code);
 }
 
+/* True: the signal waits for guard_release(). */
+static bool waits(int number)
+{
+    int now = atomic_load(&hold);
+    while (now == HELD)
+        if (atomic_compare_exchange_weak(&hold, &now, HELD + number)) return true;
+    return now != 0;
+}
+
 static void on_stop(int number)
 {
-    (void)number;
+    if (waits(number)) return;
     clean_up();
     put("tilewright: interrupted");
     put(kept_text);
@@ -87,6 +100,7 @@ static void on_fault(int number, siginfo_t *info, void *context)
 /* Ctrl-\\ and ulimit -t: what they do to any program, after the clean-up. */
 static void on_end(int number)
 {
+    if (waits(number)) return;
     clean_up();
     signal(number, SIG_DFL);
     raise(number);
@@ -152,13 +166,16 @@ void guard_hold(void)
     sigset_t set;
     ending_signals(&set);
     sigprocmask(SIG_BLOCK, &set, NULL);
+    atomic_store(&hold, HELD);
 }
 
 void guard_release(void)
 {
     sigset_t set;
     ending_signals(&set);
+    const int came = atomic_exchange(&hold, 0) - HELD;
     sigprocmask(SIG_UNBLOCK, &set, NULL);
+    if (came > 0) raise(came);
 }
 
 void guard_kept(const char *text)

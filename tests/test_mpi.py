@@ -677,6 +677,13 @@ def a_rank_that_is_killed_at_each_stage():
 
 
 @case
+def a_rank_that_is_told_to_end_while_it_makes_the_file():
+    pair(50, 60, 70)
+    for mpi in built():
+        with_fault(mpi, "file:0:term:1")
+
+
+@case
 def a_rank_that_hangs_at_each_stage():
     pair(50, 60, 70)
     for number, stage in enumerate(STAGES if FULL else STAGES[1:5]):

@@ -1,6 +1,6 @@
 /* fault.c - preloaded into a rank: MPI's calls of one stage of `multiply` end or stop the process.
  *
- *   TEST_FAULT=STAGE:RANK:ACTION:CALL    ACTION is kill, stop, fail or late (by 0.3 s)
+ *   TEST_FAULT=STAGE:RANK:ACTION:CALL    ACTION is kill, stop, fail, late (by 0.3 s), or term: SIGTERM comes, then late
  *
  * CALL counts the stage's calls from 1. */
 #define _GNU_SOURCE
@@ -9,9 +9,11 @@
 #include <mpi.h>
 #include <stdbool.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -28,7 +30,8 @@ static bool meet(const char *stage)
     fprintf(stderr, "test fault: %s\n", fault);
     if (strcmp(action, "kill") == 0) kill(getpid(), SIGKILL);
     if (strcmp(action, "stop") == 0) kill(getpid(), SIGSTOP);
-    if (strcmp(action, "late") == 0) usleep(300000);
+    if (strcmp(action, "term") == 0) kill(getpid(), SIGTERM);
+    if (strcmp(action, "late") == 0 || strcmp(action, "term") == 0) usleep(300000);
     return strcmp(action, "fail") == 0;
 }
 
@@ -37,6 +40,18 @@ __attribute__((visibility("default"))) int MPI_Init_thread(int *argc, char ***ar
     const int code = PMPI_Init_thread(argc, argv, wanted, level);
     meet("start");
     return code;
+}
+
+/* The file of C has been made. */
+__attribute__((visibility("default"))) int open(const char *path, int flags, ...)
+{
+    va_list more;
+    va_start(more, flags);
+    const mode_t mode = (flags & O_CREAT) != 0 ? va_arg(more, mode_t) : 0;
+    va_end(more);
+    const int file = (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+    if ((flags & O_EXCL) != 0 && strstr(path, ".C.npy") != NULL) meet("file");
+    return file;
 }
 
 __attribute__((visibility("default"))) int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *copy, MPI_Request *request)
