@@ -83,7 +83,7 @@ void blas_report_setting(const blas_caller *caller, int number, const char *what
 {
     char sentence[80];
     snprintf(sentence, sizeof sentence, "Illegal %s setting, %d\n", what, found);
-    tell_reference(true, caller->row_major);
+    tell_reference(true, caller->row_major && !caller->extra);
     report_to_c(caller, number, sentence);
     tell_reference(false, false);
 }

@@ -225,6 +225,8 @@ static void blameless_cases(void)
     } faults[] = {
         {"memory that runs out", "clCreateBuffer=-4", TW_NO_MEMORY, "no device memory for "},
         {"memory that runs out while it runs", "clWaitForEvents=-4", TW_NO_MEMORY, "the kernel"},
+        {"memory that runs out while C comes", "clEnqueueReadBuffer=-4", TW_DEVICE_FAILED,
+         "clEnqueueReadBuffer failed"},
         {"copies that fail", "clEnqueueWriteBuffer=-5", TW_DEVICE_FAILED, "clEnqueueWriteBuffer failed"},
     };
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {

@@ -704,7 +704,8 @@ static void wholes(void)
                            whole_b, 1, 0, 0, &c, 1, NULL),
             numbers[3] = heard.number;
         tap_result(heard.calls == 4 && numbers[0] == 4 && numbers[1] == 10 && numbers[2] == 13 && numbers[3] == 0 &&
-                       c == 5 && strcmp(heard.text, "cblas_gemm_s8u8s32 did nothing: co is NULL\n") == 0,
+                       heard.by_rows == 0 && c == 5 &&
+                       strcmp(heard.text, "cblas_gemm_s8u8s32 did nothing: co is NULL\n") == 0,
                    "%d calls, numbers %d %d %d %d: %s", heard.calls, numbers[0], numbers[1], numbers[2], numbers[3],
                    heard.text);
     }
