@@ -353,7 +353,8 @@ enum { TW_BLOCK_ON_HOST = -1 };
  *           What a block of C needs of A or B is read in place where one block of its device has all of it; else it is
  *           copied there in panels, from the other devices by their copy engines, beside the work.
  *           Each element is computed with the whole of k, by the kernel that one device would take for the whole: its
- *           bits are those of one device but where that kernel divides k by the size of C (stream-K, split-K).
+ *           bits are those of one device but where that kernel divides k by the size of C (stream-K, split-K). On
+ *           sm_90 few rows or columns of bytes, tf32 and fp8 take another kernel than on one device.
  *
  * Cost      2 m n k flops. The memory for panels is kept for the next call, up to an eighth of a device's.
  *

@@ -16,9 +16,11 @@
  *     trmm    B  <-  alpha * op(A) * B, or B * op(A)           A triangular, with a diagonal of ones if it is unit
  *     trsm    B  <-  alpha * op(A)^-1 * B, or B * op(A)^-1     the same; a zero on the diagonal is divided by
  *
- * Any cblas.h will do instead: the names and types are the same; those before LAPACK 3.12.1 lack gemmtr. To include
- * both, include that one first; it has to define CBLAS_H. Sizes are int (LP64). The library is self-contained. The
- * number of threads is TILEWRIGHT_THREADS, else OMP_NUM_THREADS.
+ * Any cblas.h will do instead for what it declares: the names and types are the same. The reference's lacks the
+ * batches, sbgemm and shgemm, before LAPACK 3.12.1 gemmtr too; OpenBLAS's has those of its version. To include both,
+ * include that one first; it has to define CBLAS_H, and what it lacks then has no declaration but the integer gemm.
+ * Sizes are int (LP64). The library is self-contained. The number of threads is TILEWRIGHT_THREADS, else
+ * OMP_NUM_THREADS.
  *
  * Arguments  are checked in the order of the reference BLAS. The first wrong one is reported to a handler by its number
  *            there, and C stays as it was.
