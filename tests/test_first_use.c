@@ -251,6 +251,25 @@ static void blameless_cases(void)
                "%d: %s", (int)status, tw_error_text());
 }
 
+static void option_case(void)
+{
+    const tw_options options = {.size = sizeof options, .engine = "opencl"};
+    char words[300] = "-DX=";
+    tw_status last = TW_OK;
+    if (!tap_case("compiler options of 255 characters are taken, and longer ones refused")) return;
+    for (int length = 255; length <= 256; length++) {
+        tw_context *context = NULL;
+        memset(words + 4, '1', (size_t)length - 4);
+        setenv("TILEWRIGHT_OPENCL_OPTIONS", words, 1);
+        last = tw_open(&options, &context);
+        if ((last == TW_OK) != (length == 255)) break;
+        tw_close(context);
+    }
+    unsetenv("TILEWRIGHT_OPENCL_OPTIONS");
+    tap_result(last == TW_BAD_ARGUMENT && strstr(tw_error_text(), "has 256 characters, expected at most 255") != NULL,
+               "%d: %s", (int)last, tw_error_text());
+}
+
 /* ---- what is kept ---- */
 
 /* The launches of a first product on this device; -1 where it is wrong. *kernel: which one computed it. */
@@ -300,9 +319,11 @@ static void kept_cases(void)
                    "%d launches, then %d, with another driver %d, by %s", cold, warm, other, two);
         forget_cache();
     }
-    if (tap_case("a kernel that passed with a driver and is wrong with the next one is not used there")) {
+    static const char *const changes[] = {"driver=2", "llvm=16"};
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        if (!tap_case("a kernel that passed and is wrong with %s is not used there", changes[i])) continue;
         const int before = first_launches("", cache_folder, one);
-        snprintf(wrong, sizeof wrong, "driver=2 wrong=1 tile=%d", usual_tile);
+        snprintf(wrong, sizeof wrong, "%s wrong=1 tile=%d", changes[i], usual_tile);
         const int after = first_launches(wrong, cache_folder, two);
         tap_result(before > 0 && after > 0 && strcmp(one, usual) == 0 && strcmp(two, usual) != 0, "%s, then %s", one,
                    two);
@@ -564,6 +585,7 @@ int main(int argc, char **argv)
         lie_case(lies[i].name, lies[i].device, lies[i].dtype, lies[i].none_left, lies[i].says);
     off_case();
     blameless_cases();
+    option_case();
     kept_cases();
     queue_case();
     batch_cases();

@@ -72,8 +72,10 @@ static cl_event event(cl_event *out) { return out != NULL ? *out = calloc(1, 16)
 CALL(clGetPlatformIDs, (cl_uint room, cl_platform *out, cl_uint *count), int platforms = fake_choice("platforms", 1);
      for (int i = 0; i < platforms && i < (int)room; i++) out[i] = (cl_platform)(uintptr_t)(64 * (i + 1));
      if (count != NULL) *count = (cl_uint)platforms)
-CALL(clGetPlatformInfo, (UNUSED cl_platform p, UNUSED cl_uint what, size_t room, void *out, size_t *needed),
-     if (fake_choice("pocl", 0)) tell("Portable Computing Language", 28, room, out, needed);
+CALL(clGetPlatformInfo, (UNUSED cl_platform p, cl_uint what, size_t room, void *out, size_t *needed), char version[40];
+     snprintf(version, sizeof version, "OpenCL fake, LLVM %d", fake_choice("llvm", 15));
+     if (what == CL_PLATFORM_VERSION) tell(version, strlen(version) + 1, room, out, needed);
+     else if (fake_choice("pocl", 0)) tell("Portable Computing Language", 28, room, out, needed);
      else tell("Fake", 5, room, out, needed))
 CALL(clGetDeviceIDs, (cl_platform p, UNUSED cl_bitfield type, cl_uint room, cl_device *out, cl_uint *count),
      if (fake_choice("broken", 0) == (int)((uintptr_t)p / 64)) return -2;

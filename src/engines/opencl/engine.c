@@ -120,12 +120,12 @@ static tw_status cl_devices(tw_device *devices, int32_t capacity, int32_t *count
 }
 
 /* "" where it does not say. */
-static void platform_name(const cl_api *cl, cl_device device, char name[96])
+static void platform_text(const cl_api *cl, cl_device device, cl_uint what, char *text, size_t bytes)
 {
     cl_platform platform = NULL;
-    name[0] = name[95] = '\0';
+    text[0] = text[bytes - 1] = '\0';
     cl->clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL);
-    if (platform != NULL) cl->clGetPlatformInfo(platform, CL_PLATFORM_NAME, 95, name, NULL);
+    if (platform != NULL) cl->clGetPlatformInfo(platform, what, bytes - 1, text, NULL);
 }
 
 /* PoCL crashes on a program binary that is not whole, and keeps what it has compiled in a folder of its own: it is
@@ -133,7 +133,7 @@ static void platform_name(const cl_api *cl, cl_device device, char name[96])
 static bool keeps_its_own(const cl_api *cl, cl_device device)
 {
     char name[96];
-    platform_name(cl, device, name);
+    platform_text(cl, device, CL_PLATFORM_NAME, name, sizeof name);
     return strcmp(name, "Portable Computing Language") == 0;
 }
 
@@ -168,11 +168,13 @@ static void cl_close(engine *e)
     free(e);
 }
 
-/* What a kept kernel depends on: platform, device and driver with their versions. */
+/* What a kept kernel depends on: platform, device and driver with their versions. PoCL's driver keeps its version when
+ * it is built with another LLVM, which its platform names. */
 static void identify(engine *e)
 {
     char name[256], version[128], driver[128], platform[96];
-    platform_name(e->cl, e->device, platform);
+    platform_text(e->cl, e->device, CL_PLATFORM_NAME, platform, sizeof platform);
+    platform_text(e->cl, e->device, CL_PLATFORM_VERSION, e->compiler, sizeof e->compiler);
     device_text(e->cl, e->device, CL_DEVICE_NAME, name, sizeof name);
     device_text(e->cl, e->device, CL_DEVICE_VERSION, version, sizeof version);
     device_text(e->cl, e->device, CL_DRIVER_VERSION, driver, sizeof driver);
@@ -312,6 +314,11 @@ static tw_status cl_open(const tw_options *options, bool despite, engine **out)
     engine *made = calloc(1, sizeof *made);
     if (made == NULL) return fail(TW_NO_MEMORY, "no memory for the opencl engine of %zu bytes", sizeof *made);
     const char *extra = secure_getenv("TILEWRIGHT_OPENCL_OPTIONS");
+    if (extra != NULL && strlen(extra) >= sizeof made->extra) {
+        free(made);
+        return fail(TW_BAD_ARGUMENT, "TILEWRIGHT_OPENCL_OPTIONS has %zu characters, expected at most %zu",
+                    strlen(extra), sizeof made->extra - 1);
+    }
     snprintf(made->extra, sizeof made->extra, "%s", extra ? extra : "");
     made->cl = cl;
     made->pid = getpid();

@@ -33,6 +33,7 @@ struct engine {
     int vector_bytes;    /* cl_vector_bytes() */
     pid_t pid;           /* that opened it: the driver's state does not survive a fork */
     char identity[640];  /* platform, device and driver with their versions: part of every cache key */
+    char compiler[256];  /* the platform's version: likewise */
     char extra[256];     /* TILEWRIGHT_OPENCL_OPTIONS */
     jit_cache *cache;    /* NULL: nothing is kept */
     bool keeps_binaries; /* there, beside verdicts */

@@ -95,7 +95,7 @@ static tw_status build(engine *e, const built *b, const char *text, cl_program *
     char options[WHOLE_OPTIONS_BYTES];
     cl_int error;
     whole_options(e, b->options, options);
-    jit_key key = jit_key_of(4, (const char *const[]){"opencl", e->identity, options, text});
+    jit_key key = jit_key_of(5, (const char *const[]){"opencl", e->identity, e->compiler, options, text});
     *out = program_from_cache(e, &key, options);
     if (*out != NULL) return TW_OK;
     cl_program program = e->cl->clCreateProgramWithSource(e->context, 1, &text, NULL, &error);
@@ -218,8 +218,8 @@ static jit_key verdict_key(const engine *e, const plan *p)
     char options[WHOLE_OPTIONS_BYTES], form[16];
     whole_options(e, p->gpu.options, options);
     snprintf(form, sizeof form, "%u", kernel_form(p->row, &p->problem, p->gpu.items));
-    return jit_key_of(5,
-                      (const char *const[]){"opencl self-test", e->identity, options, form, gpu_text(&p->gpu.source)});
+    return jit_key_of(6, (const char *const[]){"opencl self-test", e->identity, e->compiler, options, form,
+                                               gpu_text(&p->gpu.source)});
 }
 
 tw_status cl_kept_verdict(engine *e, const plan *p, char *text, size_t bytes)
