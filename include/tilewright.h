@@ -493,7 +493,8 @@ TW_API tw_status tw_workspace_bytes_batched(tw_context *context, const tw_proble
 
 /* tw_prepare - compile the kernels of a problem now, with and without a workspace, so that no later tw_gemm or
  * tw_enqueue has to. Every field of the problem counts, align_a, align_b and align_c too; of alpha and beta only
- * whether they are 0. Returns what tw_gemm would; computes nothing. */
+ * whether they are 0. A product of host memory that is larger than the device's, or is divided among several devices,
+ * may still compile some as it goes. Returns what tw_gemm would; computes nothing. */
 TW_API tw_status tw_prepare(tw_context *context, const tw_problem *problem);
 
 /* tw_prepare_batched - tw_prepare for a batch. */

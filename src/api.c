@@ -400,6 +400,7 @@ static tw_status prepare_as(tw_context *context, const tw_problem *p, const tw_b
 static tw_status prepare(tw_context *context, const tw_problem *p, const tw_batch *batch)
 {
     if (p->m == 0 || p->n == 0) return TW_OK;
+    if (parts_lie(context, p) != TW_OK) return TW_OK; /* tw_gemm() computes it in parts, of other kernels */
     TRY(prepare_as(context, p, batch, false));
     tw_status bare = p->place_c == TW_DEVICE ? prepare_as(context, p, batch, true) : TW_OK;
     return bare == TW_NO_KERNEL ? TW_OK : bare; /* then tw_enqueue() wants a workspace for it, and says so */

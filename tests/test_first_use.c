@@ -270,6 +270,18 @@ static void option_case(void)
                "%d: %s", (int)last, tw_error_text());
 }
 
+static void large_case(void)
+{
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, 40000, 40000, 40000); /* the fake takes operands of 4 GiB */
+    if (!tap_case("tw_prepare() takes what tw_gemm() computes in parts, and refuses it on the device")) return;
+    tw_context *context = open_fake("", NULL);
+    const tw_status host = tw_prepare(context, &p);
+    p.place_a = p.place_b = p.place_c = TW_DEVICE;
+    const tw_status device = tw_prepare(context, &p);
+    tap_result(host == TW_OK && device == TW_NO_KERNEL, "%d, %d: %s", (int)host, (int)device, tw_error_text());
+    tw_close(context);
+}
+
 /* ---- what is kept ---- */
 
 /* The launches of a first product on this device; -1 where it is wrong. *kernel: which one computed it. */
@@ -586,6 +598,7 @@ int main(int argc, char **argv)
     off_case();
     blameless_cases();
     option_case();
+    large_case();
     kept_cases();
     queue_case();
     batch_cases();
