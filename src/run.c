@@ -1,6 +1,7 @@
 /* run.c - carries a plan out: brings operands from host memory to where the engine computes, launches, brings C back;
  * in panels where copies go on beside the work. */
 #include "run.h"
+#include "parts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -142,7 +143,16 @@ static int64_t panel_rows(const tw_problem *p)
     return bytes >= least_bytes && rows < p->m ? rows : 0;
 }
 
-/* Plans of a panel and of the last one, by the kernel of the whole. False: they would be built otherwise. */
+/* Is there room for the operands beside a workspace of this size? That of the whole has it. */
+static bool has_room(const tw_lab_run *run, size_t workspace_bytes)
+{
+    plan other = run->plan;
+    other.workspace_bytes = workspace_bytes;
+    return workspace_bytes <= run->plan.workspace_bytes || parts_fit(run->context, &other) == TW_OK;
+}
+
+/* Plans of a panel and of the last one, by the kernel of the whole. False: they would be built otherwise, or want a
+ * workspace for which there is no room. */
 static bool plan_panels(const tw_lab_run *run, int64_t rows, plan part[2])
 {
     const plan *whole = &run->plan;
@@ -152,7 +162,8 @@ static bool plan_panels(const tw_lab_run *run, int64_t rows, plan part[2])
     for (int i = 0; i < 2; i++) {
         tw_problem p = whole->problem;
         p.m = i == 0 ? rows : p.m - (ceil_div(p.m, rows) - 1) * rows;
-        if (plan_find(&p, &facts, &same, &part[i]) != TW_OK || strcmp(part[i].gpu.options, whole->gpu.options) != 0)
+        if (plan_find(&p, &facts, &same, &part[i]) != TW_OK || strcmp(part[i].gpu.options, whole->gpu.options) != 0 ||
+            !has_room(run, part[i].workspace_bytes))
             return false;
     }
     return true;

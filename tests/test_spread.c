@@ -460,6 +460,33 @@ static void open_cases(void)
               "options.device_count is set, expected 0: the cpu engine computes a product on one device");
 }
 
+/* Copied in panels of rows, whose kernel wants a workspace to divide k where that of the whole wants none. */
+static void limit_case(void)
+{
+    const spread_case x = {"sm=90", 1, 0, TW_F64, TW_N, TW_N, 4096, 512, 2048, 1, 0, false, NULL};
+    if (!tap_case("in panels no more memory is taken than options.memory_bytes")) return;
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+    size_t *most = driver != NULL ? dlsym(driver, "fake_most_bytes") : NULL;
+    tw_problem p = tw_problem_make(x.dtype, x.op_a, x.op_b, x.m, x.n, x.k);
+    const int64_t bytes = 8 * (x.m * x.k + x.k * x.n + x.m * x.n);
+    double *operands = calloc((size_t)bytes, 1), *b = operands + x.m * x.k;
+    size_t taken[2] = {0, 0};
+    tw_status status = most != NULL && operands != NULL ? TW_OK : TW_NO_MEMORY;
+    setenv("FAKE_CUDA", "sm=90", 1);
+    for (int limited = 0; status == TW_OK && limited < 2; limited++) {
+        const tw_options options = {.size = sizeof options, .engine = "cuda", .memory_bytes = limited ? bytes : 0};
+        tw_context *context;
+        *most = 0;
+        status = tw_open(&options, &context);
+        if (status == TW_OK) status = tw_gemm(context, &p, operands, b, b + x.k * x.n);
+        tw_close(context);
+        taken[limited] = *most;
+    }
+    free(operands);
+    tap_result(status == TW_OK && taken[0] > (size_t)bytes && taken[1] <= (size_t)bytes, "%d: %s; %zu and %zu of %zu",
+               (int)status, tw_error_text(), taken[0], taken[1], (size_t)bytes);
+}
+
 int main(int argc, char **argv)
 {
     static const spread_case cases[] = {
@@ -495,6 +522,7 @@ int main(int argc, char **argv)
     }
     tap_start(argc, argv);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) run_case(&cases[i]);
+    limit_case();
     const spread_case lost = {
         "sm=80 order=6 lost=1 after=3", 2, 1500, TW_F32, TW_N, TW_N, 1300, 900, 65, 1, 0, false, NULL};
     fail_case(&lost, TW_DEVICE_FAILED, "device 1: ");

@@ -124,7 +124,8 @@ typedef struct block {
 enum { HOST = -1, BEFORE = 256 };
 static block *taken;
 static size_t given_bytes[DEVICES];
-static _Atomic int lost[DEVICES], launches[DEVICES]; /* lost: the error of every call */
+__attribute__((visibility("default"))) size_t fake_most_bytes; /* that a device had given at once; a test clears it */
+static _Atomic int lost[DEVICES], launches[DEVICES];           /* lost: the error of every call */
 
 static size_t device_bytes(int device)
 {
@@ -150,6 +151,7 @@ static cu_result allocate(cu_pointer *memory, size_t bytes, int device)
     char *made = fits ? aligned_alloc(256, BEFORE + (bytes + 256) / 256 * 256) : NULL;
     if (made != NULL) {
         if (device != HOST) given_bytes[device] += bytes;
+        if (device != HOST && given_bytes[device] > fake_most_bytes) fake_most_bytes = given_bytes[device];
         *(block *)(void *)made = (block){taken, bytes, device};
         taken = (block *)(void *)made;
         if (order() > 0) memset(made + BEFORE, 0xff, bytes);
