@@ -316,6 +316,7 @@ static void pool_grow(process_pool *pool, int wanted)
     /* these belong to the thread that causes them */
     static const int thread_faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
     sigset_t all, before;
+    if (pool->workers >= wanted || pool->workers == MOST_WORKERS) return; /* without a system call */
     sigfillset(&all);
     for (size_t i = 0; i < sizeof thread_faults / sizeof *thread_faults; i++) sigdelset(&all, thread_faults[i]);
     pthread_sigmask(SIG_SETMASK, &all, &before);
