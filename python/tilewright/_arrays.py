@@ -349,23 +349,28 @@ def family_of(arrays: List[Any]) -> Any:
     return Foreign()
 
 
+def all_on_cuda(a: Any, b: Any, c: Any, out: Any) -> bool:
+    """Whether the arrays lie in CUDA's memory. TypeError if only some do."""
+    there = {name: on_cuda(x) for name, x in (("a", a), ("b", b), ("c", c), ("out", out)) if x is not None}
+    if len(set(there.values())) > 1:
+        raise TypeError(f"{' and '.join(x for x in there if there[x])} in CUDA's memory, "
+                        f"{' and '.join(x for x in there if not there[x])} in the host's: copy them to one place")
+    return there["a"]
+
+
 def matmul(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype: Any, engine: Optional[str],
            stream: Any, conjugated: Conjugated, tf32: bool) -> Any:
-    there = {name: on_cuda(x) for name, x in (("a", a), ("b", b), ("c", c), ("out", out)) if x is not None}
-    if not any(there.values()):
+    if not all_on_cuda(a, b, c, out):
         if stream is not None:
             raise TypeError("stream is given, but the operands lie in host memory: their products are waited for")
         return on_host(a, b, c, alpha, beta, out, dtype, engine, conjugated, tf32)
-    if not all(there.values()):
-        raise TypeError(f"{' and '.join(x for x in there if there[x])} lie in CUDA's memory, "
-                        f"{' and '.join(x for x in there if not there[x])} in the host's: copy them to one place")
     return on_device(a, b, c, alpha, beta, out, dtype, engine, stream, True, conjugated, tf32)[0]
 
 
 def prepare(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype: Any, engine: Optional[str],
             stream: Any, conjugated: Conjugated, tf32: bool) -> str:
     """The type of the result; compiles what it needs and computes nothing."""
-    if on_cuda(a) and on_cuda(b):
+    if all_on_cuda(a, b, c, out):
         return on_device(a, b, c, alpha, beta, out, dtype, engine, stream, False, conjugated, tf32)[1]
     return _matmul.prepare(host_view(a, "a"), host_view(b, "b"), c, alpha, beta, host_view(out, "out"), dtype, engine,
                            conjugated, tf32)[0]
@@ -400,13 +405,16 @@ def host_view(x: Any, name: str) -> Any:
         return x.detach().resolve_conj().resolve_neg().numpy()
     if hasattr(x, "__dlpack__"):
         try:
-            found = np.from_dlpack(x)
-            # NumPy before 2.1 takes all for read-only: DLPack could not say it then.
-            return np.asarray(Writable(found)) if name == "out" and NUMPY_VERSION < (2, 1) else found
+            if name != "out":
+                return np.from_dlpack(x)
+            if NUMPY_VERSION >= (2, 1):
+                return np.from_dlpack(x, copy=False)
+            # DLPack could not say then that an array may be written, or is a copy.
+            return np.asarray(Writable(np.from_dlpack(x)))
         except (BufferError, RuntimeError):  # a type that NumPy does not know
             pass
     if name == "out":  # NumPy might make a copy
-        raise TypeError(f"out is {type(x).__name__}, whose memory NumPy cannot write")
+        raise TypeError(f"out is {type(x).__name__}, which is no array that NumPy can write into")
     return np.asarray(x)
 
 
@@ -518,7 +526,7 @@ def check_engine(engine: str, device: int) -> None:
 
 
 def check_c(c: View, shape: Ints, result: str) -> None:
-    """What NumPy's rules refuse to add to the product: c of another shape, or of a wider kind."""
+    """Refuses a c that cannot be broadcast to the product, or of a wider kind."""
     kinds = [2 if "complex" in name else 1 if "float" in name else 0 for name in (c.dtype, result)]
     if kinds[0] > kinds[1]:
         raise TypeError(f"c is {c.dtype} and the result {result}: convert c")

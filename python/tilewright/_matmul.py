@@ -354,6 +354,12 @@ def wanted_type(a: Any, b: Any, out: Any, dtype: Any) -> Optional[str]:
     return wanted
 
 
+def check_host_out(out: Any, shape: Tuple[int, ...], result: str) -> None:
+    if not isinstance(out, _ndarray):
+        raise TypeError(f"out is {type(out).__name__}, expected an array")
+    check_out(shape, out.shape, result, out.dtype.name, out.flags.writeable)
+
+
 def on_host(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype: Any, key: Any,
             engine: Optional[str], conjugated: Conjugated, tf32: bool) -> Any:
     """The product of NumPy arrays, by the long way; with a key it leaves a recipe where the short one can follow."""
@@ -364,9 +370,7 @@ def on_host(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype
                                     alpha.imag != 0 or beta.imag != 0, tf32)
     check_engine(operands, name, a, b)
     if out is not None:
-        if not isinstance(out, _ndarray):
-            raise TypeError(f"out is {type(out).__name__}, expected an array")
-        check_out(shape, out.shape, result, out.dtype.name, out.flags.writeable)
+        check_host_out(out, shape, result)
     a, b = usable(a, named(operands.a)), usable(b, named(operands.b))
 
     # On the CPU, on OpenCL, and in batches, bfloat16 and float16 are rounded here, once, from float32.
@@ -540,14 +544,15 @@ class Plan:
         self._shapes = tuple(a.shape), tuple(b.shape)
         self.shape = product_shape(*self._shapes)
         scaled = scalars(c, alpha, beta)
-        self._given = *scaled, dtype, engine
-        other = next(filter(None, (elsewhere(x) for x in (a, b) if not isinstance(x, NUMPY))), None)
+        other = next(filter(None, (elsewhere(x) for x in (a, b, out) if not isinstance(x, NUMPY))), None)
         if other is None:
             self.dtype, self._recipe = prepare(a, b, c, *scaled, out, dtype, engine, self._conjugated, tf32)
         else:
             from . import _arrays
 
             self.dtype = _arrays.prepare(a, b, c, *scaled, out, dtype, engine, stream, self._conjugated, tf32)
+        # Calls without an `out` have the type of the planned one.
+        self._given = *scaled, dtype if out is None else self.dtype, engine
 
     def __repr__(self) -> str:
         a, b = self._shapes
@@ -598,6 +603,8 @@ def prepare(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype
                                     alpha.imag != 0 or beta.imag != 0, tf32)
     check_engine(operands, name, a, b)
     shape, strides_a, strides_b = product_shape(a.shape, b.shape), element_strides(a), element_strides(b)
+    if out is not None:
+        check_host_out(out, shape, result)
     if (c is not None or not shape or 0 in shape or a.shape[-1] == 0 or strides_a is None or strides_b is None or
             a.dtype != named(operands.a) or b.dtype != named(operands.b) or result in ("bfloat16", "float16")):
         return result, None
