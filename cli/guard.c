@@ -28,9 +28,10 @@ typedef struct kept_path {
     char path[4352];
 } kept_path;
 
-enum { MOST_WATCHED = 8, HELD = 1 };
+enum { MOST_WATCHED = 8, ENDING = -1, FREE = 0, HELD = 1 };
 
-/* 0, HELD, or HELD + the first signal that came meanwhile: a thread of MPI or of a driver takes signals, too. */
+/* FREE, HELD, HELD + the first signal that came meanwhile, or ENDING: a handler removes the files, and no other may be
+ * made. Any thread takes signals: one of MPI, of a driver, our own that watches the time. */
 static atomic_int hold;
 
 static kept_path output_temp, tool_temp, json_temp, json_target;
@@ -55,17 +56,19 @@ static void clean_up(void)
 
 void guard_end(int code)
 {
+    int now = FREE;
+    atomic_compare_exchange_strong(&hold, &now, ENDING); /* HELD is not waited for: the file system may hang */
     clean_up();
     _exit(code);
 }
 
-/* True: the signal waits for guard_release(). */
+/* True: the signal waits for guard_release(), or another thread is ending the program. */
 static bool waits(int number)
 {
     int now = atomic_load(&hold);
-    while (now == HELD)
-        if (atomic_compare_exchange_weak(&hold, &now, HELD + number)) return true;
-    return now != 0;
+    while (now == FREE || now == HELD)
+        if (atomic_compare_exchange_weak(&hold, &now, now == FREE ? ENDING : HELD + number)) return now == HELD;
+    return true;
 }
 
 static void on_stop(int number)
@@ -166,14 +169,15 @@ void guard_hold(void)
     sigset_t set;
     ending_signals(&set);
     sigprocmask(SIG_BLOCK, &set, NULL);
-    atomic_store(&hold, HELD);
+    for (int now = FREE; !atomic_compare_exchange_weak(&hold, &now, HELD); now = FREE)
+        ; /* ENDING: the program ends here */
 }
 
 void guard_release(void)
 {
     sigset_t set;
     ending_signals(&set);
-    const int came = atomic_exchange(&hold, 0) - HELD;
+    const int came = atomic_exchange(&hold, FREE) - HELD;
     sigprocmask(SIG_UNBLOCK, &set, NULL);
     if (came > 0) raise(came);
 }
