@@ -62,7 +62,8 @@ static inline void run_program(char *const *arguments, const char *folders, cons
         _exit(127);
     }
     close(ends[1]);
-    while (pid > 0 && (got = read(ends[0], out->text + length, OUTPUT - 1 - length)) > 0) length += (size_t)got;
+    while (pid > 0 && length < OUTPUT - 1 && (got = read(ends[0], out->text + length, OUTPUT - 1 - length)) > 0)
+        length += (size_t)got;
     close(ends[0]);
     if (pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status)) out->exit = WEXITSTATUS(status);
 }
