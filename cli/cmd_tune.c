@@ -9,7 +9,7 @@
 #include "term.h"
 #include "tuning.h"
 
-/* One shape for each class. */
+/* Shapes of the usual classes; none of a single row or column. */
 static const bench_case usual[] = {
     {"large", TW_N, TW_N, 2048, 2048, 2048, 0},     {"medium", TW_N, TW_N, 768, 768, 768, 0},
     {"small", TW_N, TW_N, 192, 192, 192, 0},        {"few_rows", TW_N, TW_N, 16, 4096, 4096, 0},

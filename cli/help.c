@@ -12,7 +12,8 @@ typedef struct exit_row {
 
 static const exit_row exit_rows[] = {
     {EXIT_OK, "success"},
-    {EXIT_CHECK, "a check failed: a product is wrong, or a measurement is impossible"},
+    {EXIT_CHECK,
+     "a check failed: a product is wrong or could not be checked completely, or a measurement is impossible"},
     {EXIT_USAGE, "the command line is wrong"},
     {EXIT_DEVICE, "no usable device, or no kernel that fits"},
     {EXIT_BUILD, "a kernel did not compile for the device"},
@@ -38,7 +39,8 @@ static const char environment[] =
     "TILEWRIGHT_SELF_TEST: off: OpenCL's kernels are not tested at first use.\n"
     "TILEWRIGHT_MPI: the MPI of mpirun: openmpi, mpich or the path of a library; off: none.\n"
     "NO_COLOR: no colours.\n"
-    "COLUMNS: the width of the help.";
+    "COLUMNS: the width of the help.\n"
+    "docs/REFERENCE.md has more of them.";
 
 static bool shown(const option_row *row, const command *cmd) { return (row->commands & cmd->bit) && row->help != NULL; }
 

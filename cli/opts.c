@@ -51,8 +51,8 @@ const option_row option_rows[] = {
     {"dtype", 0, OPT_CHOICES, AT(dtypes), FILES, "T[,T]", FILE_TYPES,
      "compute in f32, f64, cf32, cf64 (complex64, complex128), bf16 or f16 (C is f32), i8 or u8 (C is i32); on "
      "cuda also e4m3, e5m2 or tf32 (C is f32); two for A and B: both of i8 and u8, or both of "
-     "e4m3 and e5m2. Default: f32 or f64, whichever holds both operands exactly, or cf32 or cf64 where one is complex; "
-     "of `verify` the type of C. "
+     "e4m3 and e5m2. Default: the type that NumPy would choose for the operands, f16 and integers raised to f32 or, "
+     "if f32 does not hold every value, f64; of `verify` the type of C. "
      "For raw files, and for .npy files of raw bytes, also the type of their elements",
      .list = 2},
     {"dtype-c", 0, OPT_CHOICES, AT(dtypes_c), FILES, "T", "f32 bf16 f16",
@@ -72,7 +72,8 @@ const option_row option_rows[] = {
     {"shape", 0, OPT_SHAPES, AT(shapes), FILES, "MxNxK", NULL, "m, n and k of raw operands", 0, INT64_MAX, 1},
     {"shape", 0, OPT_SHAPES, AT(shapes), CMD_BENCH, "MxNxK,...", NULL, "shapes to time", 1, LONGEST_SIDE, OPT_LIST},
     {"shape", 0, OPT_SHAPES, AT(shapes), CMD_TUNE, "MxNxK,...", NULL,
-     "tune the classes of these shapes (default: one shape of each class)", 1, LONGEST_SIDE, OPT_LIST},
+     "tune the classes of these shapes (default: eight usual shapes, none of a single row or column)", 1, LONGEST_SIDE,
+     OPT_LIST},
     {"shape", 0, OPT_SHAPES, AT(shapes), CMD_LADDER, "MxNxK", NULL, "the shape to time", 1, LONGEST_SIDE, 1},
     {"shape", 0, OPT_SHAPES, AT(shapes), CMD_EXPLAIN, "MxNxK", NULL,
      "the shape to explain (default: 4096x4096x4096, for skinny rungs 4096x4096x16); with --ranks the product's", 1,
