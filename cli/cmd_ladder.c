@@ -317,7 +317,8 @@ static void print_notes(const ladder *l)
                 "thr        threads per block\n"
                 "x before   speed over that of the rung before, in the same build. A variant (r03t, r04d) is "
                 "compared\n           with the rung before the one that it varies, r14 and production kernels with "
-                "the last rung.\n           r01 to r05 are built with compiler unrolling off; `default build` has "
+                "the last rung;\n           same: no difference beyond the spread.\n           r01 to r05 are built "
+                "with compiler unrolling off; `default build` has "
                 "it on\n");
     print_peaks(l);
     fprintf(text, "min-max    shortest and longest sample, in the median's unit\n"

@@ -353,9 +353,8 @@ enum { TW_BLOCK_ON_HOST = -1 };
  *           What a block of C needs of A or B is read in place where one block of its device has all of it; else it is
  *           copied there in panels, from the other devices by their copy engines, beside the work.
  *           Each element is computed with the whole of k, by the kernel that one device would take for the whole: its
- *           bits are those of one device but where that kernel divides k by the size of C (stream-K, split-K). On
- *           sm_90 a C of few rows or columns is computed from bytes, tf32 and fp8 by another kernel than on one
- *           device: in tf32 and fp8 its bits may differ.
+ *           bits are those of one device, but where that kernel divides k by the size of C (stream-K, split-K), and
+ *           on sm_90 for few rows or columns of tf32 and fp8, which another kernel computes than on one device.
  *
  * Cost      2 m n k flops. The memory for panels is kept for the next call, up to an eighth of a device's.
  *
@@ -494,9 +493,8 @@ TW_API tw_status tw_workspace_bytes_batched(tw_context *context, const tw_proble
 
 /* tw_prepare - compile the kernels of a problem now, with and without a workspace, so that no later tw_gemm or
  * tw_enqueue has to. Every field of the problem counts, align_a, align_b and align_c too; of alpha and beta only
- * whether they are 0. A product of host memory that is divided among several devices, or has an operand too large for
- * one, may still compile some as it goes; in the latter case TW_OK does not promise kernels for its parts. Else returns
- * what tw_gemm would; computes nothing. */
+ * whether they are 0. A product of host memory that is divided, among devices or for lack of memory, may still compile
+ * some as it goes, or find no kernel for a part. Else returns what tw_gemm would; computes nothing. */
 TW_API tw_status tw_prepare(tw_context *context, const tw_problem *problem);
 
 /* tw_prepare_batched - tw_prepare for a batch. */

@@ -18,8 +18,7 @@
  *
  * Any cblas.h will do instead for what it declares: the names and types are the same. The reference's lacks the
  * batches, sbgemm and shgemm, before LAPACK 3.12.1 gemmtr too; OpenBLAS's has those of its version. To include both,
- * include that one first; it has to define CBLAS_H. Functions that it lacks are then not declared here either, except
- * cblas_gemm_s8u8s32.
+ * include that one first; it has to define CBLAS_H. What it lacks is then declared nowhere, but cblas_gemm_s8u8s32.
  * Sizes are int (LP64). The library is self-contained. The number of threads is TILEWRIGHT_THREADS, else
  * OMP_NUM_THREADS.
  *

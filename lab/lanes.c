@@ -158,7 +158,7 @@ typedef struct trial {
 } trial;
 
 typedef struct work {
-    trial even, odd; /* whole tiles, alpha 1 and beta 0; cut tiles, and scalars that show */
+    trial even, odd; /* whole tiles, alpha 1 and beta 0; edge tiles, and scalars that show */
     const char *entry;
     bool cuda;
     int library;

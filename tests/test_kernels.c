@@ -393,7 +393,7 @@ static bool run_plainly(tw_context *context, const tw_lab_choice *choice, const 
 }
 
 /* A NaN, an infinity or a number whose products overflow in one part of A, B or C, with all ops and kinds of scalars:
- * every element of C, through whole and cut tiles, is one that IEEE 754 allows. */
+ * every element of C, through whole and edge tiles, is one that IEEE 754 allows. */
 static void complex_special_case(const tw_lab_kernel *kernel, const char *what, double special)
 {
     const int m = kernel->tile_m + 1, n = kernel->tile_n + 2, k = 12, count = 16 * SCALARS;
@@ -881,7 +881,7 @@ static void peak_case(void)
     tap_result(true, "%s", "");
 }
 
-/* In the covering set: a cut tile and whole ones, k in parts, two transposes. */
+/* In the covering set: an edge tile and whole ones, k in parts, two transposes. */
 static void emulated_cases(const tw_lab_kernel *kernel)
 {
     const int i = only_op(kernel) >= 0 ? only_op(kernel) : 0;
@@ -891,7 +891,7 @@ static void emulated_cases(const tw_lab_kernel *kernel)
     threads_case(kernel, 37, 45, 1003);
 }
 
-/* In the covering set: one pair of ops, cut tiles and whole ones, few and many steps of k. */
+/* In the covering set: one pair of ops, edge tiles and whole ones, few and many steps of k. */
 static void one_form_cases(const tw_lab_kernel *kernel)
 {
     const tw_op op_a = op_a_of(kernel, only_op(kernel)), op_b = op_b_of(kernel, only_op(kernel));

@@ -49,7 +49,7 @@ class DeviceFailed(Error, RuntimeError):
 
 
 class CheckFailed(Error):
-    """The program ended with 1: a product is wrong, or a measurement is impossible here."""
+    """The program ended with 1: a product is wrong or was not checked, or a measurement is impossible here."""
 
 
 _by_status: Dict[int, Type[Error]] = {
