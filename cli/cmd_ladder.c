@@ -317,14 +317,15 @@ static void print_notes(const ladder *l)
                 "thr        threads per block\n"
                 "x before   speed over that of the rung before, in the same build. A variant (r03t, r04d) is "
                 "compared\n           with the rung before the one that it varies, r14 and production kernels with "
-                "the last rung;\n           same: no difference beyond the spread.\n           r01 to r05 are built "
-                "with compiler unrolling off; `default build` has "
+                "the last rung.\n           r01 to r05 are built with compiler unrolling off; `default build` has "
                 "it on\n");
     print_peaks(l);
     fprintf(text, "min-max    shortest and longest sample, in the median's unit\n"
                   "asked      bytes of A and B that the rung asks of memory; flop/B: flop per byte asked\n");
     if (l->user.count > 0)
-        fprintf(text, "           Your own kernel has those of the rung that it is launched like.\n");
+        fprintf(text,
+                "           Your own kernel has those of the rung that it is launched like. Its `x before` is the "
+                "speed\n           over that rung; same: no difference beyond the spread\n");
     fprintf(text, "no-cache   GFLOP/s at that flop/B and memory's bandwidth, at most the peak; caches may beat it\n"
                   "bound      GFLOP/s of the roofline: at most the peak, each operand moved once; nothing may beat it\n"
                   "Each row was verified before it was timed.\n");

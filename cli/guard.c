@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include "exit.h"
 #include "diag.h"
@@ -56,8 +57,10 @@ static void clean_up(void)
 
 void guard_end(int code)
 {
-    int now = FREE;
-    atomic_compare_exchange_strong(&hold, &now, ENDING); /* HELD is not waited for: the file system may hang */
+    /* A file that is being made is registered before, unless the file system hangs. */
+    for (int tries = 100, now = FREE; tries > 0 && !atomic_compare_exchange_strong(&hold, &now, ENDING);
+         tries--, now = FREE)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     clean_up();
     _exit(code);
 }
@@ -103,10 +106,15 @@ static void on_fault(int number, siginfo_t *info, void *context)
 /* Ctrl-\\ and ulimit -t: what they do to any program, after the clean-up. */
 static void on_end(int number)
 {
+    sigset_t set;
     if (waits(number)) return;
     clean_up();
     signal(number, SIG_DFL);
+    sigemptyset(&set);
+    sigaddset(&set, number);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
     raise(number);
+    _exit(128 + number); /* the first process of a container outlives the signal */
 }
 
 static const int stops[] = {SIGINT, SIGTERM, SIGHUP}, ends[] = {SIGQUIT, SIGXCPU};
@@ -170,7 +178,7 @@ void guard_hold(void)
     ending_signals(&set);
     sigprocmask(SIG_BLOCK, &set, NULL);
     for (int now = FREE; !atomic_compare_exchange_weak(&hold, &now, HELD); now = FREE)
-        ; /* ENDING: the program ends here */
+        if (now == ENDING) pause(); /* the program ends here */
 }
 
 void guard_release(void)

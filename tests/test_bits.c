@@ -336,7 +336,7 @@ static void word_line_cases(void)
 }
 
 /* The bits of C depend neither on whether operands are packed (rows 4 KiB apart are) nor on leading dimensions, for
- * tiles whole and cut. */
+ * whole tiles and edge tiles. */
 static void tier_cases(void)
 {
     static const struct {

@@ -427,7 +427,7 @@ static void complex_special_case(const tw_lab_kernel *kernel, const char *what, 
     tap_result(passed, "%s", text[0] != '\0' ? text : tw_error_text());
 }
 
-/* NaN, infinities and denormals in the operands reach exactly the elements that IEEE 754 says, through whole and cut
+/* NaN, infinities and denormals in the operands reach exactly the elements that IEEE 754 says, through whole and edge
  * tiles. */
 static void special_case(const tw_lab_kernel *kernel, const char *what, double in_a, double in_b, double in_c)
 {

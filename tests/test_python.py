@@ -553,6 +553,7 @@ def plans():
     refuses(TypeError, lambda: tw.Plan(like, b), "SimpleNamespace is no array")
     half = np.ones((2, 2), np.float16)
     narrow = tw.Plan(half, half, out=half)
+    refuses(TypeError, lambda: narrow(half, half, out=half.astype("f4")), "out is float32, expected float16")
     assert narrow.dtype == narrow(half, half).dtype == "float16" and tw.Plan(half, half).dtype == "float32"
     refuses(ValueError, lambda: tw.Plan(a, b, out=out[:3]), "out has the shape (3, 10)")
     refuses(TypeError, lambda: tw.Plan(a, b, out=out.tolist()), "out is list")
@@ -1141,6 +1142,12 @@ out = Array(np.zeros((3, 2)))
 assert tw.matmul(Array(a), b, out=out) is out and np.array_equal(out.x, a @ b)
 assert type(tw.matmul(a.tolist(), Array(b))) is Array and type(tw.matmul(Array(a), b.tolist())) is Array
 assert np.array_equal(tw.Plan(Array(a), b)(Array(a), b).x, a @ b)
+try: tw.matmul(None, Array(b))
+except TypeError as error: assert "NoneType" in str(error), error
+else: raise AssertionError("None was multiplied")
+class Old(Array):  # of the time before copy=False
+    def __dlpack__(self, stream=None): return self.x.__dlpack__()
+assert np.array_equal(tw.matmul(Old(a), b).x, a @ b)
 out.x[...] = np.nan
 assert tw.Plan(a, b, out=out)(a, b, out=out) is out and np.array_equal(out.x, a @ b)
 class Unknown(Array):  # of a type that NumPy takes as a copy alone
@@ -1151,7 +1158,7 @@ class Copying(Array):
         if copy is False: raise BufferError
         return self.x.copy().__dlpack__(**more)
 said = tuple(map(int, np.__version__.split(".")[:2])) >= (2, 1)  # before, no producer was asked for no copy
-for bad in (Unknown(np.zeros((3, 2))), np.zeros((3, 2)).tolist(), *[Copying(np.zeros((3, 2)))] * said):
+for bad in (Unknown(np.zeros((3, 2))), np.zeros((3, 2)).tolist(), *[Copying(np.zeros((3, 2))), Old(np.zeros((3, 2)))] * said):
     try: tw.matmul(Array(a), b, out=bad)
     except TypeError as error: assert "no array that NumPy can write into" in str(error), error
     else: raise AssertionError("the product went into a copy")

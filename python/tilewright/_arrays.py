@@ -355,7 +355,7 @@ def all_on_cuda(a: Any, b: Any, c: Any, out: Any) -> bool:
     if len(set(there.values())) > 1:
         raise TypeError(f"{' and '.join(x for x in there if there[x])} in CUDA's memory, "
                         f"{' and '.join(x for x in there if not there[x])} in the host's: copy them to one place")
-    return there["a"]
+    return any(there.values())
 
 
 def matmul(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype: Any, engine: Optional[str],
@@ -411,8 +411,9 @@ def host_view(x: Any, name: str) -> Any:
                 return np.from_dlpack(x, copy=False)
             # DLPack could not say then that an array may be written, or is a copy.
             return np.asarray(Writable(np.from_dlpack(x)))
-        except (BufferError, RuntimeError):  # a type that NumPy does not know
-            pass
+        except (BufferError, RuntimeError, TypeError) as error:  # a type that NumPy does not know
+            if isinstance(error, TypeError) and name != "out":  # of `out`: DLPack before it knew copy=False
+                raise
     if name == "out":  # NumPy might make a copy
         raise TypeError(f"out is {type(x).__name__}, which is no array that NumPy can write into")
     return np.asarray(x)

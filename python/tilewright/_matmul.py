@@ -527,8 +527,8 @@ class Plan:
     <tilewright.Plan (2, 3) @ (3, 2) -> (2, 2) float64>
 
     a, b, c   arrays of the shapes, strides and types that later calls will have; their values are not read
-    others    as in matmul. Alpha, beta, dtype, engine, the conjugations and multiply_as are fixed here; a call takes
-              a, b, c, out and stream.
+    others    as in matmul. Alpha, beta, dtype, engine, the conjugations and multiply_as are fixed here; the type of
+              an `out` counts as dtype. A call takes a, b, c, out and stream.
 
     On CUDA it compiles the kernels that the product needs, with and without a workspace: the first call can then
     be captured into a CUDA graph already.
@@ -551,7 +551,6 @@ class Plan:
             from . import _arrays
 
             self.dtype = _arrays.prepare(a, b, c, *scaled, out, dtype, engine, stream, self._conjugated, tf32)
-        # Calls without an `out` have the type of the planned one.
         self._given = *scaled, dtype if out is None else self.dtype, engine
 
     def __repr__(self) -> str:
