@@ -57,7 +57,7 @@ static void clean_up(void)
 
 void guard_end(int code)
 {
-    /* A file that is being made is registered before, unless the file system hangs. */
+    /* Wait at most 0.1 s until a file that another thread makes is registered: its file system may hang. */
     for (int tries = 100, now = FREE; tries > 0 && !atomic_compare_exchange_strong(&hold, &now, ENDING);
          tries--, now = FREE)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
