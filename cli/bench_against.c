@@ -162,7 +162,7 @@ static exit_code compare_all(session *s, against *g, const case_list *cases, con
     fputc('\n', s->text);
     against_print_mean(s->text, "all classes and types", &all);
     if (result == EXIT_OK && all.count == 0)
-        return diag(EXIT_DEVICE, "no product could be compared: no well-configured library was timed");
+        return diag(EXIT_DEVICE, "no product could be compared: in no case were tilewright and a library both timed");
     return result;
 }
 

@@ -2,22 +2,28 @@
 #include "bench_against.h"
 
 #include <math.h>
+#include "../lab/busy.h"
 #include "../lab/roofline.h"
 #include "term.h"
+
+/* Behind `before`, what other processes used in the present case, where times cannot bear it. */
+static void print_busy(FILE *text, const char *before, const against *g)
+{
+    if (g->others >= BUSY_DISTURBS)
+        fprintf(text, "%sother processes used %.0f %% of the processors", before, 100 * g->others);
+}
 
 void against_print_sides(FILE *text, const against *g, tw_dtype dtype)
 {
     term_number number;
     int type = peer_type(dtype);
-    bool busy = g->sides[0].share[type] < AGAINST_LEAST_SHARE; /* or our own product is bad here */
     term_progress_end();
     fprintf(text, "against    %s, %s: %s, %d thread%s, ", g->setup.device->engine, g->setup.device->name,
             tw_lab_dtype_of(dtype)->name, g->threads, g->threads == 1 ? "" : "s");
     if (g->peak_flops[type] > 0)
         fprintf(text, "peak %s GFLOP/s of multiply-adds\n", term_gflops(g->peak_flops[type] / 1e9, number));
     else
-        fprintf(text, "the peak could not be measured (%s): no library is checked against %.0f %% of it\n",
-                g->why_no_peak, 100 * AGAINST_LEAST_SHARE);
+        fprintf(text, "the peak could not be measured (%s)\n", g->why_no_peak);
     fprintf(text, "rest       at least %d ms before each sample", WORKERS_QUIET_MS);
     if (g->pause_s > 0) fprintf(text, "; %g us of other work before each call, which is timed alone", 1e6 * g->pause_s);
     fprintf(text, "\n\n%-10s %-34s %-24s %s\n", "library", "version", "its kernels", "of peak at 2048");
@@ -25,24 +31,20 @@ void against_print_sides(FILE *text, const against *g, tw_dtype dtype)
         const side *x = &g->sides[i];
         fprintf(text, "%-10s %-34s %-24s ", x->name, x->version[0] != '\0' ? x->version : "-",
                 x->choice[0] != '\0' ? x->choice : "-");
-        if (isnan(x->share[type]) && x->outcome == SIDE_TIMED)
-            fprintf(text, "-\n");
-        else if (isnan(x->share[type]))
-            fprintf(text, "-  %s\n", x->outcome == SIDE_WRONG ? x->verdict.text : x->why);
-        else if (x->share[type] < AGAINST_LEAST_SHARE)
-            fprintf(text, "%s  below %.0f %%%s\n", term_percent(x->share[type], number), 100 * AGAINST_LEAST_SHARE,
-                    x->row == NULL ? ": is the machine busy?"
-                    : busy         ? ": misconfigured, or the machine is busy; left out of the ratios"
-                                   : ": misconfigured; left out of the ratios");
-        else
-            fprintf(text, "%s\n", term_percent(x->share[type], number));
+        const char *said = x->outcome == SIDE_TIMED ? x->doubt : x->outcome == SIDE_WRONG ? x->verdict.text : x->why;
+        fprintf(text, "%s%s%s%s\n", isnan(x->share[type]) ? "-" : term_percent(x->share[type], number),
+                said[0] != '\0' ? "  " : "", x->outcome == SIDE_TIMED && said[0] != '\0' ? "doubtful: " : "", said);
     }
+    print_busy(text, "busy       at 2048 ", g);
+    fputc('\n', text);
 }
 
 void against_print_header(FILE *text, const against *g, const char *group, tw_dtype dtype)
 {
-    fprintf(text, "\n%s, %s: GFLOP/s of medians; ratios: tilewright / best library\n", group,
-            tw_lab_dtype_of(dtype)->name);
+    bool is_doubtful = false;
+    for (int i = 1; i < g->count; i++) is_doubtful |= g->sides[i].doubt[0] != '\0';
+    fprintf(text, "\n%s, %s: GFLOP/s of medians; ratios: tilewright / best library%s\n", group,
+            tw_lab_dtype_of(dtype)->name, is_doubtful ? "; ?: doubtful, as said above" : "");
     fprintf(text, "%-18s", "m x n x k");
     for (int i = 0; i < g->count; i++)
         if (g->sides[i].opened) fprintf(text, " %10s", g->sides[i].name);
@@ -52,11 +54,12 @@ void against_print_header(FILE *text, const against *g, const char *group, tw_dt
 static double median_s(const side *x) { return x->result.median_s; }
 static double best_s(const side *x) { return x->result.min_s; }
 
+/* Of all libraries whose product is right. */
 static const side *fastest(const against *g, double (*seconds)(const side *))
 {
     const side *found = NULL;
     for (int i = 1; i < g->count; i++)
-        if (against_counts(&g->sides[i], g->problem.dtype) && (found == NULL || seconds(&g->sides[i]) < seconds(found)))
+        if (g->sides[i].outcome == SIDE_TIMED && (found == NULL || seconds(&g->sides[i]) < seconds(found)))
             found = &g->sides[i];
     return found;
 }
@@ -92,7 +95,11 @@ void against_print_case(FILE *text, const against *g, against_mean *group, again
     double of_medians = median_s(peer) / median_s(ours), of_bests = best_s(best) / best_s(ours);
     against_mean_add(group, of_medians, of_bests);
     against_mean_add(all, of_medians, of_bests);
-    fprintf(text, " | %-9s %7.3f %7.3f\n", peer->name, of_medians, of_bests);
+    char name_and_mark[16];
+    snprintf(name_and_mark, sizeof name_and_mark, "%s%s", peer->name, peer->doubt[0] != '\0' ? "?" : "");
+    fprintf(text, " | %-9s %7.3f %7.3f", name_and_mark, of_medians, of_bests);
+    print_busy(text, "  ", g);
+    fputc('\n', text);
 }
 
 void against_print_mean(FILE *text, const char *what, const against_mean *mean)

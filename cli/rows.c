@@ -82,10 +82,9 @@ bool rows_have_numbers(FILE *text, const row *r)
 
 void rows_tell_busy(FILE *text, const busy_reading *from)
 {
-    const double disturbs = 0.05;
     busy_reading to = busy_now();
     double share = busy_share(from, &to);
-    if (share >= disturbs)
+    if (share >= BUSY_DISTURBS)
         fprintf(text, "busy       other processes used %.0f %% of the processors meanwhile: times may be too long\n",
                 100 * share);
 }

@@ -10,6 +10,9 @@ typedef struct busy_reading {
 
 busy_reading busy_now(void);
 
+/* From this share on others disturb what is timed. */
+#define BUSY_DISTURBS 0.05
+
 /* busy_read - the same from the first line of /proc/stat, whose unit is ticks. */
 busy_reading busy_read(const char *line, double ticks_per_s, double own_s);
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -185,6 +186,26 @@ static void blis_choice(const peer *p, char *text, size_t size)
 static void shim_version(const peer *p, char *text, size_t size) { say_text(p, "peer_version", text, size); }
 
 static void shim_choice(const peer *p, char *text, size_t size) { say_text(p, "peer_choice", text, size); }
+
+/* MKL's libmkl_def is not among them: it has code for AMD's processors too. */
+const char *peer_code(const char *choice, int *rank)
+{
+    static const struct {
+        const char *set, *names;
+    } sets[] = {{"sse", "base generic none sse sse2 sse41 libmkl_mc3 wsm prescott core2 penryn dunnington nehalem atom "
+                        "bobcat barcelona opteron opteron_sse3 nano"},
+                {"avx", "avx snb sandybridge bulldozer piledriver steamroller"},
+                {"avx2", "avx2 avx2_vnni avx2_vnni_2 libmkl_avx2 hsw haswell excavator zen zen2 zen3"},
+                {"avx512", "avx512 avx512_vnni avx512_bf16 amx avx512_core avx512_core_vnni avx512_core_bf16 "
+                           "avx512_core_fp16 avx512_core_amx libmkl_avx512 libmkl_avx10 skx clx cpx spr gnr knl knm "
+                           "skylakex cooperlake sapphirerapids zen4 zen5"}};
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
+        const char *names = sets[i].names;
+        for (char name[80]; next_word(&names, name, sizeof name);)
+            if (strcasecmp(name, choice) == 0) return *rank = (int)i, sets[i].set;
+    }
+    return NULL;
+}
 
 /* ---- the rows ---- */
 

@@ -30,6 +30,7 @@ typedef struct record {
     const char *refused;                   /* why it did not run; times are then null */
     const char *instruction_set, *driver;  /* what the device runs, as tw_describe and the engine say */
     const char *library, *library_version; /* whose product it is, where libraries are compared: no rung */
+    const char *doubt;                     /* what speaks against the library's number, other than its speed */
     /* of a GPU, around the samples */
     double sm_mhz_before, sm_mhz_after, power_w_before, power_w_after, temperature_c_before, temperature_c_after;
     int64_t align_a, align_b, align_c; /* largest powers of two up to 256 that divide the operands' addresses */
@@ -37,6 +38,7 @@ typedef struct record {
      * and the most memory that it took */
     int64_t panels;
     double bytes_read, read_s, multiply_s, write_s, memory_bytes;
+    double others;              /* share of the processors that other processes used meanwhile, 0 to 1 */
     const char *version, *time; /* NULL: this library's, now */
     const char *host;           /* tells machines apart whose devices have one name; NULL: this machine's */
 } record;
@@ -59,7 +61,8 @@ typedef struct record {
     NUMBER(sm_mhz_after) NUMBER(power_w_before) NUMBER(power_w_after) NUMBER(temperature_c_before)                     \
     NUMBER(temperature_c_after) COUNT(align_a) COUNT(align_b) COUNT(align_c) NUMBER(max_s)    \
     NUMBER(alpha_imaginary) NUMBER(beta_imaginary) TEXT(dtype_b) TEXT(dtype_c) COUNT(panels) NUMBER(bytes_read)        \
-    NUMBER(read_s) NUMBER(multiply_s) NUMBER(write_s) NUMBER(memory_bytes)
+    NUMBER(read_s) NUMBER(multiply_s) NUMBER(write_s) NUMBER(memory_bytes) NUMBER(others) \
+    TEXT(doubt)
 /* clang-format on */
 
 record record_blank(void); /* everything unknown */

@@ -131,7 +131,7 @@ def by_bench(machine, table, words):
                    "--samples", str(machine.chosen.samples), "--json", path]
         done = machine.run(command + words.split())
         lines = open(path).read().splitlines() if os.path.exists(path) else []
-    if done.returncode not in (0, 1, 3) or not lines:  # 1: a product is wrong; 3: no peer is at 80 % of the peak. Records say which
+    if done.returncode not in (0, 1, 3) or not lines:  # 1: a product is wrong; 3: nothing was compared. Records say which
         raise RuntimeError("bench: exit status %d: %s" % (done.returncode, last_line(done.stderr)))
     return [dict(json.loads(x), table=table) for x in lines]
 

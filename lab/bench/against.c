@@ -8,16 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "../busy.h"
 #include "../roofline.h"
 
-enum { MOST_TRIES = 5, USUAL_SAMPLES = 11, DEADLINE_S = 60 };
+enum { USUAL_SAMPLES = 11, DEADLINE_S = 60 };
 /* LIMIT_S: see AGAINST_LEAST_SAMPLES; what a side may need beyond the deadline: a few runs at SLOWEST_FLOPS */
 static const double LIMIT_S = 30, SLOWEST_FLOPS = 2e9;
-
-bool against_counts(const side *x, tw_dtype dtype)
-{
-    return x->row != NULL && x->outcome == SIDE_TIMED && !(x->share[peer_type(dtype)] < AGAINST_LEAST_SHARE);
-}
 
 static const char *dtype_name(const against *g) { return tw_lab_dtype_of(g->problem.dtype)->name; }
 
@@ -181,6 +177,14 @@ static tw_status judge(against *g, int i, const trial *t)
     return TW_OK;
 }
 
+/* The processors' use, with that of the sides as our own. */
+static busy_reading busy_of(const against *g)
+{
+    busy_reading now = busy_now();
+    now.own_s += workers_cpu_s(g->processes, g->count);
+    return now;
+}
+
 static void take_sample(against *g, int i, int at)
 {
     side *x = &g->sides[i];
@@ -191,15 +195,35 @@ static void take_sample(against *g, int i, int at)
         drop(g, i, answer.text);
 }
 
+/* What speaks against a side's numbers: code for less than this processor has, or at 2048 another number of threads than
+ * was asked for. Speed is no such thing: a library that is slow there may be the best elsewhere. */
+static void doubt(const against *g, side *x)
+{
+    const int ran = x->ran[peer_type(g->problem.dtype)];
+    int rank, device_rank;
+    const char *code = peer_code(x->choice, &rank), *device = peer_code(g->setup.device->instruction_set, &device_rank);
+    char threads[80] = "";
+    x->doubt[0] = '\0';
+    if (ran > 0 && ran != g->threads)
+        snprintf(threads, sizeof threads, "%d thread%s computed at 2048, and %d %s asked for", ran, ran == 1 ? "" : "s",
+                 g->threads, g->threads == 1 ? "was" : "were");
+    if (code != NULL && device != NULL && rank < device_rank)
+        snprintf(x->doubt, sizeof x->doubt, "its code is for %s, and the processor has %s%s%s", code, device,
+                 threads[0] != '\0' ? "; " : "", threads);
+    else
+        snprintf(x->doubt, sizeof x->doubt, "%s", threads);
+}
+
 static void take_samples(against *g, int samples)
 {
+    const busy_reading from = busy_of(g);
     int taken = 0;
     work_answer answer;
     for (int i = 0; i < g->count; i++) {
         side *x = &g->sides[i];
         if (x->outcome != SIDE_TIMED) continue;
         if (turn(g, i, WORK_READY, &answer))
-            x->repeats = answer.repeats, x->run_s = answer.seconds;
+            x->repeats = answer.repeats, x->run_s = answer.seconds, x->threads = answer.threads;
         else if (here(g, i))
             drop(g, i, answer.text);
     }
@@ -213,6 +237,9 @@ static void take_samples(against *g, int samples)
     for (int i = 0; i < g->count; i++)
         if (g->sides[i].outcome == SIDE_TIMED)
             g->sides[i].result = measure_summary(g->sides[i].times_s, taken, g->sides[i].repeats);
+    const busy_reading to = busy_of(g);
+    g->others = busy_share(&from, &to);
+    for (int i = 0; i < g->count; i++) doubt(g, &g->sides[i]);
 }
 
 tw_status against_judge(against *g, const tw_problem *problem, const trial *t)
@@ -248,31 +275,18 @@ void against_peak(against *g, tw_dtype dtype)
     if (!measured) snprintf(g->why_no_peak, sizeof g->why_no_peak, "%s", answer.text);
 }
 
-/* The share of the peak that each reached at best. Who reached the least is left out of more samples; true: nobody is
- * left. */
-static bool take_shares(against *g, tw_dtype dtype)
-{
-    int type = peer_type(dtype);
-    bool reached = true;
-    for (int i = 0; i < g->count && g->peak_flops[type] > 0; i++) {
-        side *x = &g->sides[i];
-        if (x->outcome != SIDE_TIMED) continue;
-        double share = roofline_flops(&g->problem) / x->result.min_s / g->peak_flops[type];
-        if (!(share <= x->share[type])) x->share[type] = share;
-        if (x->share[type] < AGAINST_LEAST_SHARE)
-            reached = false;
-        else
-            x->outcome = SIDE_REFUSED;
-    }
-    return reached;
-}
-
-/* A share that is too small is a reason to measure again, before it is called so: a peer that took the wrong code for
- * this processor is no measure of anything. */
 void against_shares(against *g, tw_dtype dtype)
 {
-    for (int again = 0; !take_shares(g, dtype) && again < MOST_TRIES; again++) take_samples(g, AGAINST_LEAST_SAMPLES);
-    if (g->peak_flops[peer_type(dtype)] > 0) against_peak(g, dtype);
+    const int type = peer_type(dtype);
+    const double flops = roofline_flops(&g->problem);
+    if (g->peak_flops[type] > 0) against_peak(g, dtype);
+    for (int i = 0; i < g->count; i++) {
+        side *x = &g->sides[i];
+        if (x->outcome != SIDE_TIMED) continue;
+        x->ran[type] = x->threads;
+        if (g->peak_flops[type] > 0) x->share[type] = flops / x->result.min_s / g->peak_flops[type];
+        doubt(g, x);
+    }
 }
 
 record against_record(const against *g, const side *x)
@@ -292,6 +306,7 @@ record against_record(const against *g, const side *x)
     r.verified = x->outcome >= SIDE_WRONG ? x->verdict.verified : "no";
     if (x->outcome < SIDE_TIMED) r.refused = x->why;
     if (x->outcome == SIDE_TIMED) {
+        r.doubt = x->doubt[0] != '\0' ? x->doubt : NULL, r.others = g->others;
         r.samples = x->result.samples, r.repeats = x->result.repeats;
         r.min_s = x->result.min_s, r.median_s = x->result.median_s, r.p95_s = x->result.p95_s,
         r.max_s = x->result.max_s;

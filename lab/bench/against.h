@@ -12,8 +12,8 @@
 #include "trial.h"
 #include "workers.h"
 
-/* PEAK_SIDE: side of the square at which libraries are checked against the peak, by AGAINST_LEAST_SAMPLES; other cases
- * get at least as many samples, and no more once they have taken 30 s. */
+/* PEAK_SIDE: side of the square at which libraries are held against the peak, by AGAINST_LEAST_SAMPLES; other cases get
+ * at least as many samples, and no more once they have taken 30 s. */
 enum { MOST_SIDES = 16, PEAK_SIDE = 2048, AGAINST_LEAST_SAMPLES = 3 };
 
 /* The outcome of a side in the present case. */
@@ -32,10 +32,12 @@ typedef struct side {
     worker_job job;
     char version[PEER_TEXT], choice[PEER_TEXT];
     double share[PEER_TYPES]; /* share of the peak, by its best sample at 2048, in each type; NAN: not measured */
+    int ran[PEER_TYPES];      /* threads that computed there; 0: unknown */
+    char doubt[200];          /* what speaks against its numbers in the present type; "": nothing */
     side_outcome outcome;
     char why[PEER_TEXT + 64];
     trial_verdict verdict;
-    int repeats;
+    int repeats, threads; /* threads that computed in the present case; 0: unknown */
     double run_s, *times_s;
     measure_result result;
 } side;
@@ -51,15 +53,11 @@ typedef struct against {
     char *memory;                         /* shared by all */
     size_t bytes;
     tw_problem problem; /* the present case */
+    double others;      /* the share of the processors that other processes used in it; NAN: unknown */
     operand_sets sets;
     double peak_flops[PEER_TYPES];            /* with that many threads; 0: not measured, as why_no_peak says */
     char why_no_peak[PEER_TEXT], method[200]; /* of measuring, for records */
 } against;
-
-/* Below this share of the peak at 2048 a library is misconfigured: it does not count as best. */
-#define AGAINST_LEAST_SHARE 0.8
-
-bool against_counts(const side *x, tw_dtype dtype); /* whether the library was timed and is not misconfigured */
 
 /* against_need - makes the shared memory large enough for this case; before against_begin. */
 void against_need(against *g, const tw_problem *problem);
@@ -76,8 +74,9 @@ tw_status against_judge(against *g, const tw_problem *problem, const trial *t);
 /* against_time - time the sides that passed, interleaved. */
 tw_status against_time(against *g, int samples);
 
-/* against_peak - measure the multiply-add peak of this type. against_shares - what each side reaches of it in the
- * present case, a square of PEAK_SIDE that was timed. */
+/* against_peak - measure the multiply-add peak of this type. against_shares - the same again, and what each side reaches
+ * of it in the present case, a square of PEAK_SIDE that was timed; on how many threads. A low share leaves no library
+ * out: what speaks against one is shown by other things than its speed. */
 void against_peak(against *g, tw_dtype dtype);
 void against_shares(against *g, tw_dtype dtype);
 

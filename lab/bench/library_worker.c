@@ -1,8 +1,10 @@
 /* library_worker.c - see library_worker.h. */
 #include "library_worker.h"
 
+#include <dirent.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 #include "../measure.h"
@@ -101,11 +103,52 @@ static void touch(const library_worker *x)
     }
 }
 
+enum { MOST_COUNTED = 256 };
+
+typedef struct thread_clock {
+    long id;
+    double used_ns;
+} thread_clock;
+
+/* What each thread of this process has computed so far. The number of them; 0: the system does not say. */
+static int thread_clocks(thread_clock *out)
+{
+    int count = 0;
+    DIR *threads = opendir("/proc/self/task");
+    for (struct dirent *thread; threads != NULL && count < MOST_COUNTED && (thread = readdir(threads)) != NULL;) {
+        char path[64];
+        snprintf(path, sizeof path, "/proc/self/task/%.20s/schedstat", thread->d_name);
+        FILE *stat = thread->d_name[0] != '.' ? fopen(path, "r") : NULL;
+        out[count].id = atol(thread->d_name);
+        count += stat != NULL && fscanf(stat, "%lf", &out[count].used_ns) == 1;
+        if (stat != NULL) fclose(stat);
+    }
+    if (threads != NULL) closedir(threads);
+    return count;
+}
+
+/* How many threads have computed since: at least a tenth of what the busiest has. Others woke up and slept again. */
+static int threads_since(const thread_clock *before, int count)
+{
+    thread_clock now[MOST_COUNTED];
+    double most_ns = 0;
+    int busy = 0, found = thread_clocks(now);
+    for (int i = 0; i < found; i++) {
+        for (int j = 0; j < count; j++)
+            if (before[j].id == now[i].id) now[i].used_ns -= before[j].used_ns;
+        most_ns = fmax(most_ns, now[i].used_ns);
+    }
+    for (int i = 0; i < found; i++) busy += now[i].used_ns > 0 && now[i].used_ns >= 0.1 * most_ns;
+    return busy;
+}
+
 static void ready(library_worker *x, work_answer *answer)
 {
+    thread_clock before[MOST_COUNTED];
     const double most = x->job->pause_s > 0 ? fmax(1, PAUSES_S / x->job->pause_s) : INFINITY;
     double seconds = 0;
     touch(x);
+    const int counted = thread_clocks(before);
     x->repeats = 1;
     answer->done = run(x, 1, &seconds, answer);
     while (answer->done && seconds < LONG_S) { /* a first run that is shorter may have been slower than the next */
@@ -114,6 +157,7 @@ static void ready(library_worker *x, work_answer *answer)
         double wanted = seconds > 0 ? ceil(1.25 * x->repeats * SAMPLE_S / seconds) : 10.0 * x->repeats;
         x->repeats = (int)fmin(fmin(fmax(wanted, x->repeats + 1), 10.0 * x->repeats), most);
     }
+    answer->threads = threads_since(before, counted);
     x->run_s = seconds / x->repeats;
     answer->repeats = x->repeats;
     answer->seconds = x->run_s;

@@ -9,7 +9,7 @@
 typedef enum work_kind {
     WORK_OPEN,    /* open the library; answer: its version, and the code that it chose where it says so already */
     WORK_PRODUCT, /* one product of the first set, to be judged; answer: the code that it chose */
-    /* touch all sets, run, find out how many runs a sample needs; answer: repeats, and seconds of a run */
+    /* touch all sets, run, find out how many runs a sample needs; answer: repeats, seconds of a run, and threads */
     WORK_READY,
     /* answer: seconds of a run: with one thread CPU time of the process, so that what else runs here costs less, else
      * wall time */
@@ -27,6 +27,7 @@ typedef struct work_order {
 typedef struct work_answer {
     bool done;
     int repeats;
+    int threads; /* of the process that computed in those runs; 0: unknown */
     double seconds;
     char text[PEER_TEXT]; /* the version; not done: why */
     char choice[PEER_TEXT];

@@ -150,11 +150,24 @@ bool worker_ask(worker_process *p, const void *order, size_t order_bytes, void *
     return true;
 }
 
-static bool has_worked(worker_process *p)
+/* 0: unknown. */
+static double cpu_s(const worker_process *p)
 {
     struct timespec used;
-    if (p->pid == 0 || !p->has_clock || clock_gettime(p->cpu, &used) != 0) return false;
-    double used_s = (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
+    if (p->pid == 0 || !p->has_clock || clock_gettime(p->cpu, &used) != 0) return 0;
+    return (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
+}
+
+double workers_cpu_s(const worker_process *processes, int count)
+{
+    double sum_s = 0;
+    for (int i = 0; i < count; i++) sum_s += cpu_s(&processes[i]);
+    return sum_s;
+}
+
+static bool has_worked(worker_process *p)
+{
+    double used_s = cpu_s(p);
     bool more = used_s > p->used_s;
     p->used_s = used_s;
     return more;

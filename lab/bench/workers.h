@@ -39,6 +39,9 @@ enum { WORKERS_QUIET_MS = 20 };
  * the number of one that still works. */
 int workers_quiet(worker_process *processes, int count);
 
+/* workers_cpu_s - processor seconds that those of the processes have used that still are. */
+double workers_cpu_s(const worker_process *processes, int count);
+
 void worker_end(worker_process *p); /* nothing happens where there is none */
 
 #endif

@@ -6,11 +6,13 @@
  *   HANGING  onednn: asked for its version, it does not come back
  *   CRASHING aocl: its first product aborts
  *   LACKING  blis: there is no cblas_dgemm
- *   SLOW     eigen: each product is computed twice, so that half of the peak cannot be exceeded
+ *   SLOW     eigen: each product of 2048 is computed twice, so that half of the peak cannot be exceeded; of others the
+ *            last is remembered with its operands, which is faster than any library
  *   SPINNING libxsmm: a thread of its own uses the processor all the time */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <tilewright.h>
 #include <unistd.h>
 
@@ -45,6 +47,21 @@ static void *spin(void *nothing)
     return nothing;
 }
 
+/* Is x what was kept last? If not it is kept now. */
+typedef struct kept {
+    char *copy;
+    size_t bytes;
+} kept;
+
+static int is_kept(kept *last, const void *x, size_t bytes)
+{
+    if (last->bytes == bytes && memcmp(last->copy, x, bytes) == 0) return 1;
+    free(last->copy);
+    *last = (kept){malloc(bytes), bytes};
+    memcpy(last->copy, x, bytes);
+    return 0;
+}
+
 const char *peer_version(void)
 {
 #ifdef SPINNING
@@ -55,16 +72,26 @@ const char *peer_version(void)
 #endif
     return "fake shim 1";
 }
-const char *peer_choice(void) { return "fakecode"; }
+const char *peer_choice(void) { return "SSE"; }
 void peer_set_threads(int threads) { (void)threads; }
 
 int peer_gemm(int is_f64, int transpose_a, int transpose_b, int64_t m, int64_t n, int64_t k, const void *a, int64_t lda,
               const void *b, int64_t ldb, void *c, int64_t ldc)
 {
     tw_op op_a = transpose_a ? TW_T : TW_N, op_b = transpose_b ? TW_T : TW_N;
+    static kept last_a, last_b, last_c;
+    const int large = m * n * k >= 1 << 30;
+    const size_t bytes = (size_t)(m * ldc) * sizeof(float);
     if (is_f64) return 1;
-    return tw_sgemm(NULL, op_a, op_b, m, n, k, 1, a, lda, b, ldb, 0, c, ldc) != TW_OK ||
-           tw_sgemm(NULL, op_a, op_b, m, n, k, 1, a, lda, b, ldb, 0, c, ldc) != TW_OK;
+    if (!large) {
+        const int same_a = is_kept(&last_a, a, (size_t)((transpose_a ? k : m) * lda) * sizeof(float)),
+                  same_b = is_kept(&last_b, b, (size_t)((transpose_b ? n : k) * ldb) * sizeof(float));
+        if (same_a && same_b && last_c.bytes == bytes) return memcpy(c, last_c.copy, bytes) != c;
+    }
+    for (int i = 0; i < 1 + large; i++)
+        if (tw_sgemm(NULL, op_a, op_b, m, n, k, 1, a, lda, b, ldb, 0, c, ldc) != TW_OK) return 1;
+    if (!large) is_kept(&last_c, c, bytes);
+    return 0;
 }
 #endif
 
