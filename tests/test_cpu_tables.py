@@ -167,6 +167,21 @@ def bench_is_run_round_after_round_within_the_budget():
 
 
 @case
+def a_package_is_left_out_for_its_blas_not_for_its_speed():
+    plain, maps = "/usr/lib/x86_64-linux-gnu/blas/libblas.so.3.11.0", "7f00-7f01 r--p 00000000 fe:00 %d %s\n"
+    fast = ["/usr/lib/x86_64-linux-gnu/openblas-pthread/libblas.so.3", "/venv/numpy.libs/libscipy_openblas64_-1a2b.so", "/opt/lib/libmkl_rt.so.2",
+            "/usr/lib/x86_64-linux-gnu/blis-openmp/libblas.so.3", "/home/u/tilewright/libblas.so.3", "/opt/lib/libopenblas.so.0"]
+    text = lambda *paths: "".join(maps % (i, x) for i, x in enumerate(("/usr/bin/python3",) + paths))
+    assert cpu_workers.plain_blas(text(plain)) == cpu_workers.plain_blas(text(plain, plain)) == plain and cpu_workers.plain_blas(text()) is None
+    for path in fast:
+        assert cpu_workers.plain_blas(text(path)) is None and cpu_workers.plain_blas(text(plain, path)) is None, path
+    w = worker("numpy")
+    said = w.ask(do="blas")
+    w.end()
+    assert set(said) == {"plain"} and (said["plain"] is None or "/libblas.so" in said["plain"]), said
+
+
+@case
 def the_list_of_shapes_is_that_of_bench():
     refused = subprocess.run([PROGRAM, "bench", "--engine", "cpu", "--set", "all", "--dtype", "bf16", "--kernel", "cpu_f32_r01_naive", "--json", "-"], capture_output=True,
                              text=True, timeout=60, env=clean_environment())  # each row is refused at once

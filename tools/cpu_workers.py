@@ -9,6 +9,7 @@ where `tilewright bench` has no peer (PyTorch, NumPy; bf16 and int8) or must not
                                       calls for so long; before each that many seconds asleep or of other work
     {"do": "sign", "row": "cpu * ..."}
                                       the tuned row, signed for this machine
+    {"do": "blas"}                    the reference BLAS's file, where a product calls plain loops
 
 The threads are those of TILEWRIGHT_THREADS and OMP_NUM_THREADS. Operands rotate through some 400 MB, eight sets at
 most. Operands are PyTorch's, or NumPy's where that is missing.
@@ -18,6 +19,7 @@ import glob
 import importlib.util
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -190,6 +192,13 @@ def library_of(name, made):
     return {"tilewright": Tilewright, "torch": TorchLibrary, "numpy": NumpyLibrary}[name](made)
 
 
+def plain_blas(maps):
+    """Of the files that a process has mapped the reference BLAS's, where there is no other BLAS among them; else None."""
+    paths = re.findall(r"(/\S*(?:blas|blis|mkl|atlas)\S*\.so\S*)$", maps, re.M)
+    plain = [x for x in paths if "/libblas.so" in x and not re.search("openblas|blis|mkl|atlas|tilewright", x)]
+    return plain[0] if plain and len(plain) == len([x for x in paths if "/libcblas.so" not in x]) else None
+
+
 # ---- the worker ----
 
 def worst_ratio(made, dtype, of_c, a, b, c):
@@ -252,6 +261,10 @@ class Worked:
         what = order.pop("do")
         if what == "prepare":
             return self.prepare(**order)
+        if what == "blas":
+            self.prepare("f32", "nn", 8, 8, 8)
+            with open("/proc/self/maps") as maps:
+                return {"plain": plain_blas(maps.read())}
         return self.turn(**order) if what == "turn" else {"line": self.library.sign(**order)}
 
 
