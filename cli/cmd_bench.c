@@ -60,7 +60,7 @@ static void print_row(FILE *text, const row *r)
     const record *d = &r->record;
     tw_problem p = tw_problem_make(TW_F32, d->op_a == 'n' ? TW_N : TW_T, d->op_b == 'n' ? TW_N : TW_T, d->m, d->n,
                                    d->k);
-    p.ldc = d->ldc;
+    p.lda = d->lda, p.ldb = d->ldb, p.ldc = d->ldc;
     case_name name;
     term_number median, span, speed, of_peak, of_bound;
     term_progress_end();
@@ -89,7 +89,7 @@ static exit_code print_plan(session *s, const tw_lab_kernel *kernel, const tw_pr
 {
     tw_lab_plan plan;
     char unused[UNUSED_TEXT];
-    tw_lab_choice choice = {.kernel = kernel != NULL ? kernel->name : NULL, .keeps_ld = case_is_padded(problem)};
+    tw_lab_choice choice = {.kernel = kernel != NULL ? kernel->name : NULL, .keeps_ld = 1};
     tw_status status = tw_lab_plan_of(s->context, &choice, problem, &plan);
     if (status != TW_OK && status != TW_NO_KERNEL) return diag_tw(status);
     fprintf(s->text, "  plan: %s\n", status == TW_OK ? plan.text : tw_error_text());

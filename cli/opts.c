@@ -112,9 +112,12 @@ const option_row option_rows[] = {
     {"others", 0, OPT_TEXT, AT(others), CMD_TUNE,
      "PERCENT"}, /* for tests: of the processors, instead of measuring it */
     {"pad", 0, OPT_WHOLE, AT(pad), CMD_BENCH, "N", NULL,
-     "padding between the rows of A, B and C, in elements; on a GPU too, whose copies otherwise have rows of whole 16 "
-     "bytes (default: 0)",
-     0, 1 << 20},
+     "padding between the rows of A, B and C, in elements (default: 0: rows lie one after the other, on a GPU too)", 0,
+     1 << 20},
+    {"padded", 0, OPT_FLAG, AT(padded), CMD_BENCH,
+     .help =
+         "pad A, B and C so that each row begins at a multiple of 16 bytes, as tw_gemm() lays out its copies of host "
+         "memory on a GPU; with --against the library gets the same rows"},
     {"batch", 0, OPT_WHOLE, AT(batch), CMD_BENCH, "N", NULL,
      "time tw_gemm_batched() on N products of each shape, with host pointers; report the time per product. With "
      "--against cublas or clblast: time tw_enqueue_batched()",

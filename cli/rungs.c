@@ -117,7 +117,7 @@ exit_code rungs_choose(session *s, const tw_problem *problem, const user_kernels
         if (strcmp(user->items[i].like->engine, s->device.engine) != 0)
             fprintf(s->text, "%-10s not for the %s engine: its language is that of %s\n", user->items[i].label,
                     s->device.engine, user->items[i].like->engine);
-    if (tw_lab_plan_of(s->context, NULL, problem, &plan) != TW_OK) plan.kernel = NULL;
+    if (tw_lab_plan_of(s->context, &(tw_lab_choice){.keeps_ld = 1}, problem, &plan) != TW_OK) plan.kernel = NULL;
     *out = (rung_list){.takes = plan.kernel,
                        .planned = !s->opt->skinny && (s->opt->rungs.count == 0 || asked_for(s->opt, RUNG_PLANNED))};
     for (int i = 0; code == EXIT_OK && (row = tw_lab_kernel_at(i)) != NULL; i++) {

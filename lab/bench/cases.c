@@ -3,12 +3,14 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include "../element.h"
 
 /* clang-format off */
-#define NN(group, m, n, k) {group, TW_N, TW_N, m, n, k, 0}
-#define NT(group, m, n, k) {group, TW_N, TW_T, m, n, k, 0}
+#define NN(group, m, n, k) {group, TW_N, TW_N, m, n, k, 0, false}
+#define NT(group, m, n, k) {group, TW_N, TW_T, m, n, k, 0, false}
 #define TRANSPOSED(group, n)                                                                                           \
-    {group, TW_N, TW_T, n, n, n, 0}, {group, TW_T, TW_N, n, n, n, 0}, {group, TW_T, TW_T, n, n, n, 0}
+    {group, TW_N, TW_T, n, n, n, 0, false}, {group, TW_T, TW_N, n, n, n, 0, false},                                    \
+        {group, TW_T, TW_T, n, n, n, 0, false}
 #define CUBE(group, n) NN(group, n, n, n)
 /* clang-format on */
 
@@ -62,7 +64,7 @@ static const bench_case table[] = {
     TRANSPOSED("gpu-transposed", 4096),
     TRANSPOSED("gpu-transposed", 8192),
     NN("gpu-odd", 4095, 4097, 4099),
-    {"gpu-odd", TW_N, TW_N, 4096, 4096, 4096, 1},
+    {"gpu-odd", TW_N, TW_N, 4096, 4096, 4096, 1, false},
     CUBE("gpu-small", 256),
     CUBE("gpu-small", 512),
     CUBE("gpu-small", 1024),
@@ -117,21 +119,21 @@ void cases_random(bench_case *out)
             state = state * 6364136223846793005u + 1442695040888963407u;
             side[s] = ((int64_t)1 << bits) + (int64_t)((state >> 33) % (((uint64_t)1 << bits) + 1));
         }
-        out[i] = (bench_case){"gpu-random", TW_N, TW_N, side[0], side[1], side[2], 0};
+        out[i] = (bench_case){"gpu-random", TW_N, TW_N, side[0], side[1], side[2], 0, false};
     }
 }
 
+static int64_t rows_apart(int64_t elements, int64_t whole) { return (elements + whole - 1) / whole * whole; }
+
 tw_problem case_problem(const bench_case *c, tw_dtype dtype)
 {
+    const int64_t whole = c->padded ? 16 / element_of(dtype)->bytes : 1,
+                  whole_c = c->padded ? 16 / element_of(element_of(dtype)->result)->bytes : 1;
     tw_problem p = tw_problem_make(dtype, c->op_a, c->op_b, c->m, c->n, c->k);
-    p.lda += c->pad, p.ldb += c->pad, p.ldc += c->pad;
+    p.lda = rows_apart(p.lda + c->pad, whole);
+    p.ldb = rows_apart(p.ldb + c->pad, whole);
+    p.ldc = rows_apart(p.ldc + c->pad, whole_c);
     return p;
-}
-
-bool case_is_padded(const tw_problem *p)
-{
-    const tw_problem plain = tw_problem_make(p->dtype, p->op_a, p->op_b, p->m, p->n, p->k);
-    return p->lda != plain.lda || p->ldb != plain.ldb || p->ldc != plain.ldc;
 }
 
 const char *case_text(const tw_problem *p, case_name out)
@@ -140,6 +142,11 @@ const char *case_text(const tw_problem *p, case_name out)
     if (p->op_a == TW_T || p->op_b == TW_T)
         length += snprintf(out + length, sizeof(case_name) - (size_t)length, " %c%c", p->op_a == TW_T ? 'T' : 'N',
                            p->op_b == TW_T ? 'T' : 'N');
-    if (p->ldc > p->n) snprintf(out + length, sizeof(case_name) - (size_t)length, " +%" PRId64, p->ldc - p->n);
+    const tw_problem plain = tw_problem_make(p->dtype, p->op_a, p->op_b, p->m, p->n, p->k);
+    const int64_t a = p->lda - plain.lda, b = p->ldb - plain.ldb, c = p->ldc - plain.ldc;
+    if (a != b || b != c)
+        snprintf(out + length, sizeof(case_name) - (size_t)length, " padded");
+    else if (c > 0)
+        snprintf(out + length, sizeof(case_name) - (size_t)length, " +%" PRId64, c);
     return out;
 }

@@ -10,6 +10,7 @@ typedef struct bench_case {
     tw_op op_a, op_b;
     int64_t m, n, k;
     int64_t pad; /* elements between the rows of A, B and C */
+    bool padded; /* more, so that rows begin at multiples of 16 bytes; else they lie as a caller's do */
 } bench_case;
 
 enum { RANDOM_CASES = 200 };
@@ -21,9 +22,9 @@ const bench_case *cases_at(int index); /* a case of the table; NULL beyond the l
 void cases_random(bench_case *out);
 
 tw_problem case_problem(const bench_case *c, tw_dtype dtype);
-bool case_is_padded(const tw_problem *p); /* is any matrix? */
 
-/* case_text - "1000x1000x1000", "256x256x256 NT", "4096x4096x4096 +1" with as many elements between rows. */
+/* case_text - "1000x1000x1000", "256x256x256 NT", "4096x4096x4096 +1" with as many elements between rows, "33x20x40
+ * padded" with different numbers. */
 typedef char case_name[80];
 const char *case_text(const tw_problem *p, case_name out);
 

@@ -10,7 +10,8 @@
  * long after their launch (both with "order=..."). Host memory that cuMemHostAlloc gave is pinned. No kernel is run,
  * but with "product=1" on the host sgemm_simt, sgemm_cpasync_sm80, sgemm_tma_sm90, sgemm_slicedk_sm80 and its like
  * by TMA, dgemm_simt, gemm_simt of bf16 and of bytes, pack, f32's gemm_batched_simt and, in tiles of "tile=32",
- * sgemm_batched_cpasync_sm80. With "shapes=1" FAKE_LOG gets m, n and k of each product. With "order=..." (order.h)
+ * sgemm_batched_cpasync_sm80. With "shapes=1" FAKE_LOG gets m, n and k of each product, and its leading
+ * dimensions where they are arguments. With "order=..." (order.h)
  * streams are ordered by events alone, new memory holds NaN, and a copy or a product outside its device's memory
  * ends the context. */
 #include <stdint.h>
@@ -590,8 +591,12 @@ static void launch_now(work *w)
 static void log_shape(const kernel *f, void **x)
 {
     const int first = f->maps;
-    char line[64];
+    char line[128];
     snprintf(line, sizeof line, "product %d %d %d", *(int *)x[first], *(int *)x[first + 1], *(int *)x[first + 2]);
+    fake_log(line);
+    if (f->maps > 0) return;
+    snprintf(line, sizeof line, "lda ldb ldc %lld %lld %lld", (long long)*(int64_t *)x[5], (long long)*(int64_t *)x[7],
+             (long long)*(int64_t *)x[10]);
     fake_log(line);
 }
 
