@@ -85,11 +85,14 @@ static exit_code finish_row(session *s, const row *r, tally *count)
     return rows_finish(s, r);
 }
 
+/* Are calls with host pointers timed, for which a GPU engine pads its copies? */
+static bool is_host_call(const options *opt) { return opt->host || opt->batch > 0; }
+
 static exit_code print_plan(session *s, const tw_lab_kernel *kernel, const tw_problem *problem)
 {
     tw_lab_plan plan;
     char unused[UNUSED_TEXT];
-    tw_lab_choice choice = {.kernel = kernel != NULL ? kernel->name : NULL, .keeps_ld = 1};
+    tw_lab_choice choice = {.kernel = kernel != NULL ? kernel->name : NULL, .keeps_ld = !is_host_call(s->opt)};
     tw_status status = tw_lab_plan_of(s->context, &choice, problem, &plan);
     if (status != TW_OK && status != TW_NO_KERNEL) return diag_tw(status);
     fprintf(s->text, "  plan: %s\n", status == TW_OK ? plan.text : tw_error_text());
@@ -111,7 +114,7 @@ static exit_code bench_shape(session *s, roofs *limits, const tw_lab_kernel *ker
                              tally *count)
 {
     static row result;
-    const bool host = s->opt->host || s->opt->batch > 0;
+    const bool host = is_host_call(s->opt);
     trial t = {.context = s->context, .problem = *problem, .host = host, .batch = s->opt->batch};
     row_wish wish = {.kernel = kernel, .limit_s = LIMIT_S};
     const bench_setup setup = setup_of(s);

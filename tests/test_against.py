@@ -220,8 +220,8 @@ def cublas_is_held_against_the_cuda_engine():
 
 @case
 def cublas_gets_the_same_rows():
-    for words, lds in (([], (41, 66, 66)), (["--padded"], (44, 68, 68))):
-        done, written = duel("--shape", "33x66x41", *words, cuda="product=1 sm=75", FAKE_CUBLASLT="candidates=1 us0=800")
+    for words, lds in (([], (513, 1026, 1026)), (["--padded"], (516, 1028, 1028))):
+        done, written = duel("--shape", "5x1026x513", *words, cuda="product=1 sm=75", FAKE_CUBLASLT="candidates=1 us0=800")
         assert done.returncode == 0 and len(written) == 2 and {r["library"] for r in written} == {"tilewright", "cublas"}, done
         assert all((r["lda"], r["ldb"], r["ldc"]) == lds and r["verified"] == "exact+bound" for r in written), written
         assert ("padded" in done.stdout) == bool(words), done.stdout

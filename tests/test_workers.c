@@ -38,8 +38,12 @@ static void pipes_case(void)
             }
     int standard = STDERR_FILENO; /* which is open there: the question is understood */
     bool told = worker_ask(&processes[0], &standard, sizeof standard, &own, sizeof own, 20, why, sizeof why) && own;
+    const double used_s = workers_cpu_s(processes, PROCESSES), first_s = workers_cpu_s(processes, 1);
     for (int i = 0; i < PROCESSES; i++) worker_end(&processes[i]);
     tap_result(wrong == 0 && told, "%d ends are open in another process, or it did not answer: %s", wrong, why);
+    if (!tap_case("the processor time of the processes that still are")) return;
+    tap_result(first_s > 0 && used_s > first_s && workers_cpu_s(processes, PROCESSES) <= 0,
+               "%g s, %g of them the first's", used_s, first_s);
 }
 
 /* The table of two sides, one of which reaches half of the peak, if that is known. */

@@ -251,7 +251,7 @@ static tw_lab_choice choice_of(const bench_setup *s, const trial *t, const row_w
                            .tile = wish->tile,
                            .threads = s->threads,
                            .default_build = wish->default_build,
-                           .keeps_ld = 1,
+                           .keeps_ld = !t->host,
                            .source = wish->user != NULL ? &wish->user->source : NULL,
                            .batch = t->batch > 0 ? batch : NULL};
 }
