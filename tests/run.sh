@@ -16,11 +16,11 @@
 # every program runs once; --summary adds up what they said. N programs run side by side (as many as there are cores),
 # the longest first, by tests/times or what they last took here: each keeps what it writes in a folder of its own name,
 # and what they share, compiled kernels, is made for that. The status is one line, rewritten, on a terminal, else a
-# line every 60 seconds.
+# line every 30 seconds.
 set -u
 
 here=$(cd "$(dirname "$0")/.." && pwd) || exit 1
-full='' list='' plan='' only='' shard='' suites='' summary='' jobs=$(nproc 2>/dev/null || echo 1) every=60
+full='' list='' plan='' only='' shard='' suites='' summary='' jobs=$(nproc 2>/dev/null || echo 1) every=30
 refuse() { echo "run.sh: $*" >&2 && exit 2; }
 whole() { case $2 in '' | *[!0-9]* | 0*) refuse "$1: found '$2', expected a whole number from 1" ;; esac; }
 while [ $# -gt 0 ]; do

@@ -1,11 +1,11 @@
 #!/bin/sh
 # test_run.sh - tests/run.sh and ./dev test on programs that only say what they are told: when results come, what is
-# said meanwhile and at the end, what a share of the programs is, and what is built for it. Prints TAP.
+# said meanwhile and at the end, what a share of the programs is, and what is built for it, told and interrupted. Prints TAP.
 set -u
 
 cases='results_come_as_programs_end failures_are_repeated nothing_ran_is_a_failure status_has_an_estimate a_terminal_has_one_status_line
 longest_first times_of_all_programs_are_known shards_share_every_program_once parts_share_every_case_once shards_are_added_up what_is_not_asked_for_is_not_built
-sanitizers_run_the_covering_set'
+sanitizers_run_the_covering_set a_build_is_told_without_a_terminal nothing_outlives_an_interrupted_build'
 # shellcheck source=tests/support/tap.sh
 . "$(dirname "$0")/support/tap.sh"
 
@@ -175,6 +175,31 @@ CMAKE
     asks '--list' ci && [ "$(grep -c '^asan/' out)" -gt 1 ] && grep -qx 'tsan/test_api case' out || return 1
     asks '--only cli' ci && asks '--only asan/' asan && asks '--sanitize --only api' 'asan test_api tsan test_api' || return 1
     asks '--only api' 'ci test_api' && ! tree/dev test --no-install --only nothing >out 2>err && grep -q "name contains 'nothing'" err
+}
+
+# dev_with CMAKE - ./dev in a tree of its own, with that text as its cmake.
+dev_with() {
+    mkdir -p bin tree && cp "$root/dev" tree/ && printf '#!/bin/sh\n%s\n' "$1" >bin/cmake && chmod +x bin/cmake
+}
+
+# Where a second is over at once.
+a_build_is_told_without_a_terminal() {
+    dev_with "echo '[3/7] this file'; until [ -e $work/go ]; do /bin/sleep 0.1; done" && ln -s /bin/true bin/sleep || return 1
+    PATH=$work/bin:$PATH tree/dev build --no-install >out 2>err &
+    wait_for grep -qxF 'configuring build ... [3/7]' err || { touch go && wait && cat err && return 1; }
+    touch go && wait && grep -qx 'building build: done' err
+}
+
+# in_session ID - its processes.
+in_session() { sed 's/.*) //' /proc/[0-9]*/stat 2>/dev/null | awk -v id="$1" '$4 == id && $1 != "Z" { n++ } END { exit n == 0 }'; }
+session_is_empty() { ! in_session "$1"; }
+
+nothing_outlives_an_interrupted_build() {
+    dev_with "touch $work/begun; exec sleep 60" || return 1
+    PATH=$work/bin:$PATH setsid env --default-signal=INT tree/dev build --no-install >out 2>err &
+    session=$!
+    wait_for [ -e begun ] && in_session "$session" && kill -INT "-$session" || { kill -KILL "-$session" && return 1; }
+    wait_for session_is_empty "$session" || { kill -KILL "-$session" && return 1; }
 }
 
 run_cases
