@@ -8,8 +8,8 @@
 #
 # FOLDER is a CMake build folder, or one of tools/portable.sh, whose tests/programs names the programs. NAME is what
 # its lines begin with, by default its own name and for build/ci nothing. Those behind the colon are run, or with a
-# minus all but those. A program prints TAP on stdout, knows --list, --full if it has more than its usual cases (asan/
-# and tsan/ are run without), and --part if tests/times says that it is run in parts. A crash, a case without a result
+# minus all but those. A program prints TAP on stdout, knows --list, --full if it has more than its usual cases (asan/,
+# asan-kernels/ and tsan/ are run without), and --part if tests/times says that it is run in parts. A crash, a case without a result
 # and a program without any count as failures; so does a run in which nothing ran. --only TEXT takes the programs whose
 # name, with what stands before it, contains TEXT; ARGUMENTs are handed to each program. --plan prints which programs
 # of which folders that is, and needs nothing built. --shard I/N takes the share I of N: with N machines, one each,
@@ -229,7 +229,7 @@ enter() {
 # cases_of NAME - --full, but nothing under asan/ and tsan/: there the whole product takes hours, and the covering set
 # has each edge and remainder. By hand: build/asan/tests/test_kernels --full.
 cases_of() {
-    case $1 in asan/* | tsan/*) ;; *) echo "$full" ;; esac
+    case $1 in asan/* | asan-kernels/* | tsan/*) ;; *) echo "$full" ;; esac
 }
 
 # run_program NUMBER FOLDER NAME PART PROGRAM ARGUMENT ... - runs and judges it; work/verdict.NUMBER has its lines,

@@ -31,7 +31,7 @@ for target in $targets; do
     [ -e "fuzz/$target.dict" ] && dictionary=-dict=fuzz/$target.dict
     sources='io/*.c'
     if [ "$target" = api ]; then # the library itself under sanitizers, but for NULL + 0, which is common here and harmless
-        cmake -S . -B build/fuzz/api-library -DTILEWRIGHT_TESTS=OFF -DCMAKE_C_COMPILER="${CC_FUZZ:-clang}" \
+        cmake -S . -B build/fuzz/api-library -DTILEWRIGHT_TESTS=OFF -DTILEWRIGHT_SANITIZE_KERNELS=ON -DCMAKE_C_COMPILER="${CC_FUZZ:-clang}" \
             "-DTILEWRIGHT_SANITIZE=fuzzer-no-link,address,undefined;-fno-sanitize=pointer-overflow" >build/fuzz/library.log 2>&1 &&
             cmake --build build/fuzz/api-library --target tilewright_static >>build/fuzz/library.log 2>&1 ||
             { cat build/fuzz/library.log && exit 1; }
