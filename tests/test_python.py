@@ -471,6 +471,49 @@ def out_may_overlap_and_must_fit():
     assert np.array_equal(tw.matmul(x, x, out=swapped), want)
 
 
+def strided(shape, strides, dtype="f8"):
+    """An array of these strides in bytes, over memory of its own."""
+    reach = [(n - 1) * stride for n, stride in zip(shape, strides)]
+    low, size = sum(x for x in reach if x < 0), sum(map(abs, reach)) + np.dtype(dtype).itemsize
+    return np.ndarray(shape, dtype, np.zeros(size, np.uint8), -low, strides)
+
+
+def bytes_meet(x):
+    starts = [sum(i * stride for i, stride in zip(at, x.strides)) for at in np.ndindex(x.shape)]
+    taken = [start + byte for start in starts for byte in range(x.itemsize)]
+    return len(set(taken)) < len(taken)
+
+
+@case
+def out_that_overlaps_itself_is_refused():
+    a, b, stack = integers((4, 5), "f8"), integers((5, 3), "f8"), integers((6, 4, 5), "f8")
+    with_c = tw.Plan(a, b, a[:, :3])
+    for wide, strides in ((a, (0, 8)), (a, (24, 0)), (a, (8, 8)), (a, (16, 8)), (a, (-16, 8)), (a, (24, 4)),
+                          (stack, (0, 24, 8)), (stack, (48, 24, 8)), (stack, (-24, -24, -8)), (stack, (8, 24, 96))):
+        bad = strided(wide.shape[:-1] + (3,), strides)
+        assert bytes_meet(bad)
+        for call in (lambda: tw.matmul(wide, b, out=bad), lambda: tw.matmul(wide, b, bad, out=bad), lambda: tw.Plan(wide, b, out=bad),
+                     lambda: tw.Plan(wide, b)(wide, b, out=bad), lambda: with_c(a, b, bad if wide is a else a, out=bad if wide is a else strided((4, 3), (8, 8))),
+                     lambda: tw.matmul(wide[..., :0], b[:0], out=bad)):
+            said = str(refuses(ValueError, call, "out overlaps itself: with the shape ", "some of its elements share memory"))
+            assert wide is stack or str(strides) in said or "(8, 8)" in said, said
+    refuses(ValueError, lambda: tw.matmul(a, b[:, 0], out=strided((4,), (0,))), "(4,)", "(0,)")
+    refuses(ValueError, lambda: tw.matmul(a.astype("c16"), b, out=strided((4, 3), (24, 8), "c16")), "overlaps itself")
+    # Dimensions that do not lie in each other, and whose elements are yet apart; any strides: memory says what is right.
+    found = [0, 0]
+    for number in range(600):
+        a, b = integers((*rng.integers(1, 4, rng.integers(0, 2)), 3, 2), "f4"), integers((2, rng.integers(1, 5)), "f4")
+        out = strided(a.shape[:-1] + b.shape[1:], [int(x) * (4 - number % 2) for x in rng.integers(-9, 10, a.ndim)], "f4")
+        found[bytes_meet(out)] += 1
+        if bytes_meet(out):
+            refuses(ValueError, lambda: tw.matmul(a, b, out=out), "overlaps itself")
+        else:
+            assert tw.matmul(a, b, out=out) is out and np.array_equal(out, a @ b), (out.shape, out.strides)
+    assert min(found) > 60, found
+    out = strided((2, 3), (24, 16))
+    assert np.array_equal(tw.matmul(np.ones((2, 1)), np.ones((1, 3)), out=out), np.ones((2, 3)))
+
+
 @case
 def types_are_named_where_there_is_no_product():
     i, f = np.ones((2, 2), int), np.ones((2, 2))
@@ -634,6 +677,96 @@ def a_scalar_that_changes_is_read_at_each_call():
         scale.value += 1
     assert np.array_equal(planned(a, b), 2 * (a @ b)) and np.array_equal(planned(a, b, out=a[:, :3] * 0), 2 * (a @ b))
     assert np.array_equal(planned(np.copy(a), b, out=np.zeros((4, 6))[:, ::2]), 2 * (a @ b))
+
+
+class Same(type):
+    """Of classes that say of themselves that they are any class."""
+
+    __eq__, __hash__ = lambda self, other: True, lambda self: hash(float)
+
+
+def liar(kind, looks, **more):
+    """A class whose instances say that they are what a recipe was made for."""
+    return Same("Liar", (kind,), {"__eq__": lambda self, other: True, "__hash__": lambda self: hash(looks), **more})
+
+
+def recipe_of(call):
+    """The one recipe that a call leaves, or None."""
+    tw._matmul._recipes.clear()
+    call()
+    found = list(tw._matmul._recipes.values())
+    assert len(found) < 2
+    return found[0] if found else None
+
+
+@case
+def a_recipe_is_found_by_what_its_options_are():
+    a, b = integers((4, 5), "f8"), integers((5, 3), "f8")
+    want = a @ b
+    for kind, looks in itertools.product((float, int, complex, np.float64, np.float32, np.int64), (1, 2.5, True)):
+        false = liar(kind, looks)(3)
+        for _ in range(2):
+            assert np.array_equal(tw.matmul(a, b, alpha=looks), looks * want)
+            assert np.array_equal(tw.matmul(a, b, alpha=false), 3 * want), (kind, looks)
+    turns = iter(range(2, 99))
+    changing = liar(float, 1, __float__=lambda self: float(next(turns)))(7.0)
+    for right in range(2, 6):
+        assert np.array_equal(tw.matmul(a, b, alpha=changing), right * want)  # read once by each call
+    planned = tw.Plan(a, b, alpha=changing)
+    assert np.array_equal(planned(a, b), 6 * want) and np.array_equal(planned(a.copy(), b, out=a[:, :3] * 0), 6 * want)
+    unhashable = liar(float, 1, __hash__=None)(2.0)
+    assert np.array_equal(tw.matmul(a, b, alpha=unhashable), 2 * want)
+
+    single, double = a.astype("f4"), b.astype("f4")
+    for looks, name in itertools.product((None, "float32", np.float32, np.dtype("f4")), ("float64", "complex64")):
+        for _ in range(2):
+            assert tw.matmul(single, double, dtype=looks).dtype == "float32"
+            text = liar(str, looks, __str__=lambda self: self)(name)
+            other = liar(object, looks, __str__=lambda self: name)()
+            for false in (text, other):
+                assert tw.matmul(single, double, dtype=false).dtype == name, (looks, name)
+    shifting = types.SimpleNamespace(dtype=np.dtype("f4"))
+    made = tw.Plan(single, double, dtype=shifting)
+    assert tw.matmul(single, double, dtype=shifting).dtype == "float32"
+    shifting.dtype = np.dtype("f8")
+    assert tw.matmul(single, double, dtype=shifting).dtype == "float64"
+    assert made(single, double).dtype == made(single, double[:, ::-1][:, ::-1], out=np.zeros((4, 6), "f4")[:, ::2]).dtype == "float32"
+
+    for looks in (None, "cpu"):
+        tw.matmul(a, b, engine=looks)
+        refuses(tw.NoDevice, lambda: tw.matmul(a, b, engine=liar(str, looks)("abacus")), "abacus")
+    turned = a + 1j * a
+    for flag in (False, True):
+        right = tw.matmul(turned, b, conjugate_a=flag)
+        false = liar(object, flag, __bool__=lambda self: not flag)()
+        assert np.array_equal(tw.matmul(turned, b, conjugate_a=false), right.conj())
+    tw.matmul(a, b, multiply_as=None)
+    refuses(ValueError, lambda: tw.matmul(a, b, multiply_as=liar(str, None)("bf16")), "multiply_as is 'bf16'")
+
+
+@case
+def recipes_have_the_bits_of_their_scalars():
+    """Zeros of both signs, NaNs: each has its own, found again; equal numbers of several types do not differ."""
+    a, b = np.ones((3, 4)), np.ones((4, 2))
+
+    def bits(x):
+        return np.array(x).tobytes()
+
+    nan = float("nan")
+    values = (0.0, -0.0, 0j, nan, -nan, np.float32(0.1), 0.1, True, 2**60 + 1, 1e-320, complex(0.0, 1), complex(-0.0, 1),
+              complex(1, nan), np.complex64(2 - 1j), float("inf"))
+    tw._matmul._recipes.clear()
+    for _ in range(2):
+        for alpha in values:
+            tw.matmul(a + 0j, b + 0j, alpha=alpha)
+    found = [(x.problem.alpha, x.problem.alpha_imaginary) for x in tw._matmul._recipes.values()]
+    want = [(complex(x).real, complex(x).imag) for x in values if x is not values[2]]  # 0j is the number 0.0
+    assert list(map(bits, found)) == list(map(bits, want)), (found, want)
+    for alpha, again in ((1, 1), (1.0, True), (2.5, np.float32(2.5)), (3 + 0j, 3)):
+        first = recipe_of(lambda: tw.matmul(a, b, alpha=alpha))
+        assert first.problem.alpha == alpha
+        tw.matmul(a, b, alpha=again)
+        assert first in tw._matmul._recipes.values()
 
 
 @case
@@ -1218,6 +1351,9 @@ for bad, kind, says in ((lambda: tw.matmul(Interface(a), Interface(b)), TypeErro
                          "copy it"),
                         (lambda: tw.matmul(Interface(a), Interface(b), out=Interface(np.broadcast_to(c[0], (5, 7)))),
                          ValueError, "read-only"),
+                        *((lambda x=kind(np.lib.stride_tricks.as_strided(c, (5, 7), strides)):
+                           tw.matmul(Interface(a), Interface(b), x, out=x), ValueError, "overlaps itself")
+                          for kind in (Interface, Exchange) for strides in ((0, 4), (4, 4), (20, 4), (-8, 0))),
                         (lambda: tw.matmul(*(Interface(x.astype("c8")) for x in (a, b)), out=Interface(c.astype("c8"))),
                          tw.NoKernel, "cf32")):
     try: bad()
@@ -1245,6 +1381,30 @@ tw.matmul(Interface(a, theirs), Interface(b), out=Interface(c), stream=ours)
         < next(i for i in range(mark, len(seen)) if seen[i].startswith("on "))
     ), seen
     assert len({line for line in seen if line.startswith("on ")}) == 2
+
+
+@case
+def what_cuda_was_prepared_for_is_found_by_values():
+    on_fake_cuda("""
+class Same(int):  # a number that says that it is any other
+    def __eq__(self, other): return True
+    def __hash__(self): return hash(4)
+class Shape(Interface):
+    def __init__(self, array, shape): super().__init__(array); self.said = shape
+    @property
+    def __cuda_array_interface__(self): return {**super().__cuda_array_interface__, "shape": self.said, "strides": None}
+a, b, c = small(4, 4), small(4, 4), np.zeros((4, 4), np.float32)
+for m in (4, 2, 3):
+    c[...] = 0
+    rows = (Same(m), 4)
+    tw.matmul(Shape(a, rows), Interface(b), out=Shape(c, (m, 4)))
+    assert np.array_equal(c[:m], a[:m] @ b) and not c[m:].any(), m
+tw._arrays._prepared.clear()
+for _ in range(2):
+    for alpha in (1, 0.0, -0.0, float("nan")): tw.matmul(Interface(a), Interface(b), out=Interface(c), alpha=alpha)
+found = [each.problem.alpha for each in tw._arrays._prepared.values()]
+assert np.array(found).tobytes() == np.array([1, 0.0, -0.0, np.nan]).tobytes(), found
+""")
 
 
 LIBRARIES = """
@@ -1276,6 +1436,17 @@ def cupy_and_torch_arrays_on_their_current_stream():
         # All three by columns: the fake multiplies operands as stored, which the product of the transposes has.
         tw.matmul(make(np.asfortranarray(a)), make(np.asfortranarray(b)), out=make(turned))
         assert np.array_equal(turned, a @ b), name
+        for strides in ((0, 4), (4, 4), (20, 4), (28, 2), *[(30, 6)] * (name == "cupy")):
+            bad = np.ndarray((5, 7), np.float32, np.zeros(200, np.uint8), 0, strides)
+            for x in (make(bad), Lazy(bad), Lazy(bad, False)) if name == "torch" else (make(bad),):
+                there = dict(cuda=x.is_cuda) if name == "torch" else {}
+                for call in (lambda: tw.matmul(make(a, **there), make(b, **there), out=x), lambda: tw.Plan(make(a, **there), make(b, **there), out=x)):
+                    try: call()
+                    except ValueError as error: assert "out overlaps itself" in str(error), error
+                    else: raise AssertionError((name, strides))
+            assert not bad.any(), (name, strides)
+        odd = np.ndarray((5, 7), np.float32, np.zeros(400, np.uint8), 0, (42, 6))
+        if name == "cupy": assert tw.matmul(make(a), make(b), out=make(odd)) is not None and np.array_equal(odd, a @ b)
         square, kept = small(6, 6), small(6, 6)
         tw.matmul(make(square), make(square), out=make(square))
         assert np.array_equal(square, kept @ kept)

@@ -13,6 +13,7 @@ from contextlib import ExitStack, nullcontext
 from ctypes import (POINTER, Structure, byref, c_int32, c_int64, c_uint8, c_uint16, c_uint64, c_void_p,
                     py_object)
 from dataclasses import dataclass, replace
+from operator import index
 from typing import Any, ContextManager, Dict, List, Optional, Tuple
 
 import numpy as np
@@ -31,7 +32,7 @@ Ints = Tuple[int, ...]
 
 @dataclass
 class View:
-    """An array as the library needs to know it; strides count elements."""
+    """An array as the library needs to know it; strides count elements. Numbers are Python's own: keys hold them."""
 
     array: Any
     address: int
@@ -42,6 +43,12 @@ class View:
     writable: bool = True
     stream: Optional[int] = None  # on which its owner says that it is computed
     keeps: Any = None
+    byte_strides: Ints = ()
+
+    def __post_init__(self) -> None:
+        self.address, self.device = int(index(self.address)), int(index(self.device))
+        self.shape, self.strides = (tuple(int(index(x)) for x in each) for each in (self.shape, self.strides))
+        self.byte_strides = self.byte_strides or tuple(x * BYTES.get(self.dtype, 1) for x in self.strides)
 
     def span(self) -> Tuple[int, int]:
         """The bytes from its first to its last element."""
@@ -118,7 +125,7 @@ class Cupy:
             raise not_of(self, x, name)
         size = x.dtype.itemsize
         return View(x, x.data.ptr, tuple(x.shape), tuple(stride // size for stride in x.strides), x.dtype.name,
-                    x.device.id, getattr(x.flags, "writeable", True))
+                    x.device.id, getattr(x.flags, "writeable", True), byte_strides=tuple(x.strides))
 
     def settled(self, x: View) -> View:
         size = x.array.dtype.itemsize
@@ -398,6 +405,8 @@ def host_view(x: Any, name: str) -> Any:
         if x.requires_grad and torch.is_grad_enabled():
             raise TypeError(f"{name} requires a gradient, and matmul computes none: detach() it, or call matmul under "
                             "torch.no_grad()")
+        if name == "out":  # of which a copy may be looked at below
+            _matmul.check_apart(tuple(x.shape), tuple(step * x.element_size() for step in x.stride()), x.element_size())
         if x.dtype == torch.bfloat16:
             return x.detach().view(torch.int16).numpy().view(_matmul.named("bfloat16"))
         if str(x.dtype)[6:] in FP8:
@@ -487,7 +496,7 @@ def on_device(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dty
     operands, result = _matmul.choose_types(first.dtype, second.dtype, wanted, alpha.imag != 0 or beta.imag != 0,
                                             tf32)
     if to is not None:
-        _matmul.check_out(shape, to.shape, result, to.dtype, to.writable)
+        _matmul.check_out(shape, to.shape, result, to.dtype, to.writable, to.byte_strides)
     if third is not None:
         check_c(third, shape, result)
     handle, current = family.stream(stream, device, views)
@@ -543,7 +552,7 @@ def enqueue(family: Any, a: View, b: View, c: View, operands: Operands, result: 
             device: int, stream: int, launch: bool, conjugated: Conjugated) -> None:
     """c <- alpha a @ b + beta c on a stream."""
     key = (a.shape, a.strides, alignment(a.address), b.shape, b.strides, alignment(b.address), c.shape, c.strides,
-           alignment(c.address), operands, result, alpha, beta, device, conjugated)
+           alignment(c.address), operands, result, _matmul.bits(alpha), _matmul.bits(beta), device, conjugated)
     known = _prepared.get(key)
     context = _library.context("cuda", device)
     if known is None or not launch:

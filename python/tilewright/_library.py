@@ -13,7 +13,7 @@ import re
 import threading
 from ctypes import (POINTER, Structure, c_char, c_char_p, c_double, c_int, c_int32, c_int64, c_uint32,
                     c_void_p)
-from typing import Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from ._errors import raise_for
 
@@ -182,10 +182,14 @@ def after_fork() -> None:
 os.register_at_fork(after_in_child=after_fork)
 
 
+def engine_text(engine: Any) -> str:
+    if not isinstance(engine, str):
+        raise TypeError(f"engine is {engine!r}, expected 'cpu', 'cuda' or 'opencl', or one with a device as 'cuda:1'")
+    return str.__str__(engine)  # not a subclass
+
+
 def engine_and_device(engine: Optional[str]) -> Tuple[str, int]:
     """"cuda:1" as ("cuda", 1); None and "auto" are the cpu."""
-    if not isinstance(engine or "", str):
-        raise TypeError(f"engine is {engine!r}, expected 'cpu', 'cuda' or 'opencl', or one with a device as 'cuda:1'")
     name, colon, index = (engine or "cpu").partition(":")
     if colon and not re.fullmatch("[0-9]{1,9}", index):
         raise ValueError(f"engine is {engine!r}, expected a name such as 'cuda', or a name and a device as 'cuda:1'")

@@ -4,7 +4,9 @@ from __future__ import annotations
 import ctypes
 import logging
 import os
+import struct
 from ctypes import addressof, byref, c_char
+from types import SimpleNamespace
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
@@ -22,12 +24,14 @@ _debugging = logger.isEnabledFor
 _empty, _ndarray, _buffer, _gemm = np.empty, np.ndarray, c_char.from_buffer, lib.tw_gemm
 _gemm_batched, _may_share = lib.tw_gemm_batched, np.may_share_memory
 NUMPY = np.ndarray, np.generic
-CONSTANTS = bool, int, float, complex, np.generic, type(None)
 
-# (shapes, strides, types, scalars) of calls that were seen -> what to do. Each entry is immutable, a lookup takes no
-# lock, and losing an entry to another thread costs that thread a microsecond.
+# (shapes, strides, types, options) of calls that were seen -> what to do. Each entry is immutable, a lookup takes no
+# lock, and losing an entry to another thread costs that thread a microsecond. No caller's object is part of a key:
+# its __eq__ and __hash__ may say anything, and its value may be another one next time. An option is there as what it
+# was read as.
 _recipes: Dict[Any, "Recipe"] = {}
 RECIPES = 1024
+ONE = 1
 
 Number = Union[float, complex]  # complex where it has an imaginary part, else float
 Conjugated = Tuple[bool, bool]  # a, b
@@ -140,14 +144,21 @@ def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Option
               unit roundoff of the sums: tw_gemm in tilewright.h has all of it
     Returns   an array of the operands' own kind; plain arrays for np.matrix and masked arrays, whose masks are not
               read. On CUDA it is computed on the stream and not waited for.
-    Raises    ValueError (shapes) and TypeError (types); what the library refuses is a subclass of tilewright.Error
+    Raises    ValueError (shapes, an `out` that overlaps itself) and TypeError (types); what the library refuses is a
+              subclass of tilewright.Error
     """
+    key = said = None
+    if not (beta is None and dtype is None and engine is None and conjugate_a is False and conjugate_b is False and
+            multiply_as is None):
+        alpha, beta, dtype, engine, conjugate_a, conjugate_b, multiply_as = read(
+            alpha, beta, dtype, engine, conjugate_a, conjugate_b, multiply_as)
+        said = _pack(alpha.real, alpha.imag), beta, dtype, engine, conjugate_a, conjugate_b, multiply_as
+    elif alpha is not ONE:
+        alpha = number("alpha", alpha)
+        said = _pack(alpha.real, alpha.imag)
     if c is None and stream is None and type(a) is _ndarray and type(b) is _ndarray:
-        try:
-            recipe = _recipes.get((a.shape, a.strides, a.dtype, b.shape, b.strides, b.dtype, alpha, beta, dtype,
-                                   engine, conjugate_a, conjugate_b, multiply_as))
-        except TypeError:  # an alpha that cannot be hashed
-            recipe = None
+        key = a.shape, a.strides, a.dtype, b.shape, b.strides, b.dtype, said
+        recipe = _recipes.get(key)
         if recipe is not None and not _debugging(10):
             if out is None:
                 result = _empty(recipe.shape, recipe.dtype)
@@ -155,21 +166,29 @@ def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Option
                     return result
             elif recipe.takes(out, a, b) and not recipe.run(a, b, out):
                 return out
-    return _matmul(a, b, c, alpha, beta, out, dtype, engine, stream, conjugate_a, conjugate_b, multiply_as)
+    return _matmul(a, b, c, alpha, beta, out, dtype, engine, stream, (conjugate_a, conjugate_b), multiply_as, key)
 
 
-def _matmul(a: Any, b: Any, c: Any, alpha: complex, beta: Optional[complex], out: Any, dtype: Any,
-            engine: Optional[str], stream: Any, conjugate_a: bool, conjugate_b: bool,
-            multiply_as: Optional[str]) -> Any:
-    key = None
-    # Other scalars may be of another value next time, as a tensor is, and still be found by what they were.
-    fixed = all(isinstance(x, CONSTANTS) for x in (alpha, beta, conjugate_a, conjugate_b))
-    if fixed and c is None and type(a) is _ndarray and type(b) is _ndarray:
-        key = (a.shape, a.strides, a.dtype, b.shape, b.strides, b.dtype, alpha, beta, dtype, engine, conjugate_a,
-               conjugate_b, multiply_as)
+def read(alpha: Any, beta: Any, dtype: Any, engine: Any, conjugate_a: Any, conjugate_b: Any, multiply_as: Any) -> Any:
+    """The options, each asked once, as Python's own numbers, strings and truths."""
+    return (number("alpha", alpha), None if beta is None else number("beta", beta),
+            None if dtype is None else type_name(dtype), None if engine is None else _library.engine_text(engine),
+            bool(conjugate_a), bool(conjugate_b), None if multiply_as is None else wants_tf32(multiply_as) and "tf32")
+
+
+_pack = struct.Struct("2d").pack
+
+
+def bits(x: Number) -> bytes:
+    """A number for a key: -0.0 is equal to 0.0, and a NaN to none."""
+    return _pack(x.real, x.imag)
+
+
+def _matmul(a: Any, b: Any, c: Any, alpha: Number, beta: Optional[Number], out: Any, dtype: Optional[str],
+            engine: Optional[str], stream: Any, conjugated: Conjugated, multiply_as: Optional[str], key: Any) -> Any:
+    """By the long way: options as read() returns them."""
     alpha, beta = scalars(c, alpha, beta)
-    tf32 = wants_tf32(multiply_as)
-    conjugated = bool(conjugate_a), bool(conjugate_b)
+    tf32 = multiply_as is not None
     for operand in (a, b, c, out):
         if operand is not None and not isinstance(operand, NUMPY):
             other = elsewhere(operand)
@@ -190,6 +209,8 @@ def scalars(c: Any, alpha: Any, beta: Any) -> Tuple[Number, Number]:
 
 
 def number(name: str, value: Any) -> Number:
+    if type(value) is float or type(value) is int:
+        return float(value)
     try:
         found = None if isinstance(value, str) else complex(value)  # which would read a string
     except (TypeError, ValueError):
@@ -200,7 +221,7 @@ def number(name: str, value: Any) -> Number:
 
 
 def wants_tf32(multiply_as: Any) -> bool:
-    if multiply_as is None or isinstance(multiply_as, str) and multiply_as == "tf32":
+    if multiply_as is None or isinstance(multiply_as, str) and str.__str__(multiply_as) == "tf32":
         return multiply_as is not None
     raise ValueError(f"multiply_as is {multiply_as!r}, expected None or 'tf32'")
 
@@ -235,11 +256,20 @@ def named(name: str) -> "np.dtype[Any]":
     return found
 
 
+# NumPy's types and classes of these names: asking them takes longer than a product of 8 x 8.
+_names: Dict[Any, str] = {x: name for name in CODES if name not in ML_DTYPES
+                          for x in (np.dtype(name), np.dtype(name).type)}
+
+
 def type_name(dtype: Any) -> Optional[str]:
     """A type argument as a name: NumPy's types, their names, and those of PyTorch."""
-    if dtype is None:
-        return None
-    text = str(dtype)
+    if dtype is None or type(dtype) is str and dtype in CODES:
+        return dtype
+    if type(dtype) is type or issubclass(type(dtype), np.dtype):  # whose comparison is nobody's own
+        known = _names.get(dtype)
+        if known is not None:
+            return known
+    text = str.__str__(str(dtype))  # not a subclass
     if text.startswith("torch."):
         return text[6:]
     try:
@@ -307,13 +337,35 @@ def is_complex(name: str) -> bool:
     return name in ("complex128", "complex64")
 
 
-def check_out(shape: Tuple[int, ...], found: Tuple[int, ...], dtype: str, found_dtype: str, writable: bool) -> None:
+def check_out(shape: Tuple[int, ...], found: Tuple[int, ...], dtype: str, found_dtype: str, writable: bool,
+              strides: Tuple[int, ...]) -> None:
+    """Strides count bytes."""
     if found != shape:
         raise ValueError(f"out has the shape {found}, expected {shape}")
     if found_dtype != dtype:
         raise TypeError(f"out is {found_dtype}, expected {dtype}")
     if not writable:
         raise ValueError("out is read-only")
+    check_apart(shape, strides, BYTES[dtype])
+
+
+def check_apart(shape: Tuple[int, ...], strides: Tuple[int, ...], size: int) -> None:
+    """Refuses an `out` of which two elements share a byte. Strides and size count bytes."""
+    end = size
+    for stride, n in sorted((abs(stride), n) for stride, n in zip(strides, shape) if n > 1):
+        if stride < end:
+            break
+        end += (n - 1) * stride
+    else:  # each dimension steps over all that lies in those of smaller strides
+        return
+    layout = {"shape": shape, "strides": strides, "typestr": f"|V{size}", "data": (1 << 40, True), "version": 3}
+    rest = np.asarray(SimpleNamespace(__array_interface__=layout))  # is never read
+    for axis in range(len(shape)):
+        while rest.shape[axis] > 1:
+            rest, other = np.array_split(rest, 2, axis)
+            if np.shares_memory(rest, other):
+                raise ValueError(f"out overlaps itself: with the shape {shape} and strides of {strides} bytes some of "
+                                 "its elements share memory")
 
 
 def check_engine(operands: Operands, engine: str, a: Any, b: Any) -> None:
@@ -357,7 +409,7 @@ def wanted_type(a: Any, b: Any, out: Any, dtype: Any) -> Optional[str]:
 def check_host_out(out: Any, shape: Tuple[int, ...], result: str) -> None:
     if not isinstance(out, _ndarray):
         raise TypeError(f"out is {type(out).__name__}, expected an array")
-    check_out(shape, out.shape, result, out.dtype.name, out.flags.writeable)
+    check_out(shape, out.shape, result, out.dtype.name, out.flags.writeable, out.strides)
 
 
 def on_host(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype: Any, key: Any,
@@ -411,10 +463,7 @@ def on_host(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype
 def remember(key: Any, recipe: Recipe) -> None:
     if len(_recipes) >= RECIPES:
         _recipes.clear()
-    try:
-        _recipes[key] = recipe
-    except TypeError:  # an alpha that cannot be hashed
-        pass
+    _recipes[key] = recipe
 
 
 def compute(a: Any, b: Any, c: Any, operands: Operands, result: str, alpha: Number, beta: Number, engine: str,
@@ -537,8 +586,9 @@ class Plan:
     def __init__(self, a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Optional[complex] = None,
                  out: Any = None, dtype: Any = None, engine: Optional[str] = None, stream: Any = None,
                  conjugate_a: bool = False, conjugate_b: bool = False, multiply_as: Optional[str] = None) -> None:
-        self._conjugated = bool(conjugate_a), bool(conjugate_b)
-        self._multiply_as, tf32 = multiply_as, wants_tf32(multiply_as)
+        alpha, beta, dtype, engine, conjugate_a, conjugate_b, self._multiply_as = read(
+            alpha, beta, dtype, engine, conjugate_a, conjugate_b, multiply_as)
+        self._conjugated, tf32 = (conjugate_a, conjugate_b), self._multiply_as is not None
         self._with_c, self._recipe = c is not None, None
         self._like = layout_of(a), layout_of(b)
         self._shapes = tuple(a.shape), tuple(b.shape)
@@ -576,7 +626,7 @@ class Plan:
         if (c is not None) != self._with_c:
             raise ValueError("the product was planned " + ("with a c" if self._with_c else "without c"))
         alpha, beta, dtype, engine = self._given
-        return _matmul(a, b, c, alpha, beta, out, dtype, engine, stream, *self._conjugated, self._multiply_as)
+        return _matmul(a, b, c, alpha, beta, out, dtype, engine, stream, self._conjugated, self._multiply_as, None)
 
     def _refuse(self, a: Any, b: Any) -> None:
         differ = [f"{name} has the {what} {found}, planned was {planned}"

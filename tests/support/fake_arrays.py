@@ -171,6 +171,9 @@ class Tensor:
     def stride(self):
         return tuple(stride // self.np.itemsize for stride in self.np.strides)
 
+    def element_size(self):
+        return self.np.itemsize
+
     def get_device(self):
         return 0
 
