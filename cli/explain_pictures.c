@@ -145,29 +145,57 @@ static void outer(const explain *x)
 
 /* ---- the skinny product ---- */
 
+/* A line of the figure: an edge between tiles, or tiles of which the one at `marked` has a letter. */
+static void tile_edge(FILE *text, int count, char corner)
+{
+    fputc(corner, text);
+    for (int i = 0; i < count; i++) fprintf(text, "---%c", corner);
+}
+
+static void tile_row(FILE *text, int count, int marked, char letter)
+{
+    fputc('|', text);
+    for (int i = 0; i < count; i++) fprintf(text, " %c |", i == marked ? letter : ' ');
+}
+
+/* Three tiles are drawn, fewer where there are not so many: where among them is this one of `count`? */
+static int drawn_at(int64_t tile, int64_t count)
+{
+    return tile == 0 ? 0 : tile + 1 < count ? 1 : (int)lower(count, 3) - 1;
+}
+
 /* The figures of NVIDIA Best Practices: A one column of tiles, B one row, C their outer product; and the
  * half-warp that makes one row of a tile. */
 static void skinny(const explain *x)
 {
     FILE *text = x->s->text;
     int T = x->tile;
-    int64_t bi = x->i / T, bj = x->j / T;
+    int64_t bi = x->i / T, bj = x->j / T, down = (x->problem.m + T - 1) / T, across = (x->problem.n + T - 1) / T;
+    int rows = (int)lower(down, 3), cols = (int)lower(across, 3);
     fprintf(text,
             "figure 1: A is one column of %d x %d tiles, B one row; C is their outer product, one block of threads for "
             "each tile\n\n",
             T, T);
-    fprintf(text, "              B .---.---.---.\n");
-    fprintf(text, "                |   | b |   |      b: tile %" PRId64 " of B\n", bj);
-    fprintf(text, "    A .---.   C |---|---|---|\n");
-    fprintf(text, "      |   |     |   |   |   |\n");
-    fprintf(text, "      |---|     |---|---|---|\n");
-    fprintf(text,
-            "      | a |     |   | x |   |      a: tile %" PRId64 " of A;  x: tile (%" PRId64 ",%" PRId64
-            ") of C, which holds the element\n",
-            bi, bi, bj);
-    fprintf(text, "      |---|     |---|---|---|\n");
-    fprintf(text, "      |   |     |   |   |   |\n");
-    fprintf(text, "      '---'     '---'---'---'\n\n");
+    fprintf(text, "              B ");
+    tile_edge(text, cols, '.');
+    fprintf(text, "\n                ");
+    tile_row(text, cols, drawn_at(bj, across), 'b');
+    fprintf(text, "      b: tile %" PRId64 " of B's %" PRId64, bj, across);
+    for (int row = 0; row < rows; row++) {
+        bool marked = row == drawn_at(bi, down);
+        fprintf(text, row == 0 ? "\n    A .---.   C " : "\n      |---|     ");
+        tile_edge(text, cols, '|');
+        fprintf(text, "\n      | %c |     ", marked ? 'a' : ' ');
+        tile_row(text, cols, marked ? drawn_at(bj, across) : -1, 'x');
+        if (marked)
+            fprintf(text,
+                    "      a: tile %" PRId64 " of A's %" PRId64 ";  x: tile (%" PRId64 ",%" PRId64
+                    ") of C, which holds the element",
+                    bi, down, bi, bj);
+    }
+    fprintf(text, "\n      '---'     ");
+    tile_edge(text, cols, '\'');
+    fprintf(text, "\n\n");
     fprintf(text,
             "figure 2: the %d threads of row %" PRId64 " of the block make row %" PRId64
             " of the tile, from row %" PRId64 " of A and all of B's tile\n\n",

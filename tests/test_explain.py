@@ -209,6 +209,14 @@ def pictures_of_the_documents():
     has(text("r04", "--shape", "32x32x32", "--element", "20,3", "--gpu", "P100"), "tile (1,0), at (4,3)", "here: C21", "block (bx 0, by 1)")
     has(text("r05", "--gpu", "P100"), "iteration 1: column 0", "iteration 2: column 1", "iteration 16: column 15", "sum[3] of thread\n11:")
     has(text("s1", "--gpu", "GTX 280"), "figure 1:", "figure 2: the 16 threads of row 3")
+    # Of figure 1's tiles the first is drawn first, the last last, and one between them in the middle.
+    for element, shape, b, row, a in (("3,11", "64x64x16", "| b |   |   |  ", 0, "| a |     | x |   |   |"),
+                                      ("20,40", "64x64x16", "|   | b |   |  ", 1, "| a |     |   | x |   |"),
+                                      ("63,16", "64x40x16", "|   | b |   |  ", 2, "| a |     |   | x |   |"),
+                                      ("9,19", "10x20x16", "|   | b |  ", 0, "| a |     |   | x |  ")):
+        drawn = text("s1", "--shape", shape, "--element", element, "--gpu", "GTX 280").split("figure 2:")[0]
+        rows = re.findall(r"^ {6}(\| [a ] \| .*)", drawn, re.M)
+        assert "   " + b in drawn and rows[row].startswith(a) and sum("a" in x for x in rows) == 1, drawn
 
 
 @case
