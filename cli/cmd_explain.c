@@ -179,6 +179,19 @@ static exit_code print_story(const explain *x)
 
 /* ---- what the compiler made of it ---- */
 
+void explain_resources(FILE *text, const tw_lab_resources *r)
+{
+    const int numbers[] = {r->registers, r->local_bytes, r->spill_bytes};
+    const char *const units[] = {"registers per thread", "bytes of shared memory per block",
+                                 "bytes spilled per thread"};
+    for (int i = 0; i < 3; i++)
+        if (numbers[i] >= 0)
+            fprintf(text, " %d %s;", numbers[i], units[i]);
+        else
+            fprintf(text, " %s: unknown;", units[i]);
+    fprintf(text, r->occupancy >= 0 ? " occupancy %.0f %%\n" : " occupancy: unknown\n", 100 * r->occupancy);
+}
+
 static void print_resources(const explain *x)
 {
     char state[600];
@@ -193,6 +206,8 @@ static void print_resources(const explain *x)
     }
     if (has != 1 || session_open_device(x->s, k->engine) != EXIT_OK) {
         fprintf(text, "no device of the %s engine is here: %s\n", k->engine, state);
+        if (strcmp(k->engine, "cuda") == 0 && !x->s->opt->binary)
+            fprintf(text, "--binary shows registers and shared memory without a device, where NVRTC is\n");
         return;
     }
     tw_problem p = tw_problem_make(k->dtype, TW_N, TW_N, 256, 256, k->skinny ? x->tile : 256);
@@ -207,16 +222,8 @@ static void print_resources(const explain *x)
     } else {
         tw_lab_resources r;
         tw_lab_run_resources(run, &r);
-        const int numbers[] = {r.registers, r.local_bytes, r.spill_bytes};
-        const char *const units[] = {"registers per thread", "bytes of shared memory per block",
-                                     "bytes spilled per thread"};
         fprintf(text, "on %s:", x->s->device.name);
-        for (int i = 0; i < 3; i++)
-            if (numbers[i] >= 0)
-                fprintf(text, " %d %s;", numbers[i], units[i]);
-            else
-                fprintf(text, " %s: unknown;", units[i]);
-        fprintf(text, r.occupancy >= 0 ? " occupancy %.0f %%\n" : " occupancy: unknown\n", 100 * r.occupancy);
+        explain_resources(text, &r);
     }
     tw_lab_run_close(run);
     free(zeros);

@@ -93,8 +93,9 @@ void explain_arithmetic(const explain *x); /* flop, bytes asked, their ratio: as
 void explain_accesses(const explain *x);   /* one warp's requests, lane by lane; what they cost on each generation */
 void explain_bounds(const explain *x);     /* on the documents' devices, the one of --gpu, or the present one */
 void explain_traffic(const explain *x);    /* bytes that reach the L2 and memory, on the device of --gpu or an H200 */
-exit_code explain_binary(explain *x);      /* the inner loop as machine code, and its mix */
-exit_code explain_tables(session *s);      /* the documents' own tables */
-page_content explain_page;                 /* of an explain: the page of --html */
+void explain_resources(FILE *text, const tw_lab_resources *r); /* registers, shared memory, spills, occupancy */
+exit_code explain_binary(explain *x);                          /* the inner loop as machine code, and its mix */
+exit_code explain_tables(session *s);                          /* the documents' own tables */
+page_content explain_page;                                     /* of an explain: the page of --html */
 
 #endif

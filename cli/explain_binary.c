@@ -17,11 +17,13 @@ enum { SHOWN = 700, LONGEST = 110, ANY_SM = 90 };
 
 /* ---- code, as text ---- */
 
-/* The listing: its text for free(), its form, the function to look in and its source; or why there is none. */
+/* The listing: its text for free(), its form, the function to look in and its source; or why there is none. What the
+ * compiler said of the kernel, for target. */
 typedef struct source {
     char *text;
     listing_form form;
-    char function[96], from[TOOL_PATH + 200];
+    char function[96], from[TOOL_PATH + 200], target[24];
+    tw_lab_resources resources;
 } source;
 
 static bool lacks(source *out, const char *sentence)
@@ -61,6 +63,8 @@ static bool gpu_source_of(const explain *x, bool default_build, source *out)
         return lacks(out, "an OpenCL kernel is compiled by the driver of a device, and none is here");
     if (make_code(x, default_build, false, &code) != TW_OK) return lacks(out, tw_error_text());
     out->form = LISTING_SASS;
+    out->resources = code.resources;
+    memcpy(out->target, code.target, sizeof out->target);
     if (strcmp(code.form, "cubin") == 0) {
         out->text = disassemble(&code);
         snprintf(out->from, sizeof out->from, "SASS of %s, by nvdisasm", code.target);
@@ -135,7 +139,7 @@ static bool host_source_of(const explain *x, source *out)
 
 static bool find_source(const explain *x, bool default_build, source *out)
 {
-    *out = (source){.text = NULL};
+    *out = (source){.resources = {-1, -1, -1, -1}};
     if (strcmp(x->kernel->engine, "cpu") == 0) return host_source_of(x, out);
     if (gpu_source_of(x, default_build, out)) return true;
     return out->from[0] == '\0' && pocl_source_of(x, default_build, out);
@@ -220,6 +224,10 @@ exit_code explain_binary(explain *x)
     explain_heading(x, "In the binary");
     bool found = read_loop(x, false, &from, &l, &loop);
     fprintf(text, "%s\n", from.from);
+    if (from.resources.registers >= 0) {
+        fprintf(text, "ptxas for %s:", from.target);
+        explain_resources(text, &from.resources);
+    }
     snprintf(x->binary_from, sizeof x->binary_from, "%s", from.from);
     if (found) {
         snprintf(x->binary, sizeof x->binary, "%s",

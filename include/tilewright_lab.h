@@ -196,11 +196,13 @@ TW_API double tw_lab_run_prepare_s(const tw_lab_run *run);
 TW_API void tw_lab_run_resources(const tw_lab_run *run, tw_lab_resources *out);
 
 /* The compiled code of a GPU row. form: "cubin" (CUDA machine code), "ptx", or "binary" (the OpenCL driver's own; PTX
- * on NVIDIA's). target: the architecture that it was compiled for. */
+ * on NVIDIA's). target: the architecture that it was compiled for. resources: of a cubin what its compiler says of it,
+ * without its occupancy; else unknown. */
 typedef struct tw_lab_code {
     char form[8], target[24];
     void *bytes;
     int64_t size;
+    tw_lab_resources resources;
 } tw_lab_code;
 
 /* tw_lab_code_make - compile the row of choice as for this problem and return the code; tw_lab_code_free() frees it.

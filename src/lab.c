@@ -216,7 +216,7 @@ tw_status tw_lab_code_make(tw_context *context, const tw_lab_choice *choice, con
     tw_problem host, p;
     plan made;
     if (out == NULL) return fail(TW_BAD_ARGUMENT, "code is NULL");
-    *out = (tw_lab_code){.size = 0};
+    *out = (tw_lab_code){.resources = {-1, -1, -1, -1}};
     if (context != NULL) {
         TRY(api_settle_unseen(&context, choice, problem, &host, &p));
         TRY(plan_find(&p, &context->facts, choice, &made));

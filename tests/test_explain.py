@@ -398,9 +398,10 @@ def ptx_where_no_disassembler_is():
     for tools in {}, {"nvdisasm": "#!/bin/sh\nexit 1\n"}, {"nvdisasm": "#!/bin/sh\nkill -9 $$\n"}:
         shown = binary("r05", "--engine", "cuda", tools=tools, TILEWRIGHT_NVRTC=found)
         has(shown, "PTX for compute_90", "* fma.rn.f32", "5kk73: 1 of 1")
+        assert re.search(r"^ptxas for sm_90a?: \d+ registers per thread; 1280 bytes of shared memory per block; 0 bytes spilled per thread; occupancy: unknown$", shown, re.M), shown
         assert shown.startswith("In the binary\nPTX") and re.search(r"^useful     16 of \d+ instructions", shown, re.M), shown
     assert re.search(r"^useful     256 of \d+ ", binary("r06", "--engine", "cuda", tools={}, TILEWRIGHT_NVRTC=found), re.M)
-    has(binary("r13", "--engine", "cuda", tools={}, TILEWRIGHT_NVRTC=found), "* wgmma.mma_async")
+    has(binary("r13", "--engine", "cuda", tools={}, TILEWRIGHT_NVRTC=found), "* wgmma.mma_async", "; 147504 bytes of shared memory per block;")
 
 
 HOST = """\

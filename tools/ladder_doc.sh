@@ -140,7 +140,7 @@ The commands begin with `tilewright`. The rows count the topics of each document
 | S0.4 | 5kk73 | coalesced, with bank conflicts; B transposed on the host | `ladder --engine opencl --rung r02,r03,r03t` | [r03_coalesced](#r03_coalesced), [r03t_transposed](#r03t_transposed) |
 | S0.5 | 5kk73 | no bank conflicts | `ladder --engine opencl --rung r03,r04` | [r04_banks](#r04_banks) |
 | S0.6 | 5kk73 | outer product | `ladder --engine opencl --rung r04,r05`; `explain r05` | [r05_outer](#r05_outer) |
-| S0.7 | 5kk73 | unrolling | `ladder --engine opencl --rung r05,r06`; `explain r06` shows registers | [r06_unrolled](#r06_unrolled) |
+| S0.7 | 5kk73 | unrolling | `ladder --engine opencl --rung r05,r06`; `explain r06 --binary` shows registers, without a GPU too | [r06_unrolled](#r06_unrolled) |
 | S0.8 | 5kk73 | prefetching | `ladder --engine opencl --rung r06,r07`; `explain r07 --binary` | [r07_prefetch](#r07_prefetch) |
 | S0.9 | 5kk73 | every step at 4096, and over sizes | `ladder --engine opencl --size 128,256,512,1024,2048,4096 --html FILE`; of all rungs on an H200: `report results/nvidia-h200/curves-*.jsonl -o FILE.html` | [results](../results/) |
 | S0.10 | 5kk73, Ruiz | flop per byte asked | `explain r05`; column `flop/B` of `ladder` | every rung |

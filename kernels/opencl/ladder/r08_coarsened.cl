@@ -9,7 +9,7 @@
  *
  * NUMBERS   16*256 / (2 (16 + 256)) = 7.5 flop per byte asked; local loads, barriers and index arithmetic per FMA fall
  *           to a quarter. 64 sums in registers. The price: fewer groups, fewer warps. On an H200 at 4096 1.27 times r07
- *           in CUDA, 1.18 in OpenCL.
+ *           in CUDA, 1.19 in OpenCL.
  * LIMITS    those of r07.
  * CHANGED   from r07: the loops over q, a pointer into B for each.
  * SOURCE    Hotbingsoo 2021 (more work per thread), Ruiz 2024 (thread coarsening). */

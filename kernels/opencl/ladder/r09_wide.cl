@@ -8,7 +8,7 @@
  *             r09:   lane l:  j + 4 l ... j + 4 l + 3                              1 load of 16 bytes
  *
  * NUMBERS   bytes, flops and tile of r08; 4x fewer global load and store instructions. A warp's load is 512 bytes, 16
- *           sectors in 4 lines. On an H200 at 4096 1.25 times r08.
+ *           sectors in 4 lines. On an H200 at 4096 1.24 times r08.
  * LIMITS    any m, n, k and ld, no transposes (the four would not lie side by side). WIDE = 1 needs a, b and c aligned
  *           to 16 bytes and lda, ldb, ldc multiples of 4; otherwise, and at the edges, the same four elements are taken
  *           one by one (wide.clh): each group decides once a tile.

@@ -1,6 +1,7 @@
 /* kernels.c - see kernels.h. */
 #include "kernels.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,28 +84,57 @@ int kernels_planned_sm(int sm)
     return sm;
 }
 
+/* What the compiler said, for free(); NULL where there is none, or no memory. */
+static char *program_log(const nvrtc_api *nvrtc, nvrtc_program program)
+{
+    size_t bytes = 0;
+    nvrtc->nvrtcGetProgramLogSize(program, &bytes);
+    char *log = calloc(bytes + 1, 1);
+    if (log == NULL || nvrtc->nvrtcGetProgramLog(program, log) == 0) return log;
+    free(log);
+    return NULL;
+}
+
 static tw_status compile_failed(const nvrtc_api *nvrtc, nvrtc_program program, const char *file)
 {
     char log[BUILD_LOG_BYTES] = "";
-    size_t bytes = 0;
-    nvrtc->nvrtcGetProgramLogSize(program, &bytes);
-    char *whole = malloc(bytes + 1);
-    if (whole != NULL && nvrtc->nvrtcGetProgramLog(program, whole) == 0) {
-        whole[bytes] = '\0';
-        snprintf(log, sizeof log, "%.*s", BUILD_LOG_BYTES - 1, whole);
-    }
+    char *whole = program_log(nvrtc, program);
+    if (whole != NULL) snprintf(log, sizeof log, "%.*s", BUILD_LOG_BYTES - 1, whole);
     free(whole);
     nvrtc->nvrtcDestroyProgram(&program);
     return fail(TW_BUILD_FAILED, "%s could not be compiled by NVRTC %d.%d%s%s", file, nvrtc->major, nvrtc->minor,
                 log[0] != '\0' ? "\n" : "", log);
 }
 
-/* Compiles to a cubin, or to PTX where NVRTC knows only an older architecture. *binary is for free(). */
-static tw_status compile(const nvrtc_api *nvrtc, const char *arch, const wanted *w, void **binary, size_t *bytes)
+/* The number before these words of a log, -1 without any. */
+static int number_before(const char *log, const char *words)
+{
+    const char *at = strstr(log, words);
+    while (at != NULL && at > log && isdigit((unsigned char)at[-1])) at--;
+    return at != NULL && isdigit((unsigned char)*at) ? atoi(at) : -1;
+}
+
+/* What ptxas -v says of a program with one kernel; it names no shared memory where there is none. */
+static void read_resources(const nvrtc_api *nvrtc, nvrtc_program program, tw_lab_resources *out)
+{
+    char *log = program_log(nvrtc, program);
+    if (log != NULL && (out->registers = number_before(log, " registers")) >= 0) {
+        out->spill_bytes = number_before(log, " bytes spill stores");
+        out->local_bytes = number_before(log, " bytes smem");
+        if (out->local_bytes < 0) out->local_bytes = 0;
+    }
+    free(log);
+}
+
+/* Compiles to a cubin, or to PTX where NVRTC knows only an older architecture. *binary is for free(); *told, of a
+ * cubin and if it is not NULL, what ptxas says of it. */
+static tw_status compile(const nvrtc_api *nvrtc, const char *arch, const wanted *w, void **binary, size_t *bytes,
+                         tw_lab_resources *told)
 {
     char options[PLAN_OPTIONS_BYTES], target[48];
     const char *list[40] = {target, "--std=c++17"};
-    int count = 2;
+    int count = 2, cubin = strncmp(arch, "sm_", 3) == 0;
+    if (cubin && told != NULL) list[count++] = "--ptxas-options=-v";
     snprintf(target, sizeof target, "--gpu-architecture=%s", arch);
     snprintf(options, sizeof options, "%s", w->options);
     for (char *rest = options, *word; (word = strtok_r(rest, " ", &rest)) != NULL && count < 40;) list[count++] = word;
@@ -112,7 +142,7 @@ static tw_status compile(const nvrtc_api *nvrtc, const char *arch, const wanted 
     if (nvrtc->nvrtcCreateProgram(&program, gpu_text(&w->source), w->source.file, 0, NULL, NULL) != 0)
         return fail(TW_BUILD_FAILED, "nvrtcCreateProgram failed for %s", w->source.file);
     if (nvrtc->nvrtcCompileProgram(program, count, list) != 0) return compile_failed(nvrtc, program, w->source.file);
-    int cubin = strncmp(arch, "sm_", 3) == 0;
+    if (cubin && told != NULL) read_resources(nvrtc, program, told);
     nvrtc_result error = cubin ? nvrtc->nvrtcGetCUBINSize(program, bytes) : nvrtc->nvrtcGetPTXSize(program, bytes);
     *binary = error == 0 ? malloc(*bytes) : NULL;
     bool no_memory = error == 0 && *binary == NULL;
@@ -138,9 +168,10 @@ tw_status kernels_code(const plan *p, int sm, bool ptx, tw_lab_code *out)
     else
         snprintf(out->target, sizeof out->target, "compute_%.12s", strchr(arch, '_') + 1);
     snprintf(out->form, sizeof out->form, "%s", cubin ? "cubin" : "ptx");
-    tw_status status = compile(nvrtc, out->target, &w, &out->bytes, &bytes);
+    tw_status status = compile(nvrtc, out->target, &w, &out->bytes, &bytes, &out->resources);
     if (status != TW_OK) out->bytes = NULL; /* freed */
     out->size = status == TW_OK ? (int64_t)bytes : 0;
+    if (out->resources.local_bytes >= 0) out->resources.local_bytes += p->gpu.dynamic_bytes;
     return status;
 }
 
@@ -196,7 +227,7 @@ static tw_status build(kernels *k, built *made, const wanted *w)
         free(binary);
         if (status == TW_OK) return TW_OK;
     }
-    TRY(compile(nvrtc, arch, w, &binary, &bytes));
+    TRY(compile(nvrtc, arch, w, &binary, &bytes, NULL));
     tw_status status = load_function(k, made, w->dynamic_bytes, binary);
     if (status == TW_OK) jit_cache_put(k->cache, &key, binary, bytes);
     free(binary);
