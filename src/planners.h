@@ -1,5 +1,5 @@
-/* planners.h - what plan.c asks of the planners of the CPU (plan_cpu.c) and of GPUs (plan_gpu.c), which never ask
- * back. */
+/* planners.h - what plan.c and the planners of the CPU (plan_cpu.c), of GPUs (plan_gpu.c) and of OpenCL's further types
+ * (plan_opencl.c) ask of each other. */
 #ifndef TILEWRIGHT_PLANNERS_H
 #define TILEWRIGHT_PLANNERS_H
 

@@ -1,4 +1,4 @@
-/* test_plans.c - what plan_find makes of 35,000 random problems on fourteen made-up devices, by digest:
+/* test_plans.c - what plan_find makes of 2,500 random problems on each of fifteen made-up devices, by digest:
  * tests/plans.digest has one of each device, type and kind of call. A plan is a pure function, so any change of a
  * digest is a change of a plan.
  *

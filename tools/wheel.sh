@@ -20,7 +20,7 @@ export SOURCE_DATE_EPOCH CC=gcc LC_ALL=C
 
 tools/old_glibc.sh "$build/glibc-$glibc" "$glibc"
 link="$(cat "$build/glibc-$glibc/link") -s"
-echo "wheel.sh: building the libraries, about a minute; log: $build/log" >&2
+echo "wheel.sh: building the libraries; log: $build/log" >&2
 generator='' && ! command -v ninja >/dev/null || generator='-G Ninja'
 [ ! -e "$build/CMakeCache.txt" ] || generator=''
 # shellcheck disable=SC2086 # words, or none
