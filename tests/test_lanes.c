@@ -44,7 +44,7 @@ typedef struct said {
 #define TILED "r02_tiled r03_coalesced r03t_transposed r04_banks r04d_divergence "
 #define OUTER "r05_outer r06_unrolled "
 
-/* seed-definitions.md, section 3. */
+/* As the rungs are defined. */
 static const said table[] = {
     {NAIVE, LOAD_A, {16, 32}, 0, {{2, 2, 8, 0}, {1, 1, 4, 0}}, {16, 1}},
     {NAIVE, LOAD_B, {16, 32}, 0, {{2, 1, 64, 0}, {4, 1, 128, 0}}, {1, 1}},

@@ -532,7 +532,7 @@ def ranks_wait_for_those_that_compute_longer_than_the_deadline():
 def ranks_wait_for_those_that_compute_on_the_cpu():
     """The same by stripes: of a product that is large enough for this machine to take twice the deadline."""
     if not FULL:
-        raise Skip("takes up to a minute: --full")
+        raise Skip("waits for its deadlines: --full")
     for mpi in built():
         spent_s, side = 0, 500
         while spent_s < 10:
@@ -737,7 +737,7 @@ def cut_link(hosts, *words, launcher=()):
 @case
 def a_link_that_is_cut():
     """The ranks end by their deadline. What mpirun then sends to the lost host stops its keepalive probes, so it ends when the
-    kernel gives up sending, which takes 15 minutes where tcp_retries2 is left alone."""
+    kernel gives up sending: after 15 minutes where tcp_retries2 is left alone."""
     for name in ("A.npy", "B.npy"):
         with open(name, "wb") as file:  # the other host's share alone takes its link a second
             file.write(npy_header("<f8", (6000, 6000)))

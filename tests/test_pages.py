@@ -13,9 +13,13 @@ import os
 import re
 import shlex
 import subprocess
+import sys
 
 from support.program import PROGRAM, ROOT, clean_environment, run
 from support.tap import CASES, Skip, main
+
+sys.path.insert(0, os.path.join(ROOT, "tools"))
+import check_docs  # noqa: E402
 
 SMALL = 64
 UNRUN = re.compile(r"--(against|set|html|skinny|deep)\b|--engine \S*(cuda|opencl|all)|cublas|tilewright tune\b")
@@ -104,6 +108,41 @@ def the_reference_is_whole():
     assert not [each for each in wanted if each not in reference], [each for each in wanted if each not in reference]
 
 
+def names_times_and_figures():
+    """tools/check_docs.py over the tree."""
+    tracked()
+    wrong = [f"{name}:{line}: {fault}" for name in check_docs.to_read() for line, fault in check_docs.faults(name, check_docs.read(name))]
+    assert not wrong, "\n".join(wrong)
+
+
+def planted_names_times_and_figures():
+    """Each on a line of its own behind a page, or in the head of a file, is told with that line and no other."""
+    tracked()
+    gone = "no_such" + "_name"  # in two: what stands in the code is known
+    for name, plant, told in (
+        ("docs/GUIDE.md", f"The planner calls `{gone}()` first.", f"the code has no {gone}"),
+        ("docs/GUIDE.md", f"It is `{gone}`, or {gone.upper()} as a macro.", f"the code has no {gone}"),
+        ("docs/GUIDE.md", f"Set TILEWRIGHT_{gone.upper()}=1.", f"the code has no TILEWRIGHT_{gone.upper()}"),
+        ("docs/GUIDE.md", f"See `src/{gone}.c`.", f"there is no file src/{gone}.c"),
+        ("docs/GUIDE.md", "Say `tilewright bench --no-" + "such-option`.", "nothing takes the option --no-" + "such-option"),
+        ("docs/GUIDE.md", "`tw_gemm` of src/sha256.c computes.", "src/sha256.c has no tw_gemm"),
+        ("docs/GUIDE.md", "`gemm_<type>_" + "nowhere` is one.", "the code has no gemm_..._" + "nowhere"),
+        ("docs/GUIDE.md", "The command takes" + " ten minutes.", "a time without a date or a processor"),
+        ("docs/GUIDE.md", "It needs about" + " an hour.", "a time without a date or a processor"),
+    ):
+        text = read(name) + "\n\n" + plant + "\n"
+        found = check_docs.faults(name, text)
+        assert found and all(line == text.count("\n") for line, _ in found) and any(told in fault for _, fault in found), (plant, found)
+    for name, old, new in (("kernels/opencl/ladder/r09_wide.cl", "1.24 times r08", "1.25 times r08"), ("kernels/cuda/ladder/r12_async.cu", "at 4096: 44.5", "at 4096: 44.6"),
+                           ("kernels/cuda/ladder/s3_shared_ab.cu", "1761 (1022) GB/s", "1761 (1021) GB/s"), ("src/planners.h", "what plan.c and", f"what plan.c, `{gone}` and")):
+        text = read(name)
+        assert old in text, (name, old)
+        found = check_docs.faults(name, text.replace(old, new))
+        assert [line for line, _ in found] == [text[: text.index(old[:6])].count("\n") + 1], (name, found)
+    for right in ("`tw_gemm()` of src/api.c, `gemm_<type>` and `--engine` of cli/opts.c.", "On 2026-11-28 it took" + " ten minutes.", "An EPYC takes" + " ten minutes for it."):
+        assert not check_docs.faults("docs/GUIDE.md", right + "\n"), (right, check_docs.faults("docs/GUIDE.md", right))
+
+
 def pages_are_short():
     assert read("README.md").count("\n") < 150, "README.md: under 150 lines; the rest belongs to docs/GUIDE.md and docs/REFERENCE.md"
 
@@ -185,6 +224,8 @@ def all_commands(page):
 
 
 CASES.append(("the_code_names_pages_that_are_there", links_of_the_code))
+CASES.append(("pages_and_comments_name_what_there_is", names_times_and_figures))
+CASES.append(("planted_names_times_and_figures_are_told", planted_names_times_and_figures))
 CASES.append(("the_readme_is_short", pages_are_short))
 CASES.append(("the_reference_has_every_field_of_a_record", fields_are_explained))
 CASES.append(("the_reference_has_every_command_exit_status_and_variable", the_reference_is_whole))

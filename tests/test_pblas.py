@@ -164,7 +164,7 @@ def preloaded_before_a_program_of_the_other_mpi():
 def scalapacks_own_tests_of_gemm():
     """Debian's scalapack-mpi-test, preloaded: 8 problems on 4 grids for each type. What it does to wrong arguments needs PBLAS's own abort."""
     if not FULL:
-        raise Skip("takes some 20 seconds: --full")
+        raise Skip("a long program: --full")
     for letter in "dszc":
         programs = glob.glob(f"/usr/lib/*/scalapack/openmpi-tests/PBLAS/{letter}pb3tst")
         if not programs or "openmpi" not in with_scalapack():

@@ -28,7 +28,7 @@ lintian : Debian's checks of the .deb packages
 sbom    : the SBOM names all files with their digests, and is valid SPDX 2.3
 debian  : the .deb packages on an empty Debian 12: installed, used, purged, nothing left
 wheel   : the wheel in an empty virtual environment
-mutate  : the mutation gate: 60 planted faults, up to three hours
+mutate  : the mutation gate: 60 planted faults
 STEPS
 }
 fail() { echo "release_check.sh: $*" >&2 && exit 2; }

@@ -32,7 +32,7 @@
  * HOST      grid ceil(m / BM) * ceil(n / BN) * splits, block 32 WARPS, dynamic shared memory
  *           WARPS * sizeof(union slice) = 147456 bytes. splits > 1: a tile's blocks are neighbours in the grid; memory
  *           has BM * BN floats for each block, aligned to 16 bytes, and flags 8 bytes for each, of any content but
- *           `epoch`; splits is at most ceil(k / BLOCK_K).
+ *           `epoch`; splits is at most ceil(k / BK).
  *           CLUSTER_REDUCE = 1: splits is 2, 4 or 8, the size of a cluster along x; memory and flags are not used;
  *           dynamic shared memory is sizeof(struct cluster_sums) = 4 BM * BN + 16 bytes larger.
  * TILES     sgemm_slicedk_sm80, 64 x 32, is described above. The others differ in how the lanes divide the tile.

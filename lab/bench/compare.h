@@ -31,7 +31,7 @@ typedef struct compare_peer {
     int (*candidates)(comparison *g, const tw_problem *host); /* how many there are; 0: it does not take the problem */
     void (*describe)(comparison *g, int candidate, char text[PEER_TEXT]); /* the kernel of a candidate */
     bool (*launch)(comparison *g, int i, int candidate, int set);         /* a product of a set, by side i */
-    /* The same of these operands: all.c is the result. Where the side itself fails it is refused. */
+    /* The same of these operands: the result is their C. Where the side itself fails it is refused. */
     bool (*multiply)(comparison *g, int i, int candidate, batch_operands *all);
     bool (*begin)(comparison *g);                /* time runs */
     bool (*end)(comparison *g, double *seconds); /* all that was launched since is done, and took so long */

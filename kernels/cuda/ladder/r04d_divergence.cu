@@ -13,7 +13,7 @@
  *
  * NUMBERS   as r04, less two compares and a select per load. That is all it saves: the guards of r04 are selects, not
  *           branches, and an H200 counts no divergent branch in either, at 4001 too. At 4096 r04 and r04d run at
- *           7.64 and 8.13 TFLOP/s in the default build, rolled at 5.45 and 4.75.
+ *           7.64 and 8.12 TFLOP/s in the default build, rolled at 5.45 and 4.75.
  * LIMITS    those of r04.
  * CHANGED   from r04: the tile step is a function of `guarded`, called with a constant.
  * SOURCE    Ruiz's reference to the book: less control divergence. */

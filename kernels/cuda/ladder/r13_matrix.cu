@@ -32,8 +32,8 @@
  *           L2 promotion 256 B:
  *               a_map: address a, dims {k, m}, stride {2 lda} bytes, box {64, 128}
  *               b_map: address b, dims {n, k}, stride {2 ldb} bytes, box {64, 64}
- * CHANGED   from r12: the type; who multiplies and who fetches; the tile, and how B lies in it; blocks that stay for tile
- *           after tile, GROUP_M of 16 for 8, and how sums reach C. The ring is r12's.
+ * CHANGED   from r12: the type; who multiplies and who fetches; the tile, and how B lies in it; blocks that stay for
+ *           tile after tile, GROUP_M of 16 for 8, and how sums reach C. The ring is r12's.
  * SOURCE    PTX ISA (wgmma.mma_async, setmaxnreg); NVIDIA: CUTLASS, 2023 (producer and consumer warpgroups). */
 #include "../rung.cuh"
 #include "../wide.cuh"

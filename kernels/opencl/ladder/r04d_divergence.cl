@@ -13,7 +13,7 @@
  *
  * NUMBERS   as r04, less two compares and a select per load. That is all it saves: the guards of r04 are selects, not
  *           branches, and an H200 counts no divergent branch in either, at 4001 too. At 4096 r04 and r04d run at
- *           6.50 and 6.51 TFLOP/s in the default build, rolled at 5.36 and 5.21.
+ *           6.49 and 6.51 TFLOP/s in the default build, rolled at 5.36 and 5.20.
  * LIMITS    those of r04.
  * CHANGED   from r04: the tile step is a function of `guarded`, called with a constant. Local arrays are declared in
  *           the kernel, as OpenCL C 1.2 wants it, and handed down.

@@ -1,0 +1,259 @@
+#!/usr/bin/python3 -B
+"""check_docs.py - ./dev lint: what pages and comments say, where a machine can look: FILE:LINE and the fault, status 1.
+
+names      What looks like a name of code in `backquotes` is one: it stands in the code of the tree, comments apart. So does a file that is named,
+           an option, and, without backquotes too, name(), name[], NAMES_OF_MACROS and tw_names. "`name` in FILE": in that file.
+durations  What something takes, in seconds, minutes or hours, has a date or a processor in its paragraph.
+figures    The heads of rungs say what the records of results/ say.
+
+Pages of other projects, the change log and decision 0012, a table of names that are gone, are not read.
+"""
+import fnmatch
+import functools
+import json
+import os
+import re
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+UNREAD = ("CHANGELOG.md", "docs/decisions/0012", "tools/retired.names", "results/", "tests/abi/", "tools/check_docs.py")
+C = (".c", ".h", ".cl", ".cu", ".clh", ".cuh", ".def")
+SOURCE = C + (".py", ".sh", ".cmake", ".md", ".rows", ".jsonl", ".json", ".in", ".hpp", ".f90")
+
+# What the tree's code and files have not, and why.
+EXCEPTIONS = {
+    r"(cu|cl|nccl)[A-Z]\w*|CUtensorMap|CUDA_(MEMCPY|ERROR)\w+|(MPIX?|POCL|NCCL)_\w+": "names of CUDA, OpenCL, NCCL, MPI and PoCL that ours need not use",
+    r"evict_last|no_allocate|nvjet_\w*|AVX512_\w+|DYNAMIC_ARCH|lu_factor": "words of PTX, of processors, of cuBLAS, OpenBLAS and SciPy",
+    r"DT_FILTER|GLIBC_\w+|__tsan_\w+": "marks of ELF's, a sanitizer's functions",
+    r"(tw_noun|module)_verb": "how names are made",
+    r"(load|store|read)_of_\w+": "fields of records that cli/degrees.c puts together",
+    r"(mine|records|prog|OUTPUT)\.\w+|tw/.*": "files and a folder of the reader's",
+    r"(cblas|mpi|clblast_c)\.h": "headers of others",
+    r"--(allow-run-as-root|data-races|display)": "options of mpirun, oclgrind and update-alternatives",
+}
+used = set()  # of EXCEPTIONS
+PLAIN = r"[A-Z][A-Z0-9]*_[A-Z0-9_]*[A-Z0-9]|tw_[a-z0-9_]+"  # are names without backquotes, too
+BLANK = "\0"  # in place of <a placeholder>
+
+
+def excepted(what):
+    found = [row for row in EXCEPTIONS if re.fullmatch(row, what)]
+    used.update(found)
+    return bool(found)
+
+
+@functools.cache
+def tracked():
+    done = subprocess.run(["git", "-C", ROOT, "ls-files", "--cached", "--others", "--exclude-standard"], capture_output=True, text=True, check=True)
+    return [name for name in done.stdout.splitlines() if os.path.isfile(os.path.join(ROOT, name))]
+
+
+def to_read():
+    return [name for name in tracked() if not name.startswith(UNREAD)]
+
+
+@functools.cache
+def read(name):
+    with open(os.path.join(ROOT, name), encoding="utf-8", errors="ignore") as file:
+        return file.read()
+
+
+def lines_kept(match):
+    return "\n" * match[0].count("\n")
+
+
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
+FENCE = re.compile(r"^```.*?^```", re.M | re.S)
+
+
+def code_of(name, text):
+    """A file without its comments: they may name what is gone."""
+    return COMMENT.sub(lines_kept, text) if name.endswith(C) else re.sub(r"^\s*#.*$", "", text, flags=re.M)
+
+
+def words_of(text):
+    return set(re.findall(r"[A-Za-z_]\w*", text))
+
+
+@functools.cache
+def tree():
+    """The words of the code, and its options."""
+    words, options = set(), set()
+    for name in to_read():
+        words.add(os.path.basename(name).partition(".")[0])
+        if name.endswith((".md", ".npy", ".svg")):
+            continue
+        code = code_of(name, read(name))
+        words |= words_of(code)
+        options |= set(re.findall(r"(?<![\w-])--?[A-Za-z][\w-]*", code))
+        if name == "cli/opts.c":
+            options |= {"--" + option for option in re.findall(r'"([a-z][a-z0-9-]*)"', code)}
+    return words, options
+
+
+@functools.cache
+def is_word(name):
+    words = tree()[0]
+    if BLANK in name:
+        shape = re.compile(r"\w+".join(map(re.escape, re.split(BLANK + "+", name))))
+        return any(map(shape.fullmatch, words))
+    if name.startswith("_") or name.endswith("_"):  # the end, or the beginning, of names
+        return any(word.endswith(name) if name.startswith("_") else word.startswith(name) for word in words)
+    return name in words
+
+
+@functools.cache
+def is_file(name):
+    shape = re.sub(f"{BLANK}+", "*", name.lstrip("./"))
+    ends = "*" if shape.startswith("_") else "*/"
+    return any(fnmatch.fnmatchcase(path, shape) or fnmatch.fnmatchcase(path, ends + shape) for path in tracked())
+
+
+def claimed(text, quoted):
+    """(what, kind) of names in a text; quoted: a span that is one word, which is a name if it looks like one."""
+    for match in re.finditer(rf"(?<![\w$./@{BLANK}-])([A-Za-z_{BLANK}][\w{BLANK}]*)(\(\)|\[\])?", text):
+        name = match[1]
+        ours = re.fullmatch(PLAIN, name) or match[2]
+        looks = "_" in name or re.fullmatch("[A-Z][A-Z0-9]{3,}", name) or re.search("[a-z][A-Z]", name)
+        if ours or quoted and looks:
+            yield name, "name"
+    for match in re.finditer(rf"(?<![\w/.$~{BLANK}-])(?:[\w.{BLANK}-]*/)*[\w{BLANK}-]+(?:{'|'.join(map(re.escape, SOURCE))})(?![\w.-])", text):
+        yield match[0], "file"
+
+
+def options_in(span):
+    return re.findall(r"(?<![\w-])--[A-Za-z][\w-]*", span)
+
+
+def passages(name, text):
+    """(line, text) of what is read in a file: a page without its fences, or each comment without the stars."""
+    if name.endswith(".md"):
+        yield 1, FENCE.sub(lines_kept, text)
+    elif name.endswith(C):
+        for match in COMMENT.finditer(text):
+            yield text.count("\n", 0, match.start()) + 1, re.sub(r"\n \*", "\n", match[0])
+
+
+def names(name, text):
+    """The faults of a file's names."""
+    own = words_of(" ".join(FENCE.findall(text))) if name.endswith(".md") else set()  # what the page's own examples make
+    made = set(re.findall(r"[\w./-]+", " ".join(FENCE.findall(text))))
+
+    def unknown(part, quoted):
+        part = re.sub(r"<[^<>\n]*>", BLANK, part)
+        for what, kind in claimed(part, quoted):
+            if kind == "file" and not is_file(what) and what not in made and not what.startswith(("build/", "/")) and not excepted(what):
+                yield f"there is no file {what}"
+            elif kind == "name" and not is_word(what) and what not in own and not excepted(what):
+                yield f"the code has no {what}"
+
+    for first, passage in passages(name, text):
+        def line(at):
+            return first + passage.count("\n", 0, at)
+
+        for match in re.finditer(r"`([^`]+)`", passage):
+            for fault in unknown(match[1], not re.search(r"\s", match[1])):
+                yield line(match.start()), f"{fault.replace(BLANK, '...')}: `{' '.join(match[1].split())}`"
+            for option in options_in(match[1]):
+                if option not in tree()[1] and not excepted(option):
+                    yield line(match.start()), f"nothing takes the option {option}: `{' '.join(match[1].split())}`"
+        plain = re.sub(r"`[^`]+`|\]\([^)\s]*\)|https?:\S+", lambda m: " " * len(m[0]) if "\n" not in m[0] else re.sub("[^\n]", " ", m[0]), passage)
+        for number, row in enumerate(plain.split("\n")):
+            for fault in unknown(row, False):
+                yield first + number, fault.replace(BLANK, "...")
+        for match in re.finditer(r"`(\w+)(?:\(\)|\[\])?`,? (?:of|in)\s+([\w/-]+(?:\.[\w]+)*\.\w+)\b", passage):
+            found = [path for path in tracked() if path == match[2] or "/" not in match[2] and path.endswith("/" + match[2])]
+            if found and not any(match[1] in words_of(read(path)) for path in found):
+                yield line(match.start()), f"{match[2]} has no {match[1]}"
+
+
+# ---- durations ----
+
+LONG = r"(?:an?|one|two|three|four|five|ten|half an?|several|\d[\d.,]*(?: to \d[\d.,]*)?)\s+(?:seconds|minutes?|hours?)\b"
+DURATION = re.compile(rf"\b(?:takes?|took|lasts?)\s+(?:(?:about|some|up to|at most|under|less than|only)\s+)?{LONG}"
+                      rf"|\b(?:about|some|up to|under|nearly)\s+{LONG}", re.I)
+MEASURED = re.compile(r"20\d\d-\d\d-\d\d|EPYC|Xeon|\bAMD\b|Intel|\b[HP][12]00\b|Zen \d")
+
+
+def durations(name, text):
+    """The faults of a file's durations. In docs/perf the headings have dates."""
+    if name.startswith("docs/perf/"):
+        return
+    for paragraph in re.finditer(r"(?:[^\n]*\S[^\n]*\n?)+", text):
+        for match in DURATION.finditer(re.sub(r"\n\s*(?:\*|#+|//)? ?", lambda m: "\n" + " " * (len(m[0]) - 1), paragraph[0])):
+            if not MEASURED.search(paragraph[0]):
+                at = text.count("\n", 0, paragraph.start() + match.start()) + 1
+                yield at, f"a time without a date or a processor: \"{' '.join(match[0].split())}\""
+
+
+# ---- figures ----
+
+@functools.cache
+def records(name):
+    return [json.loads(line) for line in read(f"results/nvidia-h200/{name}.jsonl").splitlines()]
+
+
+def speed(engine, rung, build="rolled", tile=None):
+    """TFLOP/s at 4096, as `ladder` measured them; of rungs from r06 on there is one build."""
+    found = [r for r in records("ladder-4096") if r["engine"] == engine and r["rung"] == rung and r["build"] in (build, None) and tile in (None, r["tile"])]
+    return found[0]["gflops"] / 1e3
+
+
+def thin(engine, rung, k):
+    return next(r["effective_gbps"] for r in records("skinny-4096") if (r["engine"], r["rung"], r["k"]) == (engine, rung, k))
+
+
+def figures_told():
+    """(file, what its head says with the records' figures)."""
+    for engine, ending in (("cuda", "cu"), ("opencl", "cl")):
+        def head(rung):
+            return f"kernels/{engine}/ladder/{rung}.{ending}"
+
+        def times(rung, before):
+            return f"{speed(engine, rung) / speed(engine, before):.2f}"
+
+        own, device = (lambda rung, build="rolled": speed(engine, rung, build)), "On an H200 at 4096 "
+        factor = [f"{speed(e, 'r08_coarsened') / speed(e, 'r07_prefetch'):.2f}" for e in ("cuda", "opencl")]
+        yield head("r04d_divergence"), (f"{own('r04_banks', 'default'):.2f} and {own('r04d_divergence', 'default'):.2f} TFLOP/s in the default build, "
+                                        f"rolled at {own('r04_banks'):.2f} and {own('r04d_divergence'):.2f}.")
+        yield head("r08_coarsened"), device + f"{factor[0]} times r07" + (f" in CUDA, {factor[1]} in OpenCL" if engine == "opencl" else "")
+        yield head("r09_wide"), device + times("r09_wide", "r08_coarsened") + " times r08"
+        ratio = times("r11_warp", "r10_register")
+        yield head("r11_warp"), device + (f"it is nearly level with r10 ({ratio})" if engine == "cuda" else f"{ratio} times r10")
+        both = [[thin(engine, rung, k) for k in (16, 32)] for rung in ("s1_unoptimised", "s2_shared_a", "s3_shared_ab")]
+        yield head("s1_unoptimised"), "H200 at 4096 x T x 4096: {:.0f} ({:.0f}) GB/s".format(*both[0])
+        for rung, now, before, name in (("s2_shared_a", both[1], both[0], "s1"), ("s3_shared_ab", both[2], both[1], "s2")):
+            yield head(rung), "H200: {:.0f} ({:.0f}) GB/s, {:.2f} ({:.2f}) times {}".format(*now, now[0] / before[0], now[1] / before[1], name)
+    yield "kernels/cuda/ladder/r12_async.cu", f"(r11 at 4096: {speed('cuda', 'r11_warp'):.1f})"
+    yield "kernels/opencl/ladder/r10s_scalar.cl", f"{speed('opencl', 'r10s_scalar'):.1f} TFLOP/s where r10 has {speed('opencl', 'r10_register'):.1f}"
+
+
+def figures(name, text):
+    """The faults of a rung's figures."""
+    for file, told in figures_told():
+        if file != name:
+            continue
+        head = re.sub(r"\n \*", "\n", COMMENT.search(text)[0])
+        shape = r"\s+".join(re.sub(r"(?<![a-z\d.])\d+(\\\.\d+)?", r"\\d+(?:\\.\\d+)?", re.escape(word)) for word in told.split())
+        found = re.search(shape, head)
+        if not found:
+            yield 1, f"the head has no figures like {told!r}"
+        elif " ".join(found[0].split()) != told:
+            yield 1 + head.count("\n", 0, found.start()), f"{' '.join(found[0].split())!r}: the records say {told!r}"
+
+
+def faults(name, text):
+    """(line, fault) of a file, in order."""
+    return sorted({*names(name, text), *durations(name, text), *figures(name, text)})
+
+
+def main():
+    said = [f"{name}:{line}: {fault}" for name in to_read() for line, fault in faults(name, read(name))]
+    said += [f"tools/check_docs.py: no page or comment needs the exception {row}" for row in EXCEPTIONS if row not in used]
+    print("\n".join(said), end="\n" * bool(said))
+    return int(bool(said))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
