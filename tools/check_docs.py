@@ -194,10 +194,9 @@ def records(name):
     return [json.loads(line) for line in read(f"results/nvidia-h200/{name}.jsonl").splitlines()]
 
 
-def speed(engine, rung, build="rolled", tile=None):
-    """TFLOP/s at 4096, as `ladder` measured them; of rungs from r06 on there is one build."""
-    found = [r for r in records("ladder-4096") if r["engine"] == engine and r["rung"] == rung and r["build"] in (build, None) and tile in (None, r["tile"])]
-    return found[0]["gflops"] / 1e3
+def speed(engine, rung, build="rolled", file="ladder-4096"):
+    """TFLOP/s at 4096; of rungs from r06 on there is one build."""
+    return next(r["gflops"] / 1e3 for r in records(file) if (r["engine"], r["rung"], r["m"]) == (engine, rung, 4096) and r["build"] in (build, None))
 
 
 def thin(engine, rung, k):
@@ -225,12 +224,25 @@ def figures_told():
         yield head("s1_unoptimised"), "H200 at 4096 x T x 4096: {:.0f} ({:.0f}) GB/s".format(*both[0])
         for rung, now, before, name in (("s2_shared_a", both[1], both[0], "s1"), ("s3_shared_ab", both[2], both[1], "s2")):
             yield head(rung), "H200: {:.0f} ({:.0f}) GB/s, {:.2f} ({:.2f}) times {}".format(*now, now[0] / before[0], now[1] / before[1], name)
-    yield "kernels/cuda/ladder/r12_async.cu", f"(r11 at 4096: {speed('cuda', 'r11_warp'):.1f})"
-    yield "kernels/opencl/ladder/r10s_scalar.cl", f"{speed('opencl', 'r10s_scalar'):.1f} TFLOP/s where r10 has {speed('opencl', 'r10_register'):.1f}"
+        yield head("r03_coalesced"), f"is slower than r02, by {speed('cuda', 'r02_tiled') / speed('cuda', 'r03_coalesced'):.1f}x"
+        curves = f"curves-{engine}"
+        yield head("r10s_scalar"), (f"H200 at 4096: {speed(engine, 'r10s_scalar', file=curves):.1f} TFLOP/s where r10 has "
+                                    f"{speed(engine, 'r10_register', file=curves):.1f}")
+        if engine == "opencl":
+            yield head("r01u_uncached"), f"H200: {own('r01u_uncached'):.2f} TFLOP/s, r01 {own('r01_naive'):.2f}"
+            yield head("r01u_uncached"), f"default build {own('r01u_uncached', 'default'):.2f} where r01 has {own('r01_naive', 'default'):.2f}"
+        else:
+            yield head("r12_async"), f"(r11 at 4096: {own('r11_warp'):.1f})"
+
+
+# (head, words behind a range in it, where the speed is that lies in the range)
+RANGES = (("r12_async", "TFLOP/s at 4096", "ladder-4096"), ("r13_matrix", "TFLOP/s at 4096", "ladder-4096"), ("r13_matrix", "at 8192", "ladder-bf16-8192"))
 
 
 def figures(name, text):
     """The faults of a rung's figures."""
+    if "/ladder/" not in name:
+        return
     for file, told in figures_told():
         if file != name:
             continue
@@ -241,6 +253,13 @@ def figures(name, text):
             yield 1, f"the head has no figures like {told!r}"
         elif " ".join(found[0].split()) != told:
             yield 1 + head.count("\n", 0, found.start()), f"{' '.join(found[0].split())!r}: the records say {told!r}"
+    for rung, words, file in RANGES:
+        if name != f"kernels/cuda/ladder/{rung}.cu":
+            continue
+        value = next(r["gflops"] / 1e3 for r in records(file) if r["rung"] == rung)
+        found = re.search(rf"([\d.]+) to ([\d.]+) {words}", text)
+        if not found or not float(found[1]) <= value <= float(found[2]):
+            yield 1 + text.count("\n", 0, found.start() if found else 0), f"no range of {words!r} with {value:.4g}, which the records say"
 
 
 def faults(name, text):
