@@ -87,8 +87,8 @@ int kernels_planned_sm(int sm)
 /* What the compiler said, for free(); NULL where there is none, or no memory. */
 static char *program_log(const nvrtc_api *nvrtc, nvrtc_program program)
 {
-    size_t bytes = 0;
-    nvrtc->nvrtcGetProgramLogSize(program, &bytes);
+    size_t bytes;
+    if (nvrtc->nvrtcGetProgramLogSize(program, &bytes) != 0) return NULL;
     char *log = calloc(bytes + 1, 1);
     if (log == NULL || nvrtc->nvrtcGetProgramLog(program, log) == 0) return log;
     free(log);
