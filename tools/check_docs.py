@@ -28,7 +28,7 @@ EXCEPTIONS = {
     r"DT_FILTER|GLIBC_\w+|__tsan_\w+": "marks of ELF's, a sanitizer's functions",
     r"(tw_noun|module)_verb": "how names are made",
     r"(load|store|read)_of_\w+": "fields of records that cli/degrees.c puts together",
-    r"(mine|records|prog|OUTPUT)\.\w+|tw/.*": "files and a folder of the reader's",
+    r"(.*/)?(mine|records|prog|toy)\.\w+|tw/.*": "files and a folder of the reader's, and of a test",
     r"(cblas|mpi|clblast_c)\.h": "headers of others",
     r"--(allow-run-as-root|data-races|display)": "options of mpirun, oclgrind and update-alternatives",
 }
@@ -64,6 +64,7 @@ def lines_kept(match):
 
 
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
+REMARK = re.compile(r'^[ \t]*"""(?!\\).*?"""|(?:^[ \t]*#[^\n]*\n)+', re.M | re.S)  # of Python and sh
 FENCE = re.compile(r"^```.*?^```", re.M | re.S)
 
 
@@ -105,7 +106,10 @@ def is_word(name):
 
 @functools.cache
 def is_file(name):
-    shape = re.sub(f"{BLANK}+", "*", name.lstrip("./"))
+    name = name.lstrip("./")
+    if not name.endswith(".md"):  # FOLDER/test_NAME.c
+        name = re.sub("[A-Z]{4,}", BLANK, re.sub("^[A-Z]{4,}/", "", name))
+    shape = re.sub(f"{BLANK}+", "*", name)
     ends = "*" if shape.startswith("_") else "*/"
     return any(fnmatch.fnmatchcase(path, shape) or fnmatch.fnmatchcase(path, ends + shape) for path in tracked())
 
@@ -127,12 +131,12 @@ def options_in(span):
 
 
 def passages(name, text):
-    """(line, text) of what is read in a file: a page without its fences, or each comment without the stars."""
+    """(line, text) of what is read in a file: a page without its fences, or each comment without its marks."""
     if name.endswith(".md"):
         yield 1, FENCE.sub(lines_kept, text)
-    elif name.endswith(C):
-        for match in COMMENT.finditer(text):
-            yield text.count("\n", 0, match.start()) + 1, re.sub(r"\n \*", "\n", match[0])
+    else:
+        for match in (COMMENT if name.endswith(C) else REMARK).finditer(text):
+            yield text.count("\n", 0, match.start()) + 1, re.sub(r"\n[ \t]*[*#]", "\n", match[0])
 
 
 def names(name, text):
