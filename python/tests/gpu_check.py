@@ -227,6 +227,7 @@ def torch_cases(torch):
                            (tilewright.NoKernel, lambda: tilewright.matmul(a.cfloat(), a.cfloat())),
                            (ValueError, lambda: tilewright.matmul(a, a[:3])),
                            (ValueError, lambda: tilewright.matmul(a, a, out=a[:3].clone())),
+                           (ValueError, lambda: tilewright.matmul(a, a, out=a[:1].expand(4, 4))),
                            (ValueError, lambda: tilewright.matmul(a, a, engine="cpu"))]:
             try:
                 call()

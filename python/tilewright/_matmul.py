@@ -147,7 +147,8 @@ def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Option
     Raises    ValueError (shapes, an `out` that overlaps itself) and TypeError (types); what the library refuses is a
               subclass of tilewright.Error
     """
-    key = said = None
+    key: Any = None
+    said: Any = None
     if not (beta is None and dtype is None and engine is None and conjugate_a is False and conjugate_b is False and
             multiply_as is None):
         alpha, beta, dtype, engine, conjugate_a, conjugate_b, multiply_as = read(
