@@ -3,7 +3,7 @@
 
 names      What looks like a name of code in `backquotes` is one: it stands in the code of the tree, comments apart. So does a file that is named,
            an option, and, without backquotes too, name(), name[], NAMES_OF_MACROS and tw_names. "`name` in FILE": in that file.
-durations  What something takes, in seconds, minutes or hours, has a date or a processor in its paragraph.
+durations  What something takes, in seconds, minutes or hours, has a date or a processor in its paragraph, in docs/perf in its section.
 figures    The heads of rungs say what the records of results/ say.
 
 Pages of other projects, the change log and decision 0012, a table of names that are gone, are not read.
@@ -181,12 +181,11 @@ MEASURED = re.compile(r"20\d\d-\d\d-\d\d|EPYC|Xeon|\bAMD\b|Intel|\b[HP][12]00\b|
 
 
 def durations(name, text):
-    """The faults of a file's durations. In docs/perf the headings have dates."""
-    if name.startswith("docs/perf/"):
-        return
+    """The faults of a file's durations. In docs/perf the headings of sections have dates."""
     for paragraph in re.finditer(r"(?:[^\n]*\S[^\n]*\n?)+", text):
         for match in DURATION.finditer(re.sub(r"\n\s*(?:\*|#+|//)? ?", lambda m: "\n" + " " * (len(m[0]) - 1), paragraph[0])):
-            if not MEASURED.search(paragraph[0]):
+            section = text[max(text.rfind("\n## ", 0, paragraph.end()), 0):paragraph.end()] if name.startswith("docs/perf/") else paragraph[0]
+            if not MEASURED.search(section):
                 at = text.count("\n", 0, paragraph.start() + match.start()) + 1
                 yield at, f"a time without a date or a processor: \"{' '.join(match[0].split())}\""
 
