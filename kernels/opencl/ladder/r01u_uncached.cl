@@ -8,11 +8,11 @@
  *
  *           OpenCL C has no word for it. NVIDIA's compiler takes an instruction of its own, ld.global.cg, inside asm().
  * NUMBERS   those of r01: 2 sectors per load with T = 16, 1/4 flop per byte asked. At 4096 the warps ask the L2 for
- *           all 275 GB, where r01's L1 leaves 26; requests of several multiprocessors for one sector are merged on the
- *           way, and 171 arrive. H200: 1.68 TFLOP/s, r01 1.70, since rolled the loop's instructions are the limit; in
- *           the default build 3.82 where r01 has 5.18. Other loads of the device's own: read-only (ld.global.nc) 0.98 to
- *           1.02 of plain ones, as are those that ask the L1 to keep a line; asked not to keep it, as here. r04 loads
- *           each word once for a group: 0.99 to 1.01 with any.
+ *           all 275 GB, where r01's L1 leaves 26; requests of several multiprocessors for one sector are merged on
+ *           the way, and 171 arrive. H200: 1.68 TFLOP/s, r01 1.70, since rolled the loop's instructions are the
+ *           limit; in the default build 3.82 where r01 has 5.18. Other loads of the device's own: read-only
+ *           (ld.global.nc) 0.98 to 1.02 of plain ones, as are those that ask the L1 to keep a line; asked not to keep
+ *           it, as here. r04 loads each word once for a group: 0.99 to 1.01 with any.
  * LIMITS    as r01. Compilers other than NVIDIA's get r01's plain loads: there it is r01 again.
  * CHANGED   from r01: A and B through past_l1.
  * SOURCE    Hotbingsoo 2021 (device-specific loads); NVIDIA, PTX ISA, cache operators. */
