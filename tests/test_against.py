@@ -39,8 +39,8 @@ def line(text, start):
 
 def doubts(text):
     """What the fake that says SSE is to be doubted for: nothing where the processor has no more."""
-    has = line(text, "tilewright ").split()[2].rsplit("_", 1)[1]
-    return f"doubtful: its code is for sse, and the processor has {'avx512' if has.startswith('avx512') else has}"
+    has = re.search("_(avx2|avx512)", line(text, "tilewright ").split()[2])
+    return f"doubtful: its code is for sse, and the processor has {has[1]}" if has else ""
 
 
 def patience():
@@ -62,25 +62,26 @@ def each_fault_has_its_sentence():
     assert "aocl: at 2048x2048x2048 of f32 it crashed: signal 6" in said, said
     assert "blis: it has no function cblas_dgemm" in said, said
     assert "of f32 it used CPU time after its turn: its process was ended" in line(said, "tilewright: bench: libxsmm: "), said
-    # half of the peak at 2048, and the fastest at 640: it counts, with what speaks against it
-    slow, mark = line(done.stdout, "eigen ").split(), doubts(done.stdout)
-    assert 0 < float(slow[5].rstrip("%")) <= 55 and " ".join(slow[6:]) == mark and mark, done.stdout
+    # half of our speed at 2048, and the fastest at 640: it counts, with what speaks against it
+    ours, slow, mark = line(done.stdout, "tilewright ").split(), line(done.stdout, "eigen ").split(), doubts(done.stdout)
+    best = "eigen?" if mark else "eigen"
+    assert 0 < float(slow[5].rstrip("%")) < float(ours[3].rstrip("%")) and " ".join(slow[6:]) == mark, done.stdout
     row = line(done.stdout, "640x640x640 NT").split("|")[1].split()
-    assert row[0] == "eigen?" and float(row[1]) < 1 and float(row[2]) < 1 and "?: doubtful, as said above" in done.stdout, row
+    assert row[0] == best and float(row[1]) < 1 and float(row[2]) < 1 and ("?: doubtful, as said above" in done.stdout) == bool(mark), row
     assert line(done.stdout, "openblas ").split()[1:4] == ["OpenBLAS", "9.8.7", "fakecore"], done.stdout
     assert "a library that talks" in said and "a library that talks" not in done.stdout
     row = line(done.stdout, "33x20x40 NT").split()
     head = line(done.stdout, "m x n x k").split()
     assert head[5:] == ["tilewright", "openblas", "mkl", "aocl", "eigen", "libxsmm", "|", "best", "medians", "bests"], head
     assert row[4] == "WRONG" and row[5] == "gone" and row[7] == "gone", row
-    assert row[9] in ("openblas", "eigen?"), row
+    assert row[9] in ("openblas", best), row
     assert set(written) == {"tilewright", "openblas", "mkl", "onednn", "aocl", "blis", "eigen", "libxsmm"}, written
     for name, r in written.items():
         assert (r["engine"], r["m"], r["n"], r["k"], r["op_a"], r["op_b"], r["threads"]) == ("cpu", 33, 20, 40, "n", "t", 1), r
         if name in ("tilewright", "openblas", "eigen"):
             assert r["verified"] == "exact+bound" and 0 < r["min_s"] <= r["median_s"] and r["samples"] == 3, r
             assert r["bytes_asked"] is r["no_cache_gflops"] is r["bound_asked_gflops"] is None and r["compulsory_bytes"] > 0, r
-            assert r["doubt"] == (mark[len("doubtful: "):] if name == "eigen" else None) and (r["others"] is None or 0 <= r["others"] <= 1), r
+            assert r["doubt"] == (mark[len("doubtful: "):] or None if name == "eigen" else None) and (r["others"] is None or 0 <= r["others"] <= 1), r
         else:
             assert r["median_s"] is None and r["verified"] == ("WRONG" if name == "mkl" else "no"), r
     assert written["openblas"]["library_version"] == "OpenBLAS 9.8.7" and written["openblas"]["kernel"] == "fakecore", written
