@@ -74,9 +74,9 @@ tw_status against_judge(against *g, const tw_problem *problem, const trial *t);
 /* against_time - time the sides that passed, interleaved. */
 tw_status against_time(against *g, int samples);
 
-/* against_peak - measure the multiply-add peak of this type. against_shares - the same again, and what each side reaches
- * of it in the present case, a square of PEAK_SIDE that was timed; on how many threads. A low share leaves no library
- * out: what speaks against one is shown by other things than its speed. */
+/* against_peak - measure the multiply-add peak of this type. against_shares - the same again, and what each side
+ * reaches of it in the present case, a square of PEAK_SIDE that was timed; on how many threads. A low share leaves no
+ * library out: what speaks against one is shown by other things than its speed. */
 void against_peak(against *g, tw_dtype dtype);
 void against_shares(against *g, tw_dtype dtype);
 
