@@ -494,8 +494,10 @@ def products_on_opencl():
     for dtype in ("bf16", "f16", "i8"):
         good("bench", "--engine", "opencl", "--dtype", dtype, "--size", "48", "--samples", "3", "--json", "r.json")
         assert [(r["dtype"], r["verified"] is not False) for r in records(open("r.json").read())] == [(dtype, True)]
-    done = good("bench", "--engine", "cpu,opencl", "--size", "48", "--samples", "3", "--json", "r.json")
-    assert [r["engine"] for r in records(open("r.json").read())] == ["cpu", "opencl"], done.stdout
+    for words, ld in (([], 49), (["--padded"], 52)):
+        done = good("bench", "--engine", "cpu,opencl", "--size", "49", *words, "--samples", "3", "--json", "r.json")
+        told = [(r["engine"], r["lda"], r["ldb"], r["ldc"], r["verified"]) for r in records(open("r.json").read())]
+        assert told == [(x, ld, ld, ld, "exact+bound") for x in ("cpu", "opencl")], (told, done.stdout)
     good("bench", "--kernel", "opencl_f32_r07_prefetch", "--size", "48", "--samples", "3")
 
 
