@@ -320,11 +320,14 @@ exit_code cmd_explain(session *s)
     const char *html = s->opt->html;
     exit_code code = explain_ranks_check(s->opt);
     if (code != EXIT_OK) return code;
+    const bool of_file = s->opt->operand_count > 0 && user_kernel_is_path(s->opt->operands[0]);
+    if (s->opt->deadline > 0 && !of_file)
+        return diag(EXIT_USAGE, "--deadline needs a file: a rung is explained without running it");
     if (s->opt->ranks > 0) return explain_ranks(s);
     if (s->opt->tables) return tables(s);
     if (s->opt->operand_count == 0)
         return diag(EXIT_USAGE, "found no rung: give one, as in `tilewright explain r04`, or --tables or --ranks");
-    if (user_kernel_is_path(s->opt->operands[0])) return explain_file(s, s->opt->operands[0]);
+    if (of_file) return explain_file(s, s->opt->operands[0]);
     if (html != NULL && report_form_of(html) != REPORT_PAGE)
         return diag(EXIT_USAGE, "--html %s: explain writes a page: give it another ending, such as .html", html);
     code = choose_rung(&x, s->opt->operands[0]);

@@ -15,9 +15,11 @@
 #include "diag.h"
 #include "skinny.h"
 #include "term.h"
+#include "warden.h"
+#include "watch.h"
 
-/* Seconds of samples per row; seconds that one run of the slowest rung may take. */
-static const double LIMIT_S = 1, LONGEST_S = 3;
+/* Seconds of samples per row; seconds that one run of the slowest rung may take, and one of a file's kernel. */
+static const double LIMIT_S = 1, LONGEST_S = 3, DEADLINE_S = 60;
 
 static const shape DEEP = {64, 64, 65536};
 
@@ -473,8 +475,13 @@ static exit_code climb_all(session *s)
 {
     static ladder l;
     if (s->opt->skinny) return skinny_ladders(s);
+    const double deadline_s = s->opt->deadline > 0 ? (double)s->opt->deadline : DEADLINE_S;
     exit_code code = rungs_read_user(s->opt, &l.user);
-    if (code == EXIT_OK) code = degrees_see(&l.user, &s->opt->tiles, &l.degrees);
+    if (code == EXIT_OK && l.user.count > 0 && !warden_begin())
+        code = diag_no_memory("the process that runs the files of --rung");
+    if (code == EXIT_OK) code = degrees_see(&l.user, s->opt, &l.degrees);
+    if (code == EXIT_OK && l.user.count > 0 && !watch_file_begin(deadline_s))
+        code = diag_no_memory("the thread that keeps --deadline");
     if (code == EXIT_OK)
         code = session_each_engine(s,
                                    l.user.count > 0 ? l.user.items[0].like->engine
@@ -505,17 +512,26 @@ static exit_code climb_to_page(session *s)
     return code != EXIT_OK ? code : written;
 }
 
+static const char *first_file(const options *opt)
+{
+    for (int i = 0; i < opt->rungs.count; i++)
+        if (user_kernel_is_path(opt->rungs.items[i])) return opt->rungs.items[i];
+    return NULL;
+}
+
 exit_code cmd_ladder(session *s)
 {
     const options *opt = s->opt;
+    const char *file = first_file(opt);
+    if (opt->deadline > 0 && file == NULL)
+        return diag(EXIT_USAGE, "--deadline needs a file in --rung: of rungs of Tilewright's own none is given up");
     if (opt->gpu != NULL && (opt->sizes.count == 0 || opt->shapes.count == 0)) return predicted_ladder(s);
     if (opt->sizes.count > 0 && opt->shapes.count > 0)
         return diag(EXIT_USAGE, "--size and --shape exclude each other: give one");
     if (opt->skinny && opt->tiles.count > 0)
         return diag(EXIT_USAGE, "--tile does not work with --skinny: the tile of a skinny product is its k, 16 or 32");
-    for (int i = 0; opt->skinny && i < opt->rungs.count; i++)
-        if (user_kernel_is_path(opt->rungs.items[i]))
-            return diag(EXIT_USAGE, "--skinny takes no file: time %s with --shape instead", opt->rungs.items[i]);
+    if (opt->skinny && file != NULL)
+        return diag(EXIT_USAGE, "--skinny takes no file: time %s with --shape instead", file);
     if (opt->skinny && opt->sizes.count > 1) return diag(EXIT_USAGE, "--skinny takes one --size, the side of C");
     if (opt->skinny && (opt->transpose_a || opt->transpose_b))
         return diag(EXIT_USAGE, "--skinny does not work with --transpose-a or -b: its rungs read A and B as stored");

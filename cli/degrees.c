@@ -6,9 +6,10 @@
 #include "diag.h"
 #include "term.h"
 
-static void see_rung(const degrees *d, degree_pair *pair)
+static void see_rung(const degrees *d, const lanes_question *of_file, degree_pair *pair)
 {
-    const lanes_question q = {.kernel = pair->user->like, .tile = pair->tile, .hooks = &program_hooks};
+    lanes_question q = *of_file;
+    q.source = NULL;
     for (const degree_pair *known = d->pairs; known != pair; known++)
         if (known->user->like == pair->user->like && known->tile == pair->tile && known->own.outcome == LANES_SEEN) {
             pair->like = known->like;
@@ -17,16 +18,20 @@ static void see_rung(const degrees *d, degree_pair *pair)
     lanes_see(&q, &pair->like);
 }
 
-static void see_pair(const degrees *d, degree_pair *pair)
+static void see_pair(const degrees *d, double limit_s, degree_pair *pair)
 {
-    const lanes_question q = {
-        .kernel = pair->user->like, .source = &pair->user->source, .tile = pair->tile, .hooks = &program_hooks};
+    const lanes_question q = {.kernel = pair->user->like,
+                              .source = &pair->user->source,
+                              .tile = pair->tile,
+                              .limit_s = limit_s,
+                              .hooks = &program_hooks};
     lanes_see(&q, &pair->own);
-    if (pair->own.outcome == LANES_SEEN) see_rung(d, pair);
+    if (pair->own.outcome == LANES_SEEN) see_rung(d, &q, pair);
 }
 
-exit_code degrees_see(const user_kernels *user, const number_list *tiles, degrees *out)
+exit_code degrees_see(const user_kernels *user, const options *opt, degrees *out)
 {
+    const number_list *tiles = &opt->tiles;
     const int edges = tiles->count > 0 ? tiles->count : 1;
     *out = (degrees){.count = user->count * edges};
     if (out->count == 0) return EXIT_OK;
@@ -37,7 +42,7 @@ exit_code degrees_see(const user_kernels *user, const number_list *tiles, degree
         degree_pair *pair = &out->pairs[i];
         pair->user = &user->items[i / edges];
         pair->tile = tiles->count > 0 ? (int)tiles->items[i % edges] : 0;
-        see_pair(out, pair);
+        see_pair(out, (double)opt->deadline, pair);
     }
     term_progress_end();
     return EXIT_OK;

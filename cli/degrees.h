@@ -17,9 +17,9 @@ typedef struct degrees {
     degree_pair *pairs; /* free() them */
 } degrees;
 
-/* degrees_see - all files at all edges of --tile. Must come before a driver is opened, which makes threads. EXIT_OK, or
- * EXIT_MEMORY after a sentence. */
-exit_code degrees_see(const user_kernels *user, const number_list *tiles, degrees *out);
+/* degrees_see - all files at all edges of --tile, each within --deadline. Must come before a driver is opened, which
+ * makes threads. EXIT_OK, or EXIT_MEMORY after a sentence. */
+exit_code degrees_see(const user_kernels *user, const options *opt, degrees *out);
 
 /* degrees_differences - a line for each difference of two that were seen, behind the word for where the file costs more
  * or does not. Returns how many. */

@@ -9,6 +9,7 @@
 #include "explain.h"
 #include "object.h"
 #include "rows.h"
+#include "warden.h"
 
 static void print_kind(FILE *text, const char *name, access_kind kind, const lanes_kind *of)
 {
@@ -116,7 +117,7 @@ static exit_code unseen(const degree_pair *pair)
 static exit_code check_options(const options *o, const user_kernel *user)
 {
     if (o->engines.count + o->shapes.count + o->element.count > 0 || o->gpu != NULL || o->html != NULL)
-        return diag(EXIT_USAGE, "a file takes --tile, --binary and --json: other options belong to a rung");
+        return diag(EXIT_USAGE, "a file takes --tile, --deadline, --binary and --json: other options belong to a rung");
     if (o->tiles.count == 0) return EXIT_OK;
     if (user->like->default_tile == 0)
         return diag(EXIT_USAGE, "--tile: %s is launched like %s, which has no tile edge to choose", user->source.file,
@@ -164,7 +165,8 @@ exit_code explain_file(session *s, const char *path)
     if (status != TW_OK) return diag(EXIT_INPUT, "%s", why);
     user.count = 1;
     exit_code code = check_options(s->opt, &user.items[0]);
-    if (code == EXIT_OK) code = degrees_see(&user, &s->opt->tiles, &seen);
+    if (code == EXIT_OK && !warden_begin()) code = diag_no_memory("the process that runs the file");
+    if (code == EXIT_OK) code = degrees_see(&user, s->opt, &seen);
     if (code == EXIT_OK) code = tell(s, seen.pairs);
     free(seen.pairs);
     rungs_free_user(&user);

@@ -98,7 +98,8 @@ const command commands[] = {
      "exercises/r01_naive.cl is one to start from. Its name selects the launch: r05_mine is launched like r05, "
      "any other name like r01. The file is compiled unchanged, verified like a rung, also with an alpha and a beta, "
      "and compared with the rung it is launched like: its speed, and what it asks of memory, as explain FILE shows "
-     "it. What a wrong one computes instead is named, if it is a known mistake. It runs with your rights.\n\n"
+     "it. What a wrong one computes instead is named, if it is a known mistake. It runs with your rights; a run "
+     "that does not end by --deadline ends the command with exit status 8.\n\n"
      "A rung that does not fit the shape, type or device is refused with the reason; that is no failure. If every "
      "rung of an engine is refused, the exit status is 3.",
      CMD_LADDER, 0, 0, cmd_ladder},
@@ -122,8 +123,9 @@ const command commands[] = {
      "--html FILE also makes a page of it, without the last point and what this machine measures.\n\n"
      "Of a file of your own (help ladder says which) it shows the sectors, lines and wavefronts of each request, "
      "beside those of the rung it is launched like, and says where they differ. The C compiler ($CC, else cc, gcc or "
-     "clang) compiles the text as C, and it runs on this machine in a process of its own, with your rights, for 10 "
-     "seconds at most, on whole and on edge tiles and in both orders of its work-items. --binary shows its inner loop. "
+     "clang) compiles the text as C, and it runs on this machine in a process of its own, with your rights, until "
+     "--deadline at most, on whole and on edge tiles and in both orders of its work-items. --binary shows its inner "
+     "loop. "
      "A kernel with vector types, or with what of CUDA C is C++, is not judged.\n\n"
      "--tables shows the tables of the course documents instead.\n\n"
      "--ranks N shows how `mpirun -n N tilewright multiply` would divide a product: the grid that it chooses, the "

@@ -319,7 +319,8 @@ static void run_apart(const work *w, const lanes_question *q, lanes *out)
         out->outcome = LANES_FAILED;
     } else if (!worker_ask(&process, "", 1, &seen, sizeof seen, q->limit_s > 0 ? q->limit_s : LIMIT_S, how,
                            sizeof how)) {
-        snprintf(out->why, HOST_WHY, "it %s", how);
+        snprintf(out->why, HOST_WHY, "it %s%s", how,
+                 process.late ? ": does each of its loops end? --deadline SECONDS waits longer" : "");
         out->outcome = LANES_CRASHED;
     } else {
         seen.why[HOST_WHY - 1] = '\0';

@@ -11,7 +11,9 @@ import functools
 import json
 import os
 import re
+import select
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -434,7 +436,7 @@ def a_copy_is_launched_like_the_rung_whose_name_it_bears():
 def refused(status, *words, says):
     done = run(*words)
     assert done.returncode == status, (words, done.returncode, done.stderr)
-    assert done.stderr.startswith("tilewright: ladder: ") and done.stderr.count("\n") == 1, done.stderr
+    assert done.stderr.startswith(f"tilewright: {words[0]}: ") and done.stderr.count("\n") == 1, done.stderr
     assert says in done.stderr, (says, done.stderr)
 
 
@@ -561,9 +563,56 @@ def explain_says_why_a_file_cannot_be_seen():
     record = json.loads(shown.stdout)
     found = record["binary"] is not None
     assert shown.returncode == 0 and "In the binary" in shown.stderr and found == (record["loop_multiply_adds"] is not None) == ("the innermost loop" in shown.stderr), shown
-    for words, says in (((path, "--gpu", "H200"), "a file takes --tile, --binary and --json"), ((path, "--tile", "64"), "a GPU rung takes 8, 16 or 32"), ((outer, "--tile", "16"), "r05_outer, which has no tile edge to choose")):
+    for words, says in (((path, "--gpu", "H200"), "a file takes --tile, --deadline, --binary and --json"), ((path, "--tile", "64"), "a GPU rung takes 8, 16 or 32"), ((outer, "--tile", "16"), "r05_outer, which has no tile edge to choose")):
         done = judged("explain", *words)
         assert done.returncode == 2 and says in done.stderr, (words, done.stderr)
+
+
+@case
+def a_kernel_that_does_not_end_is_given_up():
+    path = write("endless.cl", changed("opencl", "r04_banks", ("float sum = 0;", "float sum = 0; volatile int on = 1; while (on) sum += 1;")))
+    refused(2, "ladder", "--rung", "r04", "--deadline", "1", says="--deadline needs a file in --rung")
+    refused(2, "explain", "r04", "--deadline", "1", says="--deadline needs a file: a rung is explained without running it")
+    try:
+        need_lanes()
+        done = judged("explain", path, "--deadline", "1")
+        assert done.returncode == 8 and "did not answer within 1 s" in done.stderr and "--deadline SECONDS" in done.stderr, (done.returncode, done.stderr)
+    finally:
+        need_opencl()
+        done = run("ladder", "--rung", path, "--size", 16, "--deadline", "1", "--html", "endless.html")
+        assert done.returncode == 8 and "endless.cl: the kernel did not end within 1 s" in done.stderr and "--deadline SECONDS" in done.stderr, (done.returncode, done.stderr)
+        assert not [x for x in os.listdir(".") if x.startswith(("endless.html", ".endless"))], os.listdir(".")
+
+
+def left_behind(text, stopped_by=0, **env):
+    """The program's exit status, and whether a process of it is left: each would hold the pipe's other end, into which PIPE of the text writes."""
+    reading, writing = os.pipe()
+    path = write("starts.cl", text.replace("PIPE", str(writing)))
+    program = subprocess.Popen([PROGRAM, "explain", path], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, pass_fds=[writing], env=clean_environment(**env))
+    os.close(writing)
+    if stopped_by:
+        assert os.read(reading, 1) == b"x"
+        program.send_signal(stopped_by)
+    status = program.wait(timeout=600)
+    left = not select.select([reading], [], [], 60 if stopped_by == signal.SIGKILL else 0)[0]
+    os.close(reading)
+    return status, left
+
+
+@case
+def what_a_file_starts_does_not_outlive_the_command():
+    """Children in sessions of their own: of the kernel as it runs work-item by work-item, also when the program is stopped or killed, and of the
+    compiler."""
+    need_lanes()
+    text = changed("opencl", "r04_banks", ("__kernel", "int fork(void); int setsid(void); int pause(void); long write(int, const void *, unsigned long);\n__kernel"),
+                   ("float sum = 0;", "float sum = 0; if (tx + ty + get_group_id(0) == 0 && fork() == 0) { setsid(); if (fork() == 0) setsid(); TELL; for (;;) pause(); } THEN;"))
+    assert left_behind(text.replace("TELL", "").replace("THEN", "")) == (0, False)
+    endless = text.replace("TELL", 'write(PIPE, "x", 1)').replace("THEN", "for (;;) pause()")
+    for number, status in ((signal.SIGINT, 130), (signal.SIGTERM, 130), (signal.SIGKILL, -signal.SIGKILL)):
+        assert left_behind(endless, number) == (status, False), number
+    compiler = write("compiler", '#!/bin/sh\nsetsid sleep 1000 >/dev/null 2>&1 &\nexec cc "$@"\n')
+    os.chmod(compiler, 0o755)
+    assert left_behind(changed("opencl", "r04_banks"), CC=os.path.abspath(compiler)) == (0, False)
 
 
 @case

@@ -317,7 +317,8 @@ static void unjudged_case(void)
 
 static void nothing(void) {}
 static void silent(const char *text) { (void)text; }
-static const bench_hooks hooks = {nothing, nothing, nothing, silent, silent, silent};
+static const bench_hooks hooks = {
+    .hold = nothing, .release = nothing, .forked = nothing, .progress = silent, .tell = silent, .foreign = silent};
 
 /* Answers as tune_worker_run does; candidates make it hang, crash or answer at once. */
 static void body(void *job, int orders, int answers)

@@ -15,7 +15,9 @@ tw_status row_trial(const bench_setup *s, const tw_problem *problem, trial *t)
 {
     const double multiply_adds = 5e7;
     s->hooks->progress("making the references");
-    return trial_open(t, s->context, problem, s->seed, multiply_adds);
+    tw_status status = trial_open(t, s->context, problem, s->seed, multiply_adds);
+    t->hooks = s->hooks;
+    return status;
 }
 
 static const char *method_of(const bench_setup *s, const trial *t)
@@ -203,6 +205,7 @@ static tw_status judge_at(const bench_setup *s, const trial *t, const tw_problem
     trial_verdict found;
     tw_status status = trial_open(&uneven, t->context, p, s->seed, 0);
     if (status != TW_OK) return status;
+    uneven.hooks = s->hooks;
     status = trial_judge(&uneven, choice, &found);
     trial_close(&uneven);
     if (status != TW_OK || found.passed) return status;
@@ -235,6 +238,7 @@ static void tell_mistake(const bench_setup *s, const trial *t, const row_wish *w
         char mistake[MISTAKE_BYTES];
         trial small;
         if (trial_open(&small, t->context, p, s->seed, 0) != TW_OK) return;
+        small.hooks = s->hooks;
         const bool named = trial_mistake(&small, choice, mistake);
         trial_close(&small);
         if (!named) continue;
@@ -329,7 +333,9 @@ tw_status row_builds(const bench_setup *s, const row_wish *wish)
                                   .source = &wish->user->source};
     tw_lab_run *run = NULL;
     if (tw_lab_fits(s->context, &choice, &p, NULL, 0) != 1) return TW_OK;
+    s->hooks->waits(wish->user->source.file, "compile");
     tw_status status = tw_lab_run_open(s->context, &choice, &p, zeros[0], zeros[1], c, &run);
+    s->hooks->waits(NULL, NULL);
     tw_lab_run_close(run);
     return status;
 }

@@ -10,6 +10,7 @@ typedef struct bench_hooks {
     void (*progress)(const char *what);   /* show what is going on */
     void (*tell)(const char *sentence);   /* print a sentence; the run may go on */
     void (*foreign)(const char *file);    /* a user's kernel of this file runs from now on; NULL: no more */
+    void (*waits)(const char *file, const char *does); /* for its run to "end", or it to "compile"; NULL: no more */
 } bench_hooks;
 
 typedef struct bench_setup {

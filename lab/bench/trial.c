@@ -64,19 +64,26 @@ typedef struct runner {
     tw_problem problem;
     const void *a, *b;
     void *c;
-    tw_lab_run *run; /* NULL: tw_gemm */
+    tw_lab_run *run;  /* NULL: tw_gemm */
+    const char *file; /* of a user's kernel, whose run is told; else NULL */
 } runner;
 
 static tw_status runner_open(runner *r, const trial *t, const tw_lab_choice *choice, const tw_problem *p, const void *a,
                              const void *b, void *c)
 {
-    *r = (runner){t, *p, a, b, c, NULL};
+    *r = (runner){t, *p, a, b, c, NULL, NULL};
+    if (t->hooks != NULL && choice->source != NULL) r->file = choice->source->file;
     return t->host ? TW_OK : tw_lab_run_open(t->context, choice, p, a, b, c, &r->run);
 }
 
 static tw_status runner_once(runner *r, double *seconds)
 {
-    if (r->run != NULL) return tw_lab_run_once(r->run, seconds);
+    if (r->run != NULL) {
+        if (r->file != NULL) r->trial->hooks->waits(r->file, "end");
+        const tw_status status = tw_lab_run_once(r->run, seconds);
+        if (r->file != NULL) r->trial->hooks->waits(NULL, NULL);
+        return status;
+    }
     double start_s = measure_now_s();
     const tw_batch batch = tw_batch_make(&r->problem, r->trial->batch);
     tw_status status = r->trial->batch > 0 ? tw_gemm_batched(r->trial->context, &r->problem, &batch, r->a, r->b, r->c)

@@ -7,13 +7,15 @@
 #include "../mistake.h"
 #include "../oracle.h"
 #include "sets.h"
+#include "setup.h"
 
 typedef struct trial {
     tw_context *context;
     tw_problem problem;
-    bool host;      /* run tw_gemm itself, with host pointers; no row can be forced then */
-    int64_t batch;  /* host: tw_gemm_batched of so many; 0: single products */
-    bool has_exact; /* false: k is too large for small integers to stay exact */
+    bool host;                /* run tw_gemm itself, with host pointers; no row can be forced then */
+    int64_t batch;            /* host: tw_gemm_batched of so many; 0: single products */
+    const bench_hooks *hooks; /* NULL, or told when a user's kernel runs */
+    bool has_exact;           /* false: k is too large for small integers to stay exact */
     oracle exact, bound;
     int sets; /* of operands to rotate through when timing */
     operand_sets layout;

@@ -136,6 +136,7 @@ bool worker_ask(worker_process *p, const void *order, size_t order_bytes, void *
         if ((ready < 0 && errno == EINTR) || (ready == 0 && measure_now_s() < until_s)) continue;
         if (ready <= 0) {
             worker_end(p);
+            p->late = true;
             snprintf(why, size, "did not answer within %g s: its process was ended", deadline_s);
             return false;
         }

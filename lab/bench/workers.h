@@ -15,6 +15,7 @@ typedef struct worker_process {
     clockid_t cpu;  /* its CPU time, all threads of it */
     bool has_clock; /* cpu is one */
     double used_s;  /* of that when it was last looked at */
+    bool late;      /* it was ended because it did not answer in time */
 } worker_process;
 
 /* The body of a worker process: takes orders with worker_take from `orders` until there are no more, and answers each

@@ -1,0 +1,98 @@
+/* warden.c - see warden.h. The caller waits for a child, the subreaper, which was never anybody's parent: all its
+ * children but the command are orphans of the command. */
+#define _GNU_SOURCE
+#include "warden.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "../lab/measure.h"
+#include "guard.h"
+
+/* How often the subreaper looks for orphans, of whom no signal tells; how long after the command's end: one may run
+ * with the rights of another user, or hang in a driver. */
+static const struct timespec LOOK = {.tv_nsec = 50000000};
+static const double LAST_LOOK_S = 5;
+
+static void handed_on(sigset_t *set)
+{
+    static const int all[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU, SIGUSR1, SIGUSR2, SIGCHLD};
+    sigemptyset(set);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) sigaddset(set, all[i]);
+}
+
+static void kill_children_but(pid_t kept)
+{
+    char path[64];
+    long child;
+    snprintf(path, sizeof path, "/proc/self/task/%ld/children", (long)getpid());
+    FILE *children = fopen(path, "re");
+    while (children != NULL && fscanf(children, "%ld", &child) == 1)
+        if (child != (long)kept) kill((pid_t)child, SIGKILL);
+    if (children != NULL) fclose(children);
+}
+
+/* By the same exit status or signal, without a second core file. */
+static void end_as(int status) __attribute__((noreturn));
+static void end_as(int status)
+{
+    if (WIFSIGNALED(status)) {
+        sigset_t all;
+        sigfillset(&all);
+        setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+        signal(WTERMSIG(status), SIG_DFL);
+        sigprocmask(SIG_UNBLOCK, &all, NULL);
+        raise(WTERMSIG(status));
+    }
+    _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+}
+
+/* Waits for the child, which gets the signals that come, and then ends as it did. A subreaper ends its orphans. */
+static void stand_by(pid_t child, bool reaps) __attribute__((noreturn));
+static void stand_by(pid_t child, bool reaps)
+{
+    sigset_t set;
+    int ended = 0;
+    double ended_s = 0;
+    pid_t alive = child;
+    handed_on(&set);
+    guard_leave();
+    for (;;) {
+        const int came = reaps ? sigtimedwait(&set, NULL, &LOOK) : sigwaitinfo(&set, NULL);
+        if (came > 0 && came != SIGCHLD && alive != 0) kill(alive, came);
+        int status;
+        pid_t got;
+        while ((got = waitpid(-1, &status, WNOHANG)) > 0)
+            if (got == alive) alive = 0, ended = status, ended_s = measure_now_s();
+        if (reaps) kill_children_but(alive);
+        if (alive == 0 && (!reaps || got < 0 || measure_now_s() - ended_s > LAST_LOOK_S)) end_as(ended);
+    }
+}
+
+/* The child goes on; its parent stands by. A child whose parent is killed is asked to end. */
+static bool go_below(bool reaps)
+{
+    const pid_t parent = getpid(), child = fork();
+    if (child > 0) stand_by(child, reaps);
+    if (child == 0 && (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != parent)) _exit(128 + SIGTERM);
+    return child == 0;
+}
+
+bool warden_begin(void)
+{
+    sigset_t set, before;
+    handed_on(&set);
+    fflush(NULL);
+    signal(SIGCHLD, SIG_DFL); /* a caller that ignores it would leave nothing to wait for */
+    sigprocmask(SIG_BLOCK, &set, &before);
+    const bool below = go_below(false) && prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 && go_below(true);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return below;
+}
