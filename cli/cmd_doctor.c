@@ -130,17 +130,21 @@ static void tell_system(doctor *d)
 static void tell_processors(doctor *d)
 {
     const tw_device *dev = &d->s->device;
-    char kernels[CHOSEN_TEXT], allowed[200] = "unknown", group[200] = "", quota[64] = "none", path[300],
+    char kernels[CHOSEN_TEXT], allowed[200] = "unknown", quota[300] = "none", memory[300] = "none",
                                pages[100] = "not offered";
+    tw_lab_limits group;
+    term_number bytes;
     fact(d, "processor", "%s, code for %s", dev->name, dev->instruction_set);
     chosen_kernels(d->s->context, kernels);
     fact(d, "kernels", "%s", kernels);
     fact(d, "threads", "%d, from %s", (int)dev->threads, dev->threads_from);
     line_of("/proc/self/status", "Cpus_allowed_list:", allowed, sizeof allowed);
-    line_of("/proc/self/cgroup", "0::", group, sizeof group);
-    snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", group);
-    line_of(path, "", quota, sizeof quota);
-    fact(d, "allowed", "processors %s; cgroup quota: %s", allowed, quota);
+    tw_lab_limits_read(&group);
+    if (group.processors_from[0] != '\0')
+        snprintf(quota, sizeof quota, "%.2f processors (%s)", group.processors, group.processors_from);
+    if (group.memory_from[0] != '\0')
+        snprintf(memory, sizeof memory, "%s (%s)", term_bytes((double)group.memory_bytes, bytes), group.memory_from);
+    fact(d, "allowed", "processors %s; cgroup quota: %s; cgroup memory: %s", allowed, quota, memory);
     line_of("/sys/kernel/mm/transparent_hugepage/enabled", "", pages, sizeof pages);
     fact(d, "huge pages", "transparent: %s", pages);
     if (strstr(pages, "[never]") != NULL)

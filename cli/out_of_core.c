@@ -21,36 +21,14 @@ enum { HUGE_PAGE = 2 << 20, ALIGNMENT_BYTES = 2048 /* of all blocks together */ 
 
 /* ---- how much memory there is ---- */
 
-/* The tightest memory.max from this process's cgroup up to the root. */
-static double cgroup_bytes(void)
-{
-    char line[512], path[640], text[64];
-    double tightest = 0x1p62;
-    FILE *file = fopen("/proc/self/cgroup", "re");
-    const bool named = file != NULL && fgets(line, sizeof line, file) != NULL && strncmp(line, "0::", 3) == 0;
-    if (file != NULL) fclose(file);
-    if (!named) return tightest;
-    line[strcspn(line, "\n")] = '\0';
-    for (char *group = line + 3;;) {
-        double bytes;
-        snprintf(path, sizeof path, "/sys/fs/cgroup%s/memory.max", group);
-        if ((file = fopen(path, "re")) != NULL) {
-            if (fgets(text, sizeof text, file) != NULL && sscanf(text, "%lf", &bytes) == 1 && bytes < tightest)
-                tightest = bytes;
-            fclose(file);
-        }
-        char *slash = strrchr(group, '/');
-        if (slash == NULL) return tightest;
-        *slash = '\0';
-    }
-}
-
 /* Three quarters of what the process may have: the rest is for the program, its threads and the files' pages. */
 static int64_t usable_bytes(void)
 {
-    double bytes = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE), group = cgroup_bytes();
+    double bytes = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    tw_lab_limits group;
     struct rlimit limit;
-    if (group < bytes) bytes = group;
+    tw_lab_limits_read(&group);
+    if (group.memory_from[0] != '\0' && (double)group.memory_bytes < bytes) bytes = (double)group.memory_bytes;
     if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && (double)limit.rlim_cur < bytes)
         bytes = (double)limit.rlim_cur;
     return (int64_t)(0.75 * bytes);

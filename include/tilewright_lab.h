@@ -255,6 +255,15 @@ TW_API tw_status tw_lab_finish_sums(tw_context *context, tw_dtype dtype, int64_t
  * device, whatever indices they know it by. "": nobody can say. */
 TW_API tw_status tw_lab_device_id(tw_context *context, char *text, int bytes);
 
+/* What the control groups (cgroups) of this process leave it: the tightest limit of its group and of those above. */
+typedef struct tw_lab_limits {
+    double processors;                           /* CPU quota; 0: none */
+    int64_t memory_bytes;                        /* where memory_from names a file */
+    char processors_from[200], memory_from[200]; /* the file that says so; "": there is no limit */
+} tw_lab_limits;
+
+TW_API void tw_lab_limits_read(tw_lab_limits *out);
+
 /* ---- blocks that come one by one (dist/) ---- */
 
 /* Products in a device's memory of blocks that the caller copies there: copies go on beside the products of what was

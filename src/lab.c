@@ -1,5 +1,6 @@
 /* lab.c - the lab's calls: check, plan and run, each by itself, and what an engine tells of itself. */
 #include "api.h"
+#include "cgroup.h"
 #include "first_use.h"
 #include "parts.h"
 #include "run.h"
@@ -363,3 +364,5 @@ tw_status tw_lab_shared_pattern(tw_context *context, int step, int wrap, int shi
         return fail(TW_NO_KERNEL, "the %s engine has no memory that blocks share", context->ops->name);
     return context->ops->shared_pattern(context->engine, step, wrap, shift, tries, words_per_s);
 }
+
+void tw_lab_limits_read(tw_lab_limits *out) { cgroup_read("", out); }

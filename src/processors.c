@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include "cgroup.h"
 
 bool processors_line(const char *path, char *line, size_t bytes)
 {
@@ -31,33 +32,12 @@ static int affinity_count(void)
     return online > 0 ? (int)online : 1;
 }
 
-/* "max 100000" or "150000 100000" (cgroup v2 cpu.max): the quota in processors, 0 for none. */
-static double quota_of(const char *text)
-{
-    double quota, period;
-    return sscanf(text, "%lf %lf", &quota, &period) == 2 && quota > 0 && period > 0 ? quota / period : 0;
-}
-
-/* The tightest cpu.max from this process's cgroup up to the root; 0 where there is none. */
-static double cgroup_quota(void)
-{
-    char line[512], path[640], text[64];
-    double tightest = 0;
-    if (!processors_line("/proc/self/cgroup", line, sizeof line) || strncmp(line, "0::", 3) != 0) return 0;
-    for (char *group = line + 3;;) {
-        snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", group);
-        double quota = processors_line(path, text, sizeof text) ? quota_of(text) : 0;
-        if (quota > 0 && (tightest <= 0 || quota < tightest)) tightest = quota;
-        char *slash = strrchr(group, '/');
-        if (slash == NULL) return tightest;
-        *slash = '\0';
-    }
-}
-
 int processors_usable(char *from, size_t bytes)
 {
     int threads = affinity_count();
-    double quota = cgroup_quota();
+    tw_lab_limits limits;
+    cgroup_read("", &limits);
+    const double quota = limits.processors;
     int allowed = (int)(quota + 0.999);
     snprintf(from, bytes, "the affinity mask");
     if (quota > 0 && allowed < threads) {

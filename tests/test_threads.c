@@ -1,16 +1,21 @@
 /* test_threads.c - the thread pool: many callers on one context, calls inside calls, growth, fork in parent and child,
- * close; callers that are cancelled, and callers with a floating-point environment of their own. */
-#define _GNU_SOURCE /* _Fork */
+ * close; callers that are cancelled, and callers with a floating-point environment of their own. What cgroups leave a
+ * process, from copies of the system's files. */
+#define _GNU_SOURCE /* _Fork, nftw */
 #include <fenv.h>
+#include <ftw.h>
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cgroup.h"
 #include "engines/cpu/cpu_engine.h"
 #include "support/subnormals.h"
 #include "support/tap.h"
@@ -705,6 +710,127 @@ static bool sums_and_flows(pool_wait wait)
     return right;
 }
 
+/* ---- how many threads a process may have ---- */
+
+/* A system's files, and the limits that they set. */
+typedef struct system_files {
+    const char *name;
+    struct {
+        const char *path, *text;
+    } files[16];
+    double processors; /* 0: none */
+    int64_t memory;    /* -1: none */
+    const char *processors_from, *memory_from;
+} system_files;
+
+#define OF_PROCESS(groups, mounts)                                                                                     \
+    {"/proc/self/cgroup", groups}, { "/proc/self/mountinfo", mounts }
+
+/* clang-format off */
+#define ROOT_MOUNT "27 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw\n"
+#define V2_MOUNT ROOT_MOUNT "30 27 0:27 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
+#define V1_MOUNTS \
+    "31 27 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw,mode=755\n" \
+    "32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw master:9 - cgroup cgroup rw,cpu,cpuacct\n" \
+    "33 31 0:30 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n" \
+    "34 31 0:31 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+#define NO_BYTES "9223372036854771712\n"
+
+static const system_files systems[] = {
+    {"no cgroups", {{"/proc/self/mountinfo", ROOT_MOUNT}}, 0, -1, "", ""},
+    {"version 2: its own limits",
+     {OF_PROCESS("0::/job\n", V2_MOUNT), {"/sys/fs/cgroup/job/cpu.max", "150000 100000\n"}, {"/sys/fs/cgroup/job/memory.max", "1048576\n"}},
+     1.5, 1048576, "/sys/fs/cgroup/job/cpu.max", "/sys/fs/cgroup/job/memory.max"},
+    {"version 2: none",
+     {OF_PROCESS("0::/job\n", V2_MOUNT), {"/sys/fs/cgroup/job/cpu.max", "max 100000\n"}, {"/sys/fs/cgroup/job/memory.max", "max\n"}},
+     0, -1, "", ""},
+    {"version 2: the tightest of all above, also of the mount itself",
+     {OF_PROCESS("0::/a/b/c\n", V2_MOUNT), {"/sys/fs/cgroup/a/b/c/cpu.max", "400000 100000\n"}, {"/sys/fs/cgroup/a/cpu.max", "50000 20000\n"},
+      {"/sys/fs/cgroup/a/b/memory.max", "7340032\n"}, {"/sys/fs/cgroup/a/b/c/memory.max", "max\n"}, {"/sys/fs/cgroup/memory.max", "9437184\n"}},
+     2.5, 7340032, "/sys/fs/cgroup/a/cpu.max", "/sys/fs/cgroup/a/b/memory.max"},
+    {"version 2: memory.high below memory.max",
+     {OF_PROCESS("0::/job\n", V2_MOUNT), {"/sys/fs/cgroup/job/memory.max", "8388608\n"}, {"/sys/fs/cgroup/job/memory.high", "4194304\n"}},
+     0, 4194304, "", "/sys/fs/cgroup/job/memory.high"},
+    {"version 2: no memory at all",
+     {OF_PROCESS("0::/\n", V2_MOUNT), {"/sys/fs/cgroup/memory.max", "0\n"}}, 0, 0, "", "/sys/fs/cgroup/memory.max"},
+    {"version 1: a group of each controller",
+     {OF_PROCESS("9:name=systemd:/s\n4:memory:/m/job\n3:cpuset:/\n2:cpu,cpuacct:/c/job\n", ROOT_MOUNT V1_MOUNTS),
+      {"/sys/fs/cgroup/cpu,cpuacct/c/job/cpu.cfs_quota_us", "-1\n"}, {"/sys/fs/cgroup/cpu,cpuacct/c/job/cpu.cfs_period_us", "100000\n"},
+      {"/sys/fs/cgroup/cpu,cpuacct/c/cpu.cfs_quota_us", "75000\n"}, {"/sys/fs/cgroup/cpu,cpuacct/c/cpu.cfs_period_us", "50000\n"},
+      {"/sys/fs/cgroup/memory/m/job/memory.limit_in_bytes", NO_BYTES}, {"/sys/fs/cgroup/memory/m/memory.limit_in_bytes", "2097152\n"},
+      {"/sys/fs/cgroup/memory/memory.limit_in_bytes", NO_BYTES}},
+     1.5, 2097152, "/sys/fs/cgroup/cpu,cpuacct/c/cpu.cfs_quota_us", "/sys/fs/cgroup/memory/m/memory.limit_in_bytes"},
+    {"version 1: cpuset is not cpu, nor a mount of it",
+     {OF_PROCESS("3:cpuset:/x\n", ROOT_MOUNT V1_MOUNTS), {"/sys/fs/cgroup/cpuset/x/cpu.cfs_quota_us", "1000\n"},
+      {"/sys/fs/cgroup/cpuset/x/cpu.cfs_period_us", "1000\n"}, {"/sys/fs/cgroup/cpu,cpuacct/x/cpu.cfs_quota_us", "1000\n"},
+      {"/sys/fs/cgroup/cpu,cpuacct/x/cpu.cfs_period_us", "1000\n"}}, 0, -1, "", ""},
+    {"both: processors of version 1, memory of version 2, the first line none's",
+     {OF_PROCESS("12:pids:/p\n2:cpu,cpuacct:/c\n0::/u\n", ROOT_MOUNT V1_MOUNTS "35 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n"),
+      {"/sys/fs/cgroup/cpu,cpuacct/c/cpu.cfs_quota_us", "300000\n"}, {"/sys/fs/cgroup/cpu,cpuacct/c/cpu.cfs_period_us", "100000\n"},
+      {"/sys/fs/cgroup/unified/u/memory.max", "3145728\n"}},
+     3, 3145728, "/sys/fs/cgroup/cpu,cpuacct/c/cpu.cfs_quota_us", "/sys/fs/cgroup/unified/u/memory.max"},
+    {"a container of version 1: the mount shows its own group, and one within",
+     {OF_PROCESS("4:memory:/docker/abc/in\n2:cpu:/docker/abc\n",
+                 "32 31 0:29 /docker/abc /sys/fs/cgroup/cpu ro master:9 - cgroup cgroup rw,cpu\n"
+                 "34 31 0:31 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n"),
+      {"/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "50000\n"}, {"/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n"},
+      {"/sys/fs/cgroup/memory/memory.limit_in_bytes", "5242880\n"}, {"/sys/fs/cgroup/memory/in/memory.limit_in_bytes", "4194304\n"}},
+     0.5, 4194304, "/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "/sys/fs/cgroup/memory/in/memory.limit_in_bytes"},
+    {"a container that was given another group's mount: that stands for its own",
+     {OF_PROCESS("0::/../other\n", "30 27 0:27 / /sys/fs/cgroup ro - cgroup2 cgroup2 rw\n"), {"/sys/fs/cgroup/cpu.max", "200000 100000\n"}},
+     2, -1, "/sys/fs/cgroup/cpu.max", ""},
+    {"/docker/abcd is not below /docker/abc",
+     {OF_PROCESS("0::/docker/abcd\n", "29 27 0:27 /docker/abc /other ro - cgroup2 cgroup2 rw\n"
+                                      "30 27 0:27 /docker/abcd /own ro - cgroup2 cgroup2 rw\n"),
+      {"/other/cpu.max", "1000 100000\n"}, {"/own/cpu.max", "400000 100000\n"}},
+     4, -1, "/own/cpu.max", ""},
+    {"of two mounts that counts which shows more, whatever its name",
+     {OF_PROCESS("0::/docker/abcd\n", "30 27 0:27 /docker/abcd /own ro - cgroup2 cgroup2 rw\n"
+                                      "31 27 0:27 /docker /both\\040of\\134them ro - cgroup2 cgroup2 rw\n"),
+      {"/own/cpu.max", "400000 100000\n"}, {"/both of\\them/abcd/cpu.max", "400000 100000\n"},
+      {"/both of\\them/cpu.max", "200000 100000\n"}},
+     2, -1, "/both of\\them/cpu.max", ""},
+    {"nonsense limits nothing",
+     {OF_PROCESS("0::\n::\n:\nx\n0::/job\n", "- cgroup2\n1 2 - cgroup2 x y\n" V2_MOUNT), {"/sys/fs/cgroup/job/cpu.max", "0 0\n"},
+      {"/sys/fs/cgroup/job/memory.max", "-5\n"}, {"/sys/fs/cgroup/job/memory.high", "\n"}}, 0, -1, "", ""},
+};
+/* clang-format on */
+
+static bool write_below(const char *folder, const char *path, const char *text)
+{
+    char full[512];
+    snprintf(full, sizeof full, "%s%s", folder, path);
+    for (char *slash = full + strlen(folder); (slash = strchr(slash + 1, '/')) != NULL; *slash = '/')
+        *slash = '\0', mkdir(full, 0700);
+    FILE *file = fopen(full, "w");
+    return file != NULL && fputs(text, file) >= 0 && fclose(file) == 0;
+}
+
+static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *walk)
+{
+    (void)info, (void)kind, (void)walk;
+    return remove(path);
+}
+
+static bool is_read(const system_files *x)
+{
+    char folder[] = "/tmp/tilewright-cgroup.XXXXXX";
+    tw_lab_limits found;
+    bool made = mkdtemp(folder) != NULL;
+    for (int i = 0; x->files[i].path != NULL; i++)
+        made = made && write_below(folder, x->files[i].path, x->files[i].text);
+    cgroup_read(folder, &found);
+    nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    const int64_t memory = found.memory_from[0] != '\0' ? found.memory_bytes : -1;
+    const bool right = made && found.processors == x->processors && memory == x->memory &&
+                       strcmp(found.processors_from, x->processors_from) == 0 &&
+                       strcmp(found.memory_from, x->memory_from) == 0;
+    if (!right)
+        printf("# %g processors by %s, %lld bytes by %s\n", found.processors, found.processors_from, (long long)memory,
+               found.memory_from);
+    return right;
+}
+
 int main(int argc, char **argv)
 {
     tap_start(argc, argv);
@@ -774,5 +900,7 @@ int main(int argc, char **argv)
     CASE("a cancelled thread multiplies what it did before", pool_outlives(multiply_tiny, 4));
     CASE("a cancelled thread multiplies what it did before on several threads", pool_outlives(multiply_long, 16));
     tw_close(context);
+    for (size_t i = 0; i < sizeof systems / sizeof *systems; i++)
+        if (tap_case("limits of cgroups: %s", systems[i].name)) expect(systems[i].name, is_read(&systems[i]));
     return tap_finish();
 }
