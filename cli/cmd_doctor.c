@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 #include "../lab/clblast.h"
@@ -278,6 +279,11 @@ static void tell_environment(doctor *d)
     tell_unset(d, names, sizeof names / sizeof *names);
     if (getenv("TILEWRIGHT_CPU") != NULL)
         advise(d, "TILEWRIGHT_CPU limits the instructions that are used; unset it for full speed");
+    struct stat home;
+    if (getenv("HOME") != NULL && stat(getenv("HOME"), &home) == 0 && home.st_uid != geteuid())
+        advise(d,
+               "HOME belongs to another user: no kernels and no tuned rows are kept there, but drivers keep their own "
+               "(PoCL in .cache/pocl, CUDA in .nv), as this user; `sudo -H` sets HOME");
     const char *openmp = getenv("OMP_NUM_THREADS"), *from = d->s->device.threads_from;
     if (openmp != NULL && openmp[0] != '\0' && strcmp(from, "OMP_NUM_THREADS") != 0 &&
         strcmp(from, "TILEWRIGHT_THREADS") != 0)

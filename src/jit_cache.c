@@ -74,7 +74,7 @@ static void refuse_because(jit_cache *cache, const char *what, int error)
 }
 
 /* Where the folder is to be, how many bytes of that path must be there already, and which variable they are of: HOME
- * and XDG_CACHE_HOME are not made. false: state says why. */
+ * and XDG_CACHE_HOME are not made, and must be this user's, as all below them. false: state says why. */
 static bool choose_folder(jit_cache *cache, size_t *there, const char **variable)
 {
     const char *own = secure_getenv("TILEWRIGHT_CACHE"), *xdg = secure_getenv("XDG_CACHE_HOME"),
@@ -109,12 +109,26 @@ static bool choose_folder(jit_cache *cache, size_t *there, const char **variable
     return false;
 }
 
-/* Open the folder at `path` below `base`, which is closed. What is missing is made, for this user only; the last part
- * may be no link. -1: errno says why. */
-static int make_below(int base, const char *path)
+/* The folder's owner is another than this user. As root, with another's HOME, a folder of root's would stand in the way
+ * of its owner. */
+static bool is_foreign(int folder)
 {
-    char name[sizeof((jit_cache *)0)->folder];
-    while (base >= 0 && *(path += strspn(path, "/")) != '\0') {
+    struct stat info;
+    return fstat(folder, &info) == 0 && info.st_uid != geteuid();
+}
+
+/* Open the folder at cache->folder + there below `base`, which is closed. What is missing is made, for this user only;
+ * the last part may be no link. foreign not NULL: nothing is opened or made in another user's folder, and cache->folder
+ * is cut to that one's name. -1: that, or errno says why. */
+static int make_below(jit_cache *cache, int base, size_t there, bool *foreign)
+{
+    char name[sizeof cache->folder];
+    for (char *path = cache->folder + there; base >= 0 && *(path += strspn(path, "/")) != '\0';) {
+        if (foreign != NULL && (*foreign = is_foreign(base))) {
+            close(base);
+            path[-1] = '\0';
+            return -1;
+        }
         int length = (int)strcspn(path, "/");
         snprintf(name, sizeof name, "%.*s", length, path);
         path += length;
@@ -175,12 +189,15 @@ jit_cache *jit_cache_open(void)
         refuse_because(cache, what, errno);
         return cache;
     }
-    fd = make_below(fd, cache->folder + there);
-    if (fd < 0 && errno == ENOTDIR)
+    bool foreign = false;
+    fd = make_below(cache, fd, there, there > 0 ? &foreign : NULL);
+    if (foreign)
+        refuse(cache, "belongs to another user");
+    else if (fd < 0 && errno == ENOTDIR)
         refuse(cache, "is not a folder (a link is not followed)");
     else if (fd < 0 || fstat(fd, &info) != 0)
         refuse_because(cache, "", errno);
-    else if (info.st_uid != geteuid())
+    else if (is_foreign(fd))
         refuse(cache, "belongs to another user");
     else if ((info.st_mode & 077) != 0)
         refuse(cache, "can be reached by other users: chmod 700 makes it usable");

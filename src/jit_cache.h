@@ -11,8 +11,9 @@
 typedef struct jit_cache jit_cache;
 
 /* jit_cache_open - find and check the folder: TILEWRIGHT_CACHE, else XDG_CACHE_HOME/tilewright, else
- * HOME/.cache/tilewright; "off" turns it off. What is missing of it is made, but for XDG_CACHE_HOME and HOME. Never
- * fails; without a usable folder nothing is kept. NULL only without memory, and every call takes NULL. */
+ * HOME/.cache/tilewright; "off" turns it off. What is missing of it is made, but for XDG_CACHE_HOME and HOME:
+ * they and what lies between must be this user's. Never fails; without a usable folder nothing is kept. NULL only
+ * without memory, and every call takes NULL. */
 jit_cache *jit_cache_open(void);
 void jit_cache_close(jit_cache *cache);
 

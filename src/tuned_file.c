@@ -168,6 +168,23 @@ tw_status tuned_line(const tw_lab_tuned *what, const tuned_signature *here, char
 
 /* ---- the user's file ---- */
 
+/* Does one of the folders from the first `there` bytes of the path on, as far as there are any, belong to another user?
+ * path is then a sentence. As root, with another's HOME, a folder of root's would stand in the way of its owner. */
+static bool is_foreign(char *path, size_t bytes, size_t there)
+{
+    char part[4096];
+    struct stat info;
+    for (const char *end = path + there; end != NULL; end = strchr(end + 1, '/')) {
+        if (snprintf(part, sizeof part, "%.*s/", (int)(end - path), path) >= (int)sizeof part) return false;
+        if (stat(part, &info) != 0) return false;
+        if (info.st_uid == geteuid()) continue;
+        if (end > path) part[end - path] = '\0';
+        snprintf(path, bytes, "%.400s belongs to another user; TILEWRIGHT_TUNED names another file", part);
+        return true;
+    }
+    return false;
+}
+
 bool tuned_path(char *path, size_t bytes)
 {
     const char *own = secure_getenv("TILEWRIGHT_TUNED"), *xdg = secure_getenv("XDG_CONFIG_HOME"),
@@ -191,7 +208,7 @@ bool tuned_path(char *path, size_t bytes)
     else if (snprintf(path, bytes, "%s%s", base, below) >= (int)bytes)
         snprintf(path, bytes, "the path of the file of tuned rows is longer than %zu bytes", bytes);
     else
-        return true;
+        return base == own || !is_foreign(path, bytes, strlen(base));
     return false;
 }
 

@@ -218,6 +218,15 @@ def doctor_says_that_openmp_s_threads_are_passed_over():
         assert "is ignored" not in good("doctor", env={**env, **NO_OPENCL}).stdout, env
 
 
+def another_user_s():
+    """A folder of another user: only root can make one, to others /usr is one."""
+    if os.geteuid() != 0:
+        return "/usr"
+    os.mkdir("theirs")
+    os.chown("theirs", 65534, 65534)
+    return os.path.abspath("theirs")
+
+
 @case
 def doctor_tells_every_variable_that_is_read():
     root, read, indirect = os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."), set(), set()
@@ -229,7 +238,8 @@ def doctor_tells_every_variable_that_is_read():
         if any(not a.startswith('"') for a in arguments):
             indirect.add(os.path.relpath(path, root))
     assert indirect == {"cli/cmd_doctor.c", "cli/launched.c"}, indirect  # the latter reads what launchers of MPI set
-    out = good("doctor", "--json", "d.json", env={**NO_OPENCL, "TILEWRIGHT_KERNELS": "/nowhere", "TILEWRIGHT_PEERS": "/none", "TMPDIR": "/tmp"}).stdout
+    out = good("doctor", "--json", "d.json", env={**NO_OPENCL, "TILEWRIGHT_KERNELS": "/nowhere", "TILEWRIGHT_PEERS": "/none", "TMPDIR": "/tmp", "HOME": another_user_s()}).stdout
+    assert re.search(r"^advice \d +HOME belongs to another user", out, re.M), out
     facts, page = records(open("d.json").read())[0], open(os.path.join(root, "docs", "REFERENCE.md")).read()
     unset = re.search(r"^not set +((?:\S.*\n {10,})*\S.*)\n", out, re.M)[1].split()
     assert unset == [name for name in facts if facts[name] == "not set"] and len(unset) > 9, (unset, facts)

@@ -251,6 +251,36 @@ static void base_case(const char *variable, const char *other, const char *below
                o.text);
 }
 
+/* A folder of another user, named so or behind a link: nothing is made in it, which is said. Only root can make one; to
+ * others /usr is one. */
+static void foreign_case(const char *variable, const char *other, bool link)
+{
+    outcome o;
+    char theirs[128] = "/usr", home[128], place[200], named[200], state[1024], sentence[300];
+    struct stat info;
+    if (!tap_case("cache: below %s%s, which is another user's", variable, link ? "/.cache, a link" : "")) return;
+    if (geteuid() == 0) {
+        snprintf(theirs, sizeof theirs, "%s/theirs", work);
+        if (mkdir(theirs, 0755) != 0) perror(theirs);
+        give_away(theirs);
+    }
+    snprintf(home, sizeof home, "%s/home", work);
+    snprintf(place, sizeof place, "%s/.cache", home);
+    if (link && (mkdir(home, 0700) != 0 || symlink(theirs, place) != 0)) perror(place);
+    snprintf(named, sizeof named, "%s=%s", variable, link ? home : theirs);
+    snprintf(sentence, sizeof sentence, "compiled kernels are not kept: %s belongs to another user; TILEWRIGHT_CACHE",
+             link ? place : theirs);
+    run_child("cuda", "cuda:nvrtc", (const char *const[]){"TILEWRIGHT_CACHE=", other, named, NULL}, &o);
+    told(&o, "state", state);
+    bool right = sane(&o) && strstr(state, sentence) != NULL;
+    for (int i = 0; i < 2; i++) {
+        snprintf(place, sizeof place, "%s/%s", theirs, i == 0 ? ".cache" : "tilewright");
+        right = right && lstat(place, &info) != 0 && errno == ENOENT;
+    }
+    snprintf(named, sizeof named, "rm -rf '%s/theirs' '%s'", work, home);
+    tap_result(system(named) == 0 && right, "expected \"%s\"; exit %d:\n%s", sentence, o.exit, o.text);
+}
+
 static bool holds(const char *folder, const jit_key *key)
 {
     char path[300];
@@ -393,6 +423,9 @@ static void cache_cases(void)
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) place_case(&places[i]);
     base_case("HOME", "XDG_CACHE_HOME=", ".cache/tilewright");
     base_case("XDG_CACHE_HOME", "HOME=/", "tilewright");
+    foreign_case("HOME", "XDG_CACHE_HOME=", false);
+    foreign_case("HOME", "XDG_CACHE_HOME=", true);
+    foreign_case("XDG_CACHE_HOME", "HOME=/", false);
     swapped_case();
     lost_case();
     forget_cache();

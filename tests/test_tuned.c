@@ -492,6 +492,10 @@ static void file_cases(void)
     setenv("XDG_CONFIG_HOME", "", 1);
     setenv("HOME", folder, 1);
     file_case("below HOME", NULL, kc, 0, "/.config/tilewright/tuned");
+    if (geteuid() != 0 || chown(folder, 65534, 65534) == 0) {
+        setenv("HOME", geteuid() == 0 ? folder : "/usr", 1);
+        file_case("below the HOME of another user", NULL, kc, 0, "belongs to another user; TILEWRIGHT_TUNED names");
+    }
     setenv("TILEWRIGHT_TUNED", "off", 1);
     unlink(path);
     rmdir(folder);
