@@ -9,6 +9,7 @@
 #include "apart.h"
 #include "chosen.h"
 #include "cmd.h"
+#include "driver.h"
 #include "object.h"
 #include "diag.h"
 #include "term.h"
@@ -165,7 +166,7 @@ static exit_code tell_engine(session *s, apart *engines, int i, int32_t *all)
         lives = apart_ask(engines, i, d, &measured);
         if (!lives) {
             measured.ceilings = (ceilings){NAN, NAN, NAN, NAN, 0, 0, "", ""};
-            fprintf(s->text, "  measured: %s\n", engines->why[i]);
+            fprintf(s->text, "  measured: %s%s\n", engines->why[i], driver_advice(list.state));
         }
         if (lives) print_ceilings(s->text, &measured.ceilings, p);
         write_device(s->json, device, &measured.ceilings, p, list.state);

@@ -16,6 +16,7 @@
 #include "cmd.h"
 #include "object.h"
 #include "diag.h"
+#include "driver.h"
 #include "selftest.h"
 #include "term.h"
 
@@ -331,6 +332,8 @@ static exit_code test_engine(doctor *d, int i)
         snprintf(name, sizeof name, "unused %s %d", tw_lab_engine_at(i), number);
         fact(d, name, "%s", line);
     }
+    const char *advice = lives ? "" : driver_advice(d->found[i].state);
+    if (advice[0] != '\0') advise(d, advice + strspn(advice, ": "));
     if (!lives) return EXIT_RUN;
     snprintf(name, sizeof name, "tuned %s", tw_lab_engine_at(i));
     if (x.tuned[0] != '\0') fact(d, name, "%s", x.tuned);

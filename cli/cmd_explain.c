@@ -9,6 +9,7 @@
 #include "../lab/report/story.h"
 #include "../lab/roofline.h"
 #include "cmd.h"
+#include "driver.h"
 #include "explain.h"
 #include "explain_ranks.h"
 #include "gpu.h"
@@ -199,12 +200,12 @@ static void print_resources(const explain *x)
     const tw_lab_kernel *k = x->kernel;
     FILE *text = x->s->text;
     explain_heading(x, "After compilation");
-    int has = tw_lab_engine_state(k->engine, state, sizeof state);
+    const bool has = driver_is_usable(k->engine, state, sizeof state);
     if (strcmp(k->engine, "cpu") == 0) {
         fprintf(text, "machine code for %s; --binary shows which registers the loop uses\n", k->needs);
         return;
     }
-    if (has != 1 || session_open_device(x->s, k->engine) != EXIT_OK) {
+    if (!has || session_open_device(x->s, k->engine) != EXIT_OK) {
         fprintf(text, "no device of the %s engine is here: %s\n", k->engine, state);
         if (strcmp(k->engine, "cuda") == 0 && !x->s->opt->binary)
             fprintf(text, "--binary shows registers and shared memory without a device, where NVRTC is\n");

@@ -7,6 +7,7 @@
 #include "../lab/bench/roofs.h"
 #include "../lab/devices.h"
 #include "../lab/roofline.h"
+#include "driver.h"
 #include "explain.h"
 #include "term.h"
 
@@ -135,7 +136,7 @@ static void print_present(const explain *x)
     FILE *text = x->s->text;
     session *s = x->s;
     char state[600];
-    if (tw_lab_engine_state(x->kernel->engine, state, sizeof state) != 1 ||
+    if (!driver_is_usable(x->kernel->engine, state, sizeof state) ||
         session_open_device(s, x->kernel->engine) != EXIT_OK) {
         fprintf(text, "no device of the %s engine is here\n", x->kernel->engine);
         return;

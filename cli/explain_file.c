@@ -6,6 +6,7 @@
 #include <string.h>
 #include "degrees.h"
 #include "diag.h"
+#include "driver.h"
 #include "explain.h"
 #include "object.h"
 #include "rows.h"
@@ -132,7 +133,7 @@ static exit_code check_options(const options *o, const user_kernel *user)
 static exit_code look_into(explain *x)
 {
     exit_code code = EXIT_OK;
-    if (tw_lab_engine_state(x->kernel->engine, NULL, 0) == 1) code = session_open_device(x->s, x->kernel->engine);
+    if (driver_is_usable(x->kernel->engine, NULL, 0)) code = session_open_device(x->s, x->kernel->engine);
     return code == EXIT_OK ? explain_binary(x) : code;
 }
 

@@ -6,6 +6,7 @@
 #include "../lab/devices.h"
 #include "../lab/published.h"
 #include "../lab/roofline.h"
+#include "driver.h"
 #include "explain.h"
 #include "object.h"
 #include "rows.h"
@@ -325,9 +326,9 @@ exit_code explain_tables(session *s)
     double gbps[SKINNY] = {NAN, NAN, NAN}, shared_gbps[PATTERNS];
     int64_t side = 0;
     for (int i = 0; i < PATTERNS; i++) shared_gbps[i] = NAN;
-    const char *engine = tw_lab_engine_state("cuda", NULL, 0) == 1     ? "cuda"
-                         : tw_lab_engine_state("opencl", NULL, 0) == 1 ? "opencl"
-                                                                       : "cpu";
+    const char *engine = driver_is_usable("cuda", NULL, 0)     ? "cuda"
+                         : driver_is_usable("opencl", NULL, 0) ? "opencl"
+                                                               : "cpu";
     exit_code code = session_open_device(s, engine);
     /* what fails is said; the tables come all the same */
     if (code == EXIT_OK && !device_is_host(&s->device)) {

@@ -40,6 +40,10 @@ static volatile sig_atomic_t json_lines;
 static watched watches[MOST_WATCHED];
 static char kept_text[600]; /* ": ..." behind "interrupted"; else "" */
 static char foreign[600];   /* the sentence of a reader's kernel that runs now; else "" */
+static char driver[600];    /* the sentence of a driver that is in use, without how it ended; else "" */
+static char driver_advice[300];
+static pid_t driver_user; /* a process that the driver forks is not to clean up here */
+static bool exits, left;  /* the driver may call exit(); this is a forked process of ours */
 
 static void put(const char *text)
 {
@@ -84,7 +88,24 @@ static void on_stop(int number)
     _exit(EXIT_INTERRUPTED);
 }
 
-/* SIGBUS, and SIGSEGV and SIGABRT while a reader's kernel runs. */
+static void end_for_driver(const char *how) __attribute__((noreturn));
+static void end_for_driver(const char *how)
+{
+    clean_up();
+    put(driver);
+    put(how);
+    put(driver_advice);
+    put("\n");
+    _exit(EXIT_RUN);
+}
+
+/* LLVM, which compiles for drivers, does so where it can write no file. */
+static void on_exit_call(void)
+{
+    if (exits && driver[0] != '\0' && getpid() == driver_user) end_for_driver(" ended the program");
+}
+
+/* SIGBUS, and SIGSEGV, SIGABRT and SIGILL while a reader's kernel runs or a driver is in use. */
 static void on_fault(int number, siginfo_t *info, void *context)
 {
     (void)context;
@@ -100,6 +121,11 @@ static void on_fault(int number, siginfo_t *info, void *context)
         put(foreign);
         _exit(EXIT_RUN);
     }
+    if (driver[0] != '\0' && getpid() == driver_user)
+        end_for_driver(number == SIGABRT   ? " aborted: signal 6"
+                       : number == SIGSEGV ? " crashed: signal 11"
+                       : number == SIGILL  ? " crashed: signal 4"
+                                           : " crashed: signal 7");
     signal(number, SIG_DFL); /* not ours: the instruction is repeated and ends the program as usual */
 }
 
@@ -148,6 +174,7 @@ static void hold_streams(void)
 void guard_install(void)
 {
     hold_streams();
+    atexit(on_exit_call);
     struct sigaction end = {.sa_handler = on_end};
     struct sigaction stop = {.sa_handler = on_stop}, bus = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO}, before;
     struct sigaction pipe = {.sa_handler = on_pipe, .sa_flags = SA_RESTART};
@@ -166,10 +193,28 @@ void guard_install(void)
     if (sigaction(SIGPIPE, NULL, &before) == 0 && before.sa_handler != SIG_IGN) sigaction(SIGPIPE, &pipe, NULL);
 }
 
+/* In front of the handlers that a driver has set meanwhile, as LLVM in PoCL does. What stood there at first, as a
+ * sanitizer's, comes back in the end. */
+static void watch_faults(void)
+{
+    static const int faults[] = {SIGSEGV, SIGABRT, SIGILL};
+    static struct sigaction before[sizeof faults / sizeof *faults];
+    static bool armed;
+    const bool wanted = foreign[0] != '\0' || driver[0] != '\0';
+    struct sigaction fault = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
+    ending_signals(&fault.sa_mask);
+    for (size_t i = 0; (wanted || armed) && i < sizeof faults / sizeof *faults; i++)
+        sigaction(faults[i], wanted ? &fault : &before[i], wanted && !armed ? &before[i] : NULL);
+    armed = wanted;
+}
+
 void guard_leave(void)
 {
     static const int all[] = {SIGINT, SIGTERM, SIGHUP, SIGBUS, SIGPIPE, SIGQUIT, SIGXCPU, SIGXFSZ};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) signal(all[i], SIG_DFL);
+    left = true;
+    driver[0] = '\0';
+    watch_faults();
 }
 
 void guard_hold(void)
@@ -217,10 +262,9 @@ void guard_json(const char *temp_path, const char *path)
 
 void guard_json_has_lines(void) { json_lines = 1; }
 
+/* SIGABRT: free() finds its own memory overwritten. */
 void guard_foreign(const char *path)
 {
-    struct sigaction fault = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO}, usual = {.sa_handler = SIG_DFL};
-    ending_signals(&fault.sa_mask);
     foreign[0] = '\0';
     if (path != NULL)
         snprintf(foreign, sizeof foreign,
@@ -228,9 +272,24 @@ void guard_foreign(const char *path)
                  "is no time and no verdict. Shapes that no tile divides are tried too: is each access guarded? "
                  "`tilewright explain FILE` names one that is not\n",
                  path);
-    sigaction(SIGSEGV, path != NULL ? &fault : &usual, NULL);
-    sigaction(SIGABRT, path != NULL ? &fault : &usual, NULL); /* of free(), which finds its own memory overwritten */
+    watch_faults();
 }
+
+void guard_driver(const char *engine, const char *name, const char *advice)
+{
+    driver[0] = '\0';
+    if (engine != NULL && !left) {
+        const char *command = diag_command_name();
+        exits = strcmp(engine, "opencl") == 0;
+        driver_user = getpid();
+        snprintf(driver_advice, sizeof driver_advice, "%s", advice);
+        snprintf(driver, sizeof driver, "tilewright: %s: the driver of the %s engine%s%.400s%s",
+                 command != NULL ? command : "", engine, name[0] != '\0' ? " (" : "", name, name[0] != '\0' ? ")" : "");
+    }
+    watch_faults();
+}
+
+void guard_done(void) { exits = false; }
 
 int guard_watch(const void *start, size_t bytes, const char *path)
 {

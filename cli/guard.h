@@ -33,6 +33,14 @@ void guard_json_has_lines(void);
  * very CPU, an access outside of all memory ends the program with 8 and a sentence. */
 void guard_foreign(const char *path);
 
+/* guard_driver - from now on this engine's driver is in use in this process; NULL: none is. Where it aborts, crashes or
+ * calls exit(), the program ends with 8 and a sentence that names the driver, the signal and the advice, "" or ": ...".
+ * Does nothing in a forked process, whose parent tells how it ended. */
+void guard_driver(const char *engine, const char *driver, const char *advice);
+
+/* guard_done - main() returns: what calls exit() from now on is no driver. */
+void guard_done(void);
+
 /* guard_watch - from now on bytes from start on are the mapped file of that name; returns what guard_unwatch takes. */
 int guard_watch(const void *start, size_t bytes, const char *path);
 void guard_unwatch(int watch);

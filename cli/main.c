@@ -235,5 +235,7 @@ static exit_code start(int argc, char **argv)
 int main(int argc, char **argv)
 {
     guard_install();
-    return (int)start(argc, argv);
+    const exit_code code = start(argc, argv);
+    guard_done();
+    return (int)code;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "driver.h"
 #include "files.h"
 #include "guard.h"
 #include "diag.h"
@@ -99,6 +100,7 @@ void session_close_device(session *s)
 {
     tw_close(s->context);
     s->context = NULL;
+    guard_driver(NULL, "", "");
 }
 
 bool session_several(const options *opt)
@@ -146,14 +148,16 @@ exit_code session_open_device(session *s, const char *engine)
     const exit_code code = several ? check_several(s->opt, engine) : EXIT_OK;
     if (code != EXIT_OK) return code;
     session_close_device(s);
+    driver_in_use(engine, "");
     tw_status status = tw_open(&wanted, &s->context);
     if (status == TW_OK) status = tw_describe(s->context, &s->device);
     if (status == TW_OK) name_driver(s);
+    if (status == TW_OK) driver_in_use(engine, s->driver);
     if (status == TW_OK && several) tell_joined(s);
     return status == TW_OK ? EXIT_OK : diag_tw(status);
 }
 
-const char *session_gpu(void) { return tw_lab_engine_state("cuda", NULL, 0) == 1 ? "cuda" : "opencl"; }
+const char *session_gpu(void) { return driver_is_usable("cuda", NULL, 0) ? "cuda" : "opencl"; }
 
 exit_code session_each_engine(session *s, const char *otherwise, exit_code (*run)(session *, void *), void *job)
 {

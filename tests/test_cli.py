@@ -218,6 +218,26 @@ def doctor_says_that_openmp_s_threads_are_passed_over():
         assert "is ignored" not in good("doctor", env={**env, **NO_OPENCL}).stdout, env
 
 
+@case
+def a_driver_that_ends_the_program_is_told_with_what_to_do():
+    """PoCL aborts where it finds no linker, and calls exit() where its cache takes no file."""
+    needs("opencl")
+    words = ("ladder", "--engine", "opencl", "--rung", "r01", "--size", 16, "--json", "r.json")
+    os.makedirs("empty/cache")
+    for variables, limit, says in (({"PATH": os.path.abspath("empty")}, None, ("aborted: signal 6", "PATH has none", "binutils")),
+                                   ({}, 4096, ("ended the program", "POCL_CACHE_DIR")))[:2 if FULL else 1]:
+        limits = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))} if limit else {}
+        done = run(*words, env={"XDG_CACHE_HOME": os.path.abspath("empty/cache"), "TILEWRIGHT_CACHE": "off", **variables}, **limits)
+        if done.returncode == 0:
+            raise Skip("this device compiles without a linker and without files")
+        last = done.stderr.splitlines()[-1]
+        assert done.returncode == 8 and last.startswith("tilewright: ladder: the driver of the opencl engine (") and all(x in last for x in says), (done.returncode, done.stderr)
+        assert os.listdir(".") == ["empty"], os.listdir(".")
+    if FULL:
+        out = run("doctor", env={"PATH": os.path.abspath("empty"), "XDG_CACHE_HOME": os.path.abspath("empty/cache")})
+        assert out.returncode == 8 and re.search(r"^advice \d +PoCL links each kernel by ld", out.stdout, re.M), out.stdout
+
+
 def another_user_s():
     """A folder of another user: only root can make one, to others /usr is one."""
     if os.geteuid() != 0:
