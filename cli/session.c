@@ -79,9 +79,20 @@ static exit_code open_json(session *s)
     return s->json != NULL ? EXIT_OK : diag(EXIT_OUTPUT, "--json %s: cannot be written: %s", path, strerror(errno));
 }
 
+/* No matrix is read beyond what this process's control groups allow: the system would end the program. */
+static void allow_memory(void)
+{
+    const double machine_bytes = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    tw_lab_limits group;
+    tw_lab_limits_read(&group);
+    if (group.memory_from[0] != '\0' && (double)group.memory_bytes < machine_bytes)
+        io_allow_memory((uint64_t)group.memory_bytes);
+}
+
 exit_code session_begin(session *s, const options *opt)
 {
     if (opt->quiet) term_quiet();
+    allow_memory();
     *s = (session){.opt = opt, .text = stdout, .json_file.fd = -1, .device.size = sizeof s->device};
     return open_json(s);
 }

@@ -5,6 +5,7 @@
 
 PROGRAM is the path of the program ($TILEWRIGHT without it). Prints TAP. Needs nothing but Python 3.
 """
+import contextlib
 import os
 import random
 import re
@@ -188,6 +189,45 @@ def less_address_space_than_the_matrices_take():
     done = run("multiply", "A.npy", "B.npy", "-o", "C.npy", "--threads", "1", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
     assert done.returncode == 0 and " blocks of " in done.stdout, done
     assert os.path.getsize("C.npy") == 128 + 4000 * 6000 * 8
+
+
+@contextlib.contextmanager
+def memory_group(limit):
+    """A control group with this limit, where this user can make one: a function that moves a process there."""
+    for above, name in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")):
+        group = f"{above}/tilewright-test.{os.getpid()}"
+        try:
+            os.mkdir(group)
+        except OSError:
+            continue
+        def put(name, value):
+            with open(f"{group}/{name}", "r+") as file:
+                file.write(str(value))
+        try:
+            put(name, limit)
+        except OSError:  # version 2, whose memory controller is not enabled here
+            os.rmdir(group)
+            continue
+        try:
+            yield lambda: put("cgroup.procs", os.getpid())
+        finally:
+            os.rmdir(group)
+        return
+    raise Skip("no control group with a limit of memory can be made here")
+
+
+@case
+def the_limit_of_a_control_group_is_kept():
+    if sanitized():
+        raise Skip("sanitizers take more memory than the group has")
+    sparse("A.npy", 2000, 1000), sparse("B.npy", 1000, 3000)
+    with open("C.mtx", "w") as file:
+        file.write("%%MatrixMarket matrix array real general\n3000 4000\n" + "0\n" * 12000000)
+    with memory_group(64 << 20) as enter:
+        done = run("multiply", "A.npy", "B.npy", "-o", "C.npy", "--threads", "1", preexec_fn=enter)
+        assert done.returncode == 0 and "more than 50.3 MB: C in " in done.stdout, done
+        done = run("verify", "A.npy", "B.npy", "C.mtx", preexec_fn=enter)
+        assert done.returncode == 5 and "need 96000000 bytes of memory, the limit is 67108864" in done.stderr, done
 
 
 # ---- what goes wrong on the way ---------------------------------------------------------------------------------------
