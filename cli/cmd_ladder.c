@@ -18,8 +18,8 @@
 #include "warden.h"
 #include "watch.h"
 
-/* Seconds of samples per row; seconds that one run of the slowest rung may take, and one of a file's kernel. */
-static const double LIMIT_S = 1, LONGEST_S = 3, DEADLINE_S = 60;
+/* Seconds of samples per row; seconds that one run of the slowest rung may take. */
+static const double LIMIT_S = 1, LONGEST_S = 3;
 
 static const shape DEEP = {64, 64, 65536};
 
@@ -475,7 +475,7 @@ static exit_code climb_all(session *s)
 {
     static ladder l;
     if (s->opt->skinny) return skinny_ladders(s);
-    const double deadline_s = s->opt->deadline > 0 ? (double)s->opt->deadline : DEADLINE_S;
+    const double deadline_s = s->opt->deadline > 0 ? (double)s->opt->deadline : WATCH_FILE_S;
     exit_code code = rungs_read_user(s->opt, &l.user);
     if (code == EXIT_OK && l.user.count > 0 && !warden_begin())
         code = diag_no_memory("the process that runs the files of --rung");

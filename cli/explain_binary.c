@@ -12,6 +12,7 @@
 #include "diag.h"
 #include "term.h"
 #include "tool.h"
+#include "watch.h"
 
 enum { SHOWN = 700, LONGEST = 110, ANY_SM = 90 };
 
@@ -52,7 +53,10 @@ static tw_status make_code(const explain *x, bool default_build, bool ptx, tw_la
                             .tile = k->default_tile > 0 && !k->skinny ? x->tile : 0,
                             .default_build = default_build,
                             .source = x->user};
-    return tw_lab_code_make(here ? s->context : NULL, &choice, &p, cuda && !here ? ANY_SM : 0, ptx, code);
+    watch_file(x->user != NULL ? x->user->file : NULL, "compile");
+    tw_status status = tw_lab_code_make(here ? s->context : NULL, &choice, &p, cuda && !here ? ANY_SM : 0, ptx, code);
+    watch_file(NULL, NULL);
+    return status;
 }
 
 static bool gpu_source_of(const explain *x, bool default_build, source *out)
@@ -221,6 +225,8 @@ exit_code explain_binary(explain *x)
     source from;
     listing l;
     code_loop loop;
+    const double deadline_s = x->s->opt->deadline > 0 ? (double)x->s->opt->deadline : WATCH_FILE_S;
+    if (x->user != NULL && !watch_file_begin(deadline_s)) return diag_no_memory("the thread that keeps --deadline");
     explain_heading(x, "In the binary");
     bool found = read_loop(x, false, &from, &l, &loop);
     fprintf(text, "%s\n", from.from);

@@ -222,7 +222,9 @@ const option_row option_rows[] = {
      "run work-item by work-item)",
      1, 86400},
     {"deadline", 0, OPT_WHOLE, AT(deadline), CMD_EXPLAIN, "S", NULL,
-     "give up a kernel of your own file that has not ended after S seconds (default: 10)", 1, 86400},
+     "give up a kernel of your own file that has not ended after S seconds (default: 10), nor compiled for --binary "
+     "(default: 60)",
+     1, 86400},
     {"threads", 0, OPT_WHOLE, AT(threads), DEVICE | CMD_TUNE, "N", NULL,
      "use N threads (default: see `tilewright devices`)", 1, 4096},
     {"samples", 0, OPT_WHOLE, AT(samples), RUNS, "N", NULL, "measure each row N times (default: 11)", 1, 100000},

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include "diag.h"
 #include "guard.h"
 #include "exit.h"
 
@@ -26,10 +27,11 @@ static int describe(char *text, size_t size, const char *file, double idle_s)
         return snprintf(text, size,
                         "tilewright: multiply: nothing has moved for %.0f s while %s: a rank or a link is lost\n",
                         idle_s, atomic_load(&stage));
-    return snprintf(text, size,
-                    "tilewright: ladder: %.300s: the kernel did not %s within %.0f s; there is no time and no verdict. "
-                    "Does each of its loops end? --deadline SECONDS waits longer\n",
-                    file, atomic_load(&stage), limit_s);
+    return snprintf(
+        text, size,
+        "tilewright: %s: %.300s: the kernel did not %s within %.0f s; there is no verdict. Does each of its "
+        "loops end? --deadline SECONDS waits longer\n",
+        diag_command_name(), file, atomic_load(&stage), limit_s);
 }
 
 static void *watch(void *unused)
@@ -70,8 +72,9 @@ void watch_end(void) { atomic_store(&ends, true); }
 
 bool watch_file_begin(double seconds)
 {
-    of_files = true;
-    return start(seconds);
+    static bool begun;
+    if (!of_files) of_files = true, begun = start(seconds);
+    return begun;
 }
 
 void watch_file(const char *file, const char *does)

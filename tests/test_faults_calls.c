@@ -359,13 +359,15 @@ static void crash_case(const char *command, const char *engine, const char *fold
                sentence, o.text);
 }
 
-/* A command that uses the driver itself ends with 8 and a sentence, whatever the driver does to the process. */
-static void end_case(const char *engine, const char *folders, const char *crash, const char *says)
+/* A command that uses the driver itself ends with 8 and a sentence, whatever the driver does to the process. file: of a
+ * user's kernel, which is given up after a second; NULL: a rung. */
+static void end_case(const char *engine, const char *folders, const char *crash, const char *file, const char *says)
 {
     const char *program = getenv("TILEWRIGHT");
     outcome o;
-    char path[1024], name[16], ladder[] = "ladder", option[] = "--engine", rung[] = "--rung", r01[] = "r01",
-                               size[] = "--size", small[] = "16", sentence[200];
+    char path[1024], name[16], own[200], ladder[] = "ladder", option[] = "--engine", rung[] = "--rung", r01[] = "r01",
+                                         size[] = "--size", small[] = "16", deadline[] = "--deadline", second[] = "1",
+                                         sentence[300];
     if (!tap_case("ladder with %s: the driver of %s %s", crash, engine, says + strspn(says, ") "))) return;
     if (program == NULL || access(program, X_OK) != 0) {
         tap_skip("TILEWRIGHT does not name the program");
@@ -373,9 +375,21 @@ static void end_case(const char *engine, const char *folders, const char *crash,
     }
     snprintf(path, sizeof path, "%s", program);
     snprintf(name, sizeof name, "%s", engine);
-    run_program((char *[]){path, ladder, option, name, rung, r01, size, small, NULL}, folders,
-                (const char *const[]){crash, NULL}, &o);
-    snprintf(sentence, sizeof sentence, "tilewright: ladder: the driver of the %s engine", engine);
+    if (file != NULL) {
+        snprintf(own, sizeof own, "%s/%s", work, file);
+        FILE *text = fopen(own, "w");
+        if (text == NULL || fprintf(text, "#include \"rung.%sh\"\n%s void mine(PARAMETERS) {}\n", strchr(file, '.') + 1,
+                                    strcmp(engine, "cuda") == 0 ? "extern \"C\" __global__" : "__kernel") < 0)
+            perror(own);
+        if (text != NULL) fclose(text);
+    }
+    run_program((char *[]){path, ladder, option, name, rung, file != NULL ? own : r01, size, small,
+                           file != NULL ? deadline : NULL, second, NULL},
+                folders, (const char *const[]){crash, "CC=/nowhere/cc", NULL}, &o);
+    if (file != NULL)
+        snprintf(sentence, sizeof sentence, "tilewright: ladder: %s: the kernel", own);
+    else
+        snprintf(sentence, sizeof sentence, "tilewright: ladder: the driver of the %s engine", engine);
     const char *told = strstr(o.text, sentence);
     tap_result(o.exit == 8 && told != NULL && strstr(told, says) != NULL, "exit %d, expected 8 and \"%s\" \"%s\":\n%s",
                o.exit, sentence, says, o.text);
@@ -383,13 +397,15 @@ static void end_case(const char *engine, const char *folders, const char *crash,
 
 static void crash_cases(void)
 {
-    end_case("opencl", "opencl", "FAKE_CRASH=clGetPlatformIDs=6", " aborted: signal 6");
-    end_case("opencl", "opencl", "FAKE_CRASH=clBuildProgram=6", ") aborted: signal 6");
-    end_case("opencl", "opencl", "FAKE_CRASH=clEnqueueNDRangeKernel=11", ") crashed: signal 11");
-    end_case("opencl", "opencl", "FAKE_CRASH=clBuildProgram=4", ") crashed: signal 4");
-    end_case("opencl", "opencl", "FAKE_CRASH=clBuildProgram=-1", ") ended the program");
-    end_case("cuda", "cuda:nvrtc", "FAKE_CRASH=cuInit=6", " aborted: signal 6");
-    end_case("cuda", "cuda:nvrtc", "FAKE_CRASH=cuLaunchKernel=6", ") aborted: signal 6");
+    end_case("opencl", "opencl", "FAKE_CRASH=clGetPlatformIDs=6", NULL, " aborted: signal 6");
+    end_case("opencl", "opencl", "FAKE_CRASH=clBuildProgram=6", NULL, ") aborted: signal 6");
+    end_case("opencl", "opencl", "FAKE_CRASH=clEnqueueNDRangeKernel=11", NULL, ") crashed: signal 11");
+    end_case("opencl", "opencl", "FAKE_CRASH=clBuildProgram=4", NULL, ") crashed: signal 4");
+    end_case("opencl", "opencl", "FAKE_CRASH=clBuildProgram=-1", NULL, ") ended the program");
+    end_case("cuda", "cuda:nvrtc", "FAKE_CRASH=cuInit=6", NULL, " aborted: signal 6");
+    end_case("cuda", "cuda:nvrtc", "FAKE_CRASH=cuLaunchKernel=6", NULL, ") aborted: signal 6");
+    end_case("opencl", "opencl", "FAKE_HANG=clBuildProgram=1", "mine.cl", " did not compile within 1 s");
+    end_case("cuda", "cuda:nvrtc", "FAKE_HANG=nvrtcCompileProgram=1", "mine.cu", " did not compile within 1 s");
     crash_case("devices", "opencl", "opencl", "FAKE_CRASH=clGetPlatformIDs=6", "crashed: signal 6, Aborted");
     crash_case("devices", "opencl", "opencl", "FAKE_CRASH=clGetDeviceIDs=-3", "ended its process with exit status 3");
     crash_case("devices", "opencl", "opencl", "FAKE_CRASH=clBuildProgram=9", "crashed: signal 9, Killed");
