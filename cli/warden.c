@@ -3,11 +3,11 @@
 #define _GNU_SOURCE
 #include "warden.h"
 
-#include <errno.h>
-#include <fcntl.h>
+#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -28,15 +28,35 @@ static void handed_on(sigset_t *set)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) sigaddset(set, all[i]);
 }
 
+static long parent_of(const char *process)
+{
+    char path[64], text[512];
+    long parent = 0;
+    snprintf(path, sizeof path, "/proc/%.20s/stat", process);
+    FILE *stat = fopen(path, "re");
+    const char *name_end = stat != NULL && fgets(text, sizeof text, stat) != NULL ? strrchr(text, ')') : NULL;
+    if (name_end == NULL || sscanf(name_end + 1, " %*c %ld", &parent) != 1) parent = 0;
+    if (stat != NULL) fclose(stat);
+    return parent;
+}
+
+/* By a kernel without the list of children all processes are looked at. */
 static void kill_children_but(pid_t kept)
 {
     char path[64];
     long child;
     snprintf(path, sizeof path, "/proc/self/task/%ld/children", (long)getpid());
     FILE *children = fopen(path, "re");
+    DIR *all = children == NULL ? opendir("/proc") : NULL;
     while (children != NULL && fscanf(children, "%ld", &child) == 1)
         if (child != (long)kept) kill((pid_t)child, SIGKILL);
+    for (struct dirent *process; all != NULL && (process = readdir(all)) != NULL;) {
+        child = atol(process->d_name);
+        if (child > 0 && child != (long)kept && parent_of(process->d_name) == (long)getpid())
+            kill((pid_t)child, SIGKILL);
+    }
     if (children != NULL) fclose(children);
+    if (all != NULL) closedir(all);
 }
 
 /* By the same exit status or signal, without a second core file. */
