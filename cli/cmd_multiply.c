@@ -125,7 +125,7 @@ static void map_temporary(const job *j, void **bytes, size_t *count)
 {
     static char nothing[1];
     struct stat found;
-    int fd = open(j->out.temp_path, O_RDONLY | O_CLOEXEC);
+    int fd = open(io_output_readable(&j->out), O_RDONLY | O_CLOEXEC);
     *bytes = NULL;
     if (fd >= 0 && fstat(fd, &found) == 0) {
         *count = (size_t)found.st_size;

@@ -35,7 +35,7 @@ enum { MOST_WATCHED = 8, ENDING = -1, FREE = 0, HELD = 1 };
  * made. Any thread takes signals: one of MPI, of a driver, our own that watches the time. */
 static atomic_int hold;
 
-static kept_path output_temp, tool_temp, json_temp, json_target;
+static kept_path output_temp, tool_temp, json_unnamed, json_temp, json_target;
 static volatile sig_atomic_t json_lines;
 static watched watches[MOST_WATCHED];
 static char kept_text[600]; /* ": ..." behind "interrupted"; else "" */
@@ -56,7 +56,7 @@ static void clean_up(void)
     if (output_temp.set) unlink(output_temp.path);
     if (tool_temp.set) unlink(tool_temp.path);
     if (!json_temp.set) return;
-    if (!json_lines || rename(json_temp.path, json_target.path) != 0) unlink(json_temp.path);
+    if (!json_lines || io_output_name(json_unnamed.path, json_temp.path, json_target.path) != 0) unlink(json_temp.path);
 }
 
 void guard_end(int code)
@@ -254,10 +254,11 @@ void guard_output(const char *temp_path) { keep(&output_temp, temp_path); }
 
 void guard_tool(const char *temp_path) { keep(&tool_temp, temp_path); }
 
-void guard_json(const char *temp_path, const char *path)
+void guard_json(const io_output *output)
 {
-    keep(&json_target, path);
-    keep(&json_temp, temp_path);
+    keep(&json_unnamed, output != NULL ? output->unnamed : NULL);
+    keep(&json_target, output != NULL ? output->path : NULL);
+    keep(&json_temp, output != NULL ? output->temp_path : NULL);
 }
 
 void guard_json_has_lines(void) { json_lines = 1; }

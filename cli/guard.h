@@ -4,6 +4,7 @@
 #define TILEWRIGHT_GUARD_H
 
 #include <stddef.h>
+#include "../io/io.h"
 
 /* guard_install - closed standard streams are held, so that no file takes their place. SIGINT, SIGTERM and SIGHUP end
  * the program with 130, SIGBUS in a watched mapping with 6, each after the clean-up; SIGPIPE with 141, silently, where
@@ -24,9 +25,9 @@ void guard_release(void);
 /* guard_kept - a part of a sentence that says what stays where a signal ends the program; NULL: nothing is said. */
 void guard_kept(const char *text);
 
-void guard_output(const char *temp_path);                 /* remove this file; NULL: none any more */
-void guard_tool(const char *temp_path);                   /* the same, of a file that a tool reads */
-void guard_json(const char *temp_path, const char *path); /* as above, but rename it to path once it has lines */
+void guard_output(const char *temp_path); /* remove this file; NULL: none any more */
+void guard_tool(const char *temp_path);   /* the same, of a file that a tool reads */
+void guard_json(const io_output *output); /* as above, but give it its name once it has lines */
 void guard_json_has_lines(void);
 
 /* guard_foreign - from now on a kernel runs that a reader wrote, in that file; NULL: no more. Where the device is this

@@ -400,7 +400,7 @@ static exit_code open_output(job *j)
     exit_code code = EXIT_OK;
     if (j->world.rank == 0) {
         guard_hold();
-        io_status status = io_output_open(&j->out, j->s->opt->output, &error);
+        io_status status = io_output_open_named(&j->out, j->s->opt->output, &error);
         if (status == IO_OK) guard_output(j->out.temp_path), keeper_file(j->out.temp_path);
         guard_release();
         if (status == IO_OK) status = io_output_begin(&j->out, j->format, &c, &error);

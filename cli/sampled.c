@@ -129,7 +129,7 @@ exit_code sampled_judge(session *s, const operands *in, const io_output *out, co
     j.cols = draw(of->col, of->cols, x->blocks.n, of->samples, ~s->opt->seed);
     const double line_bytes = (double)p->k * (double)(sizes->a_bytes + sizes->b_bytes) + 128.0 * (double)sizes->c_bytes;
     for (j.edge = SAMPLES; j.edge > 1 && (double)j.edge * line_bytes > (double)x->limit; j.edge /= 2) continue;
-    if (io_source_open(out->temp_path, &raw, &j.c, &error) != IO_OK) return diag_io(IO_CANNOT_WRITE, &error);
+    if (io_source_open(io_output_readable(out), &raw, &j.c, &error) != IO_OK) return diag_io(IO_CANNOT_WRITE, &error);
     j.a = memory_for(j.edge, p->k, (size_t)sizes->a_bytes), j.b = memory_for(j.edge, p->k, (size_t)sizes->b_bytes);
     j.c_values = memory_for(j.edge, j.edge, (size_t)sizes->c_bytes);
     j.c0 = memory_for(j.edge, j.edge, (size_t)sizes->c_bytes);

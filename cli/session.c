@@ -55,7 +55,7 @@ static exit_code open_replaced(session *s, const char *path)
     io_error error;
     guard_hold();
     io_status status = io_output_open(&s->json_file, path, &error);
-    if (status == IO_OK) guard_json(s->json_file.temp_path, s->json_file.path);
+    if (status == IO_OK) guard_json(&s->json_file);
     guard_release();
     if (status != IO_OK) return diag_io(status, &error);
     int fd = dup(s->json_file.fd);
@@ -231,11 +231,13 @@ static exit_code close_json(session *s, exit_code code)
     exit_code other = keep ? files_recheck(s->opt->json) : EXIT_OK;
     if (other != EXIT_OK) keep = false, code = other;
     io_status status = IO_OK;
+    guard_hold(); /* a handler names what is open under that number */
     if (keep)
         status = io_output_commit(&s->json_file, &error);
     else
         io_output_discard(&s->json_file);
-    guard_json(NULL, NULL);
+    guard_json(NULL);
+    guard_release();
     return status == IO_OK ? code : diag_io(status, &error);
 }
 

@@ -154,16 +154,24 @@ bool io_fits_exactly(const io_matrix *matrix, io_type to, int64_t *i, int64_t *j
  * `to`. NaN and infinities may stand, but for infinities in IO_E4M3. When false, as above. */
 bool io_fits_range(const io_matrix *matrix, io_type to, int64_t *i, int64_t *j, char *value, size_t value_size);
 
-/* An output file that appears whole or not at all: written beside its target, then renamed over it. */
+enum { IO_UNNAMED = 32 };
+
+/* An output file that appears whole or not at all: it has no name until it is whole, or another one beside its target.
+ * Over a file that exists it is linked to that other name first, then renamed. */
 typedef struct io_output {
     char *path, *temp_path;
-    int fd;
-    io_matrix blocks; /* of io_output_begin: swapped where the file's byte order is not this machine's */
-    int64_t begin;    /* byte of the first element */
+    char unnamed[IO_UNNAMED]; /* "/proc/self/fd/N" while it has no name; else "" */
+    int fd;                   /* holds a lock on the file, which tells other processes that this one lives */
+    io_matrix blocks;         /* of io_output_begin: swapped where the file's byte order is not this machine's */
+    int64_t begin;            /* byte of the first element */
 } io_output;
 
-/* io_output_open - a symbolic link stays, and what it names is replaced, or made where it names nothing yet. */
+/* io_output_open - a symbolic link stays, and what it names is replaced, or made where it names nothing yet. Removes
+ * what this user's dead processes left beside it. io_output_open_named - the same, of a file that other processes open:
+ * it has the name temp_path, and is not removed if this process is killed. io_output_readable - where this process can open it. */
 io_status io_output_open(io_output *output, const char *path, io_error *error);
+io_status io_output_open_named(io_output *output, const char *path, io_error *error);
+const char *io_output_readable(const io_output *output);
 
 /* io_follow - the path behind symbolic links, whether a file has that name or not; for free(). NULL: errno says why. */
 char *io_follow(const char *path);
@@ -181,7 +189,10 @@ io_status io_output_write(io_output *output, io_format format, const io_matrix *
 io_status io_output_begin(io_output *output, io_format format, const io_matrix *matrix, io_error *error);
 io_status io_output_put(io_output *output, int64_t i, int64_t j, int64_t rows, int64_t cols, const void *block,
                         io_error *error);
-io_status io_output_commit(io_output *output, io_error *error); /* flush, fsync, rename; discards on failure */
+io_status io_output_commit(io_output *output, io_error *error); /* flush, fsync, name; discards on failure */
 void io_output_discard(io_output *output);                      /* removes the temporary file; safe after commit */
+
+/* io_output_name - what commit does last, for signal handlers. 0, or -1 and errno: temp_path may be left. */
+int io_output_name(const char *unnamed, const char *temp_path, const char *path);
 
 #endif

@@ -1,6 +1,9 @@
-/* output.c - an output file that appears whole or not at all: written beside its target, renamed over it. */
+/* output.c - an output file that appears whole or not at all: without a name until it is whole, or under another one
+ * beside its target (docs/decisions/0010-outputs-that-destroy-nothing.md). */
+#define _GNU_SOURCE /* O_TMPFILE */
 #include "io_internal.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -8,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -82,43 +86,177 @@ static char *resolve(const char *path, mode_t *mode, io_error *error)
     return NULL;
 }
 
-/* ".XXXXXX.NAME" in the folder of path: the ending stays, so that the file can be read under this name too.
- */
-static void name_temporary(const char *path, unsigned attempt, char *out, size_t size)
+/* ---- temporary names ----------------------------------------------------------------------------------- */
+
+/* ".tilewright-BOOT-LETTERS.END": BOOT begins the kernel's boot_id, END is the end of the output's name, so that the
+ * file can be read under this name too. Its maker holds a flock on it until it has its own name. Without a lock the name
+ * is ".LETTERS.END", which nobody sweeps. */
+static const char mark[] = ".tilewright-", letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
+enum { BOOT = 8, LETTERS = 12, MOST_END = 200, MORE = sizeof mark + BOOT + 1 + LETTERS + 1 };
+
+/* Two files of one boot are of one kernel, which knows all locks: those of other hosts it may not. "" where unknown. */
+static void find_boot(char boot[BOOT + 1])
 {
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
-    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
-    size_t length = strlen(name), cut = length > 200 ? length - 200 : 0;
+    const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    boot[0] = boot[BOOT] = '\0';
+    if (fd < 0) return;
+    if (read(fd, boot, BOOT) != BOOT) boot[0] = '\0';
+    close(fd);
+}
+
+static const char *name_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+static const char *end_of(const char *path)
+{
+    const size_t length = strlen(name_of(path));
+    return name_of(path) + (length > MOST_END ? length - MOST_END : 0);
+}
+
+/* "" where that is longer than a path may be: nothing can be opened there. */
+static void folder_of(const char *path, char folder[PATH_MAX])
+{
+    const int length = (int)(name_of(path) - path);
+    if (snprintf(folder, PATH_MAX, "%.*s", length > 0 ? length : 1, length > 0 ? path : ".") >= PATH_MAX)
+        folder[0] = '\0';
+}
+
+static void name_temporary(const char *path, bool swept, unsigned attempt, char *out, size_t size)
+{
     struct timespec now;
+    char boot[BOOT + 1] = "", unique[LETTERS + 1] = {0};
+    if (swept) find_boot(boot);
     clock_gettime(CLOCK_REALTIME, &now);
-    uint64_t seed = ((uint64_t)now.tv_nsec << 24 ^ (uint64_t)getpid() << 8 ^ attempt) * 0x9e3779b97f4a7c15;
-    char unique[7] = {0};
-    for (int c = 0; c < 6; c++, seed /= 36) unique[c] = letters[(seed >> 8) % 36];
-    snprintf(out, size, "%.*s.%s.%s", (int)(name - path), path, unique, name + cut);
-}
-
-/* path: as the caller named it. Not mkstemp: only open() itself applies the umask without a race against other
- * threads. */
-static io_status make_temporary(io_output *output, const char *path, mode_t mode, io_error *error)
-{
-    size_t size = strlen(output->path) + sizeof ".XXXXXX.";
-    char *temp_path = malloc(size);
-    for (unsigned attempt = 0; temp_path != NULL && output->fd < 0 && attempt < 100; attempt++) {
-        name_temporary(output->path, attempt, temp_path, size);
-        output->fd = open(temp_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (output->fd < 0 && errno != EEXIST) break;
+    uint64_t seed = (uint64_t)now.tv_sec << 40 ^ (uint64_t)now.tv_nsec << 24 ^ (uint64_t)getpid() << 8 ^ attempt;
+    for (int c = 0; c < LETTERS; c++) {
+        seed = (seed ^ seed >> 31) * 0x9e3779b97f4a7c15;
+        unique[c] = letters[(seed >> 40) % 36];
     }
-    if (output->fd >= 0) output->temp_path = temp_path;
-    if (output->fd >= 0 && (mode == 0 || fchmod(output->fd, mode & 0777) == 0)) return IO_OK;
-    io_status status = output->fd < 0 && errno == ENOENT
-                           ? io_cannot_open(path, error)
-                           : io_cannot_write(path, "cannot be written: making a temporary file beside it failed",
-                                             error);
-    if (output->fd < 0) free(temp_path);
-    return status;
+    snprintf(out, size, "%.*s%s%s%s%s.%s", (int)(name_of(path) - path), path, boot[0] != '\0' ? mark : ".", boot,
+             boot[0] != '\0' ? "-" : "", unique, end_of(path));
 }
 
-io_status io_output_open(io_output *output, const char *path, io_error *error)
+/* ---- what dead processes left -------------------------------------------------------------------------- */
+
+/* how: LOCK_EX of the maker, LOCK_SH of who sweeps. False with EWOULDBLOCK: another process has one that excludes it;
+ * else there are no locks here. */
+static bool lock(int fd, int how)
+{
+    int held;
+    do held = flock(fd, how | LOCK_NB);
+    while (held != 0 && errno == EINTR);
+    return held == 0;
+}
+
+/* Is the open file still the one of that name? */
+static bool has_name(int fd, int folder, const char *name)
+{
+    struct stat opened, named;
+    return fstat(fd, &opened) == 0 && fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+           opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
+static bool is_temporary(const char *name, const char *boot, const char *end)
+{
+    char begin[sizeof mark + BOOT + 1];
+    const size_t length = (size_t)snprintf(begin, sizeof begin, "%s%s-", mark, boot);
+    return strncmp(name, begin, length) == 0 && strspn(name + length, letters) == LETTERS &&
+           name[length + LETTERS] == '.' && strcmp(name + length + LETTERS + 1, end) == 0;
+}
+
+/* On NFS a lock of one that only reads is shared. */
+static void sweep_one(int folder, const char *name)
+{
+    struct stat found;
+    const int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0) return;
+    if (fstat(fd, &found) == 0 && S_ISREG(found.st_mode) && found.st_uid == geteuid() && lock(fd, LOCK_SH) &&
+        has_name(fd, folder, name))
+        unlinkat(folder, name, 0);
+    close(fd);
+}
+
+/* In a folder of more names, which may take seconds to list, not all are looked at. */
+static void sweep(const char *path)
+{
+    enum { MOST_NAMES = 20000 };
+    char folder[PATH_MAX], boot[BOOT + 1];
+    find_boot(boot);
+    folder_of(path, folder);
+    DIR *names = boot[0] != '\0' ? opendir(folder) : NULL;
+    if (names == NULL) return;
+    const struct dirent *each = readdir(names);
+    for (int n = 0; n < MOST_NAMES && each != NULL; n++, each = readdir(names))
+        if (is_temporary(each->d_name, boot, end_of(path))) sweep_one(dirfd(names), each->d_name);
+    closedir(names);
+}
+
+/* ---- the file until it has its name -------------------------------------------------------------------- */
+
+/* A file without a name, beside path, and where it is found meanwhile; -1 where such files or /proc are not to be had. */
+static int open_unnamed(const char *path, char unnamed[IO_UNNAMED])
+{
+    char folder[PATH_MAX];
+    folder_of(path, folder);
+    const int fd = open(folder, O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+    snprintf(unnamed, IO_UNNAMED, "/proc/self/fd/%d", fd);
+    struct stat opened, found;
+    if (fd >= 0 && fstat(fd, &opened) == 0 && stat(unnamed, &found) == 0 && opened.st_dev == found.st_dev &&
+        opened.st_ino == found.st_ino)
+        return fd;
+    if (fd >= 0) close(fd);
+    unnamed[0] = '\0';
+    return -1;
+}
+
+/* Do files without a name get one here? Another one tells, before the work: no file gets a name after it lost one. */
+static bool can_be_named(const char *path, const char *temp_path)
+{
+    char unnamed[IO_UNNAMED];
+    const int fd = open_unnamed(path, unnamed);
+    const bool can = fd >= 0 && linkat(AT_FDCWD, unnamed, AT_FDCWD, temp_path, AT_SYMLINK_FOLLOW) == 0;
+    if (can) unlink(temp_path);
+    if (fd >= 0) close(fd);
+    return can;
+}
+
+/* -1 and EEXIST: another name must be tried. *swept: false from then on where the file cannot be locked. */
+static int open_named(const char *name, bool *swept)
+{
+    const int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0 || !*swept) return fd;
+    const bool locked = lock(fd, LOCK_EX);
+    if (locked && has_name(fd, AT_FDCWD, name)) return fd;
+    *swept = locked || errno == EWOULDBLOCK; /* it was swept between the two calls, or will be */
+    if (!*swept) unlink(name);
+    close(fd);
+    errno = EEXIST;
+    return -1;
+}
+
+/* Not mkstemp: only open() itself applies the umask without a race against other threads. A file that others open is
+ * not locked: on NFS the lock would keep MPI's locks of its parts waiting. */
+static void make_temporary(io_output *output, bool named)
+{
+    const size_t size = strlen(output->path) + MORE;
+    bool swept = !named;
+    output->temp_path = malloc(size);
+    if (output->temp_path == NULL) return;
+    name_temporary(output->path, swept, 0, output->temp_path, size);
+    if (!named && can_be_named(output->path, output->temp_path))
+        output->fd = open_unnamed(output->path, output->unnamed);
+    if (output->fd >= 0 && !lock(output->fd, LOCK_EX)) name_temporary(output->path, false, 0, output->temp_path, size);
+    for (unsigned attempt = 1; output->fd < 0 && attempt < 100; attempt++) {
+        name_temporary(output->path, swept, attempt, output->temp_path, size);
+        output->fd = open_named(output->temp_path, &swept);
+        if (output->fd < 0 && errno != EEXIST) return;
+    }
+}
+
+static io_status open_output(io_output *output, const char *path, bool named, io_error *error)
 {
     *output = (io_output){.fd = -1};
     error->text[0] = '\0';
@@ -128,9 +266,30 @@ io_status io_output_open(io_output *output, const char *path, io_error *error)
     mode_t mode;
     output->path = resolve(path, &mode, error);
     if (output->path == NULL) return IO_CANNOT_WRITE;
-    io_status status = make_temporary(output, path, mode, error);
+    sweep(output->path);
+    make_temporary(output, named);
+    io_status status = IO_OK;
+    if (output->fd < 0 && errno == ENOENT)
+        status = io_cannot_open(path, error);
+    else if (output->fd < 0 || (mode != 0 && fchmod(output->fd, mode & 0777) != 0))
+        status = io_cannot_write(path, "cannot be written: making a temporary file beside it failed", error);
     if (status != IO_OK) io_output_discard(output);
     return status;
+}
+
+io_status io_output_open(io_output *output, const char *path, io_error *error)
+{
+    return open_output(output, path, false, error);
+}
+
+io_status io_output_open_named(io_output *output, const char *path, io_error *error)
+{
+    return open_output(output, path, true, error);
+}
+
+const char *io_output_readable(const io_output *output)
+{
+    return output->unnamed[0] != '\0' ? output->unnamed : output->temp_path;
 }
 
 /* ---- writing ------------------------------------------------------------------------------------------- */
@@ -161,17 +320,24 @@ io_status io_output_write(io_output *output, io_format format, const io_matrix *
 
 /* ---- ending -------------------------------------------------------------------------------------------- */
 
+int io_output_name(const char *unnamed, const char *temp_path, const char *path)
+{
+    if (unnamed[0] != '\0') {
+        if (linkat(AT_FDCWD, unnamed, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0) return 0;
+        if (errno != EEXIST || linkat(AT_FDCWD, unnamed, AT_FDCWD, temp_path, AT_SYMLINK_FOLLOW) != 0) return -1;
+    }
+    return rename(temp_path, path);
+}
+
+/* Some file systems tell at a close what failed; it is that of a second descriptor, since the first has the lock. */
 io_status io_output_commit(io_output *output, io_error *error)
 {
     io_status status = IO_OK;
     error->text[0] = '\0';
-    if (fsync(output->fd) != 0) status = io_cannot_write(output->path, "cannot be written", error);
-    int fd = output->fd;
-    output->fd = -1;
-    if (close(fd) != 0 && errno != EINTR && status == IO_OK)
+    if (fsync(output->fd) != 0 || (close(dup(output->fd)) != 0 && errno != EINTR))
         status = io_cannot_write(output->path, "cannot be written", error);
-    if (status == IO_OK && rename(output->temp_path, output->path) != 0)
-        status = io_cannot_write(output->path, "the temporary file could not be renamed", error);
+    else if (io_output_name(output->unnamed, output->temp_path, output->path) != 0)
+        status = io_cannot_write(output->path, "the file could not be given its name", error);
     if (status == IO_OK) {
         free(output->temp_path);
         output->temp_path = NULL;
@@ -182,9 +348,9 @@ io_status io_output_commit(io_output *output, io_error *error)
 
 void io_output_discard(io_output *output)
 {
-    if (output->temp_path != NULL) {
-        if (output->fd >= 0) close(output->fd);
-        unlink(output->temp_path);
+    if (output->path != NULL && output->fd >= 0) {
+        close(output->fd);
+        if (output->temp_path != NULL) unlink(output->temp_path);
     }
     free(output->temp_path);
     free(output->path);

@@ -12,7 +12,7 @@ import subprocess
 import time
 
 from support.matrices import npy, npy_header, pair, product, read_npy
-from support.program import PROGRAM, bad, clean_environment, contents, good, records, run, sanitized
+from support.program import PROGRAM, bad, begun, clean_environment, contents, good, records, run, sanitized
 from support.tap import Skip, case, main
 
 KERNEL = """#include "rung.clh"
@@ -530,10 +530,7 @@ def long_multiply(n=5000, *words):
     process = subprocess.Popen([PROGRAM, "multiply", "A.raw", "B.raw", "-o", "C.npy", "--shape", f"{n}x{n}x{n}", "--dtype", "f64",
                                 "--threads", "1", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                env=clean_environment(TILEWRIGHT_CPU="base"), preexec_fn=restore_signals)
-    until = time.time() + 60
-    while not any(name.endswith("C.npy") for name in os.listdir(".")):
-        assert process.poll() is None and time.time() < until, f"it did not start to compute: {process.communicate()}"
-        time.sleep(0.01)
+    begun(process, 2 if "--json" in words else 1)
     return process
 
 
@@ -570,13 +567,26 @@ def a_failed_check_leaves_no_output():
     """The temporary file is spoiled from outside between the writing and the check's end: what is judged is the file."""
     n = 800 if sanitized() else 1500  # long enough that the file is met while it is checked
     process = long_multiply(n, "--verify")
-    name = next(name for name in os.listdir(".") if name.endswith("C.npy"))
+    name = begun(process)
     while os.path.getsize(name) < 8 * n * n + 128:
         assert process.poll() is None, process.communicate()
     with open(name, "r+b") as file:
         file.seek(4 * n * n)
         file.write(b"\xff" * (4 * n * n))
     ended(process, 1, "tilewright: multiply: C.npy: ")
+
+
+@case
+def a_killed_program_leaves_nothing():
+    """Where files can be without a name; else what it left goes when that name is written again."""
+    process = long_multiply(3000, "--json", "r.json")
+    unnamed = os.readlink(begun(process, 2)).endswith(" (deleted)")
+    process.kill()
+    process.communicate()
+    assert not unnamed or sorted(os.listdir(".")) == ["A.raw", "B.raw"], os.listdir(".")
+    pair()
+    good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--json", "r.json")
+    assert sorted(os.listdir(".")) == ["A.npy", "A.raw", "B.npy", "B.raw", "C.npy", "r.json"], os.listdir(".")
 
 
 @case

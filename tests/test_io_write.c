@@ -1,12 +1,16 @@
 /* test_io_write.c - the writer: bytes as NumPy has them, failing disks, and no file that is half written. */
-#define _XOPEN_SOURCE 700
+#define _GNU_SOURCE /* O_TMPFILE */
+#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "support/folder.h"
@@ -225,11 +229,10 @@ static void a_discarded_output_leaves_nothing(void)
     io_error error;
     write_file(in_folder("C.npy"), "old", 3);
     assert_int_equal(io_output_open(&output, in_folder("C.npy"), &error), IO_OK);
-    assert_int_equal(folder_entries(false), 2);
     assert_int_equal(io_output_write(&output, IO_FORMAT_NPY, &one_matrix, &error), IO_OK);
-    /* what is not there yet can be read and judged under its other name */
+    /* what is not there yet can be read and judged */
     io_matrix m;
-    assert_int_equal(io_read(output.temp_path, NULL, &m, &error), IO_OK);
+    assert_int_equal(io_read(io_output_readable(&output), NULL, &m, &error), IO_OK);
     io_free(&m);
     assert_int_equal(io_format_of(output.temp_path), IO_FORMAT_NPY);
     assert_true(strncmp(output.temp_path, folder, strlen(folder)) == 0);
@@ -331,7 +334,7 @@ static void a_failed_commit_leaves_nothing(void)
     assert_int_equal(io_output_open(&output, in_folder("C.npy"), &error), IO_OK);
     assert_int_equal(mkdir(in_folder("C.npy"), 0700), 0);
     assert_int_equal(io_output_commit(&output, &error), IO_CANNOT_WRITE);
-    check_sentence(&error, in_folder("C.npy"), "the temporary file could not be renamed: Is a directory");
+    check_sentence(&error, in_folder("C.npy"), "the file could not be given its name: Is a directory");
     assert_int_equal(folder_entries(false), 1);
     assert_int_equal(io_output_open(&output, in_folder("D.npy"), &error), IO_OK);
     close(output.fd);
@@ -396,6 +399,189 @@ static void long_and_bare_names_work(void)
     assert_int_equal(folder_entries(false), 1);
 }
 
+/* ---- writers that are killed, and others at once ---- */
+
+/* What the system refuses, and where it kills. */
+static struct {
+    bool unnamed, links, proc, locks; /* refused */
+    bool kills_at_rename;
+} system_is;
+
+int __real_open(const char *path, int flags, ...);
+int __wrap_open(const char *path, int flags, ...);
+int __real_linkat(int from_folder, const char *from, int to_folder, const char *to, int flags);
+int __wrap_linkat(int from_folder, const char *from, int to_folder, const char *to, int flags);
+int __real_stat(const char *path, struct stat *found);
+int __wrap_stat(const char *path, struct stat *found);
+int __real_flock(int fd, int how);
+int __wrap_flock(int fd, int how);
+int __real_rename(const char *from, const char *to);
+int __wrap_rename(const char *from, const char *to);
+
+static int refused(int number)
+{
+    errno = number;
+    return -1;
+}
+
+static bool is_proc(const char *path) { return system_is.proc && strncmp(path, "/proc/", 6) == 0; }
+
+int __wrap_open(const char *path, int flags, ...)
+{
+    mode_t mode = 0;
+    va_list more;
+    va_start(more, flags);
+    if ((flags & (O_CREAT | O_TMPFILE)) != 0) mode = va_arg(more, mode_t);
+    va_end(more);
+    if (system_is.unnamed && (flags & O_TMPFILE) == O_TMPFILE) return refused(EOPNOTSUPP);
+    return is_proc(path) ? refused(ENOENT) : __real_open(path, flags, mode);
+}
+
+int __wrap_linkat(int from_folder, const char *from, int to_folder, const char *to, int flags)
+{
+    return system_is.links ? refused(EPERM) : __real_linkat(from_folder, from, to_folder, to, flags);
+}
+
+int __wrap_stat(const char *path, struct stat *found)
+{
+    return is_proc(path) ? refused(ENOENT) : __real_stat(path, found);
+}
+
+int __wrap_flock(int fd, int how) { return system_is.locks ? refused(ENOLCK) : __real_flock(fd, how); }
+
+int __wrap_rename(const char *from, const char *to)
+{
+    if (system_is.kills_at_rename) kill(getpid(), SIGKILL);
+    return __real_rename(from, to);
+}
+
+typedef io_status opening(io_output *output, const char *path, io_error *error);
+
+/* A process that writes to that name and is killed before the end, or does not end in that way. */
+static void write_and_die(opening *open_it, const char *name, bool commits)
+{
+    const pid_t child = fork();
+    if (child == 0) {
+        io_output output;
+        io_error error;
+        system_is.kills_at_rename = commits;
+        if (open_it(&output, in_folder(name), &error) == IO_OK &&
+            io_output_write(&output, IO_FORMAT_NPY, &one_matrix, &error) == IO_OK &&
+            (!commits || io_output_commit(&output, &error) == IO_OK))
+            kill(getpid(), SIGKILL);
+        _exit(1);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+static bool has_unnamed_files(void)
+{
+    io_output output;
+    io_error error;
+    assert_int_equal(io_output_open(&output, in_folder("C.npy"), &error), IO_OK);
+    const bool has = output.unnamed[0] != '\0';
+    io_output_discard(&output);
+    return has;
+}
+
+static void a_killed_writer_leaves_nothing(void)
+{
+    if (!has_unnamed_files()) return; /* the next case has what is left there */
+    write_and_die(io_output_open, "C.npy", false);
+    assert_int_equal(folder_entries(false), 0);
+    write_file(in_folder("C.npy"), "old", 3);
+    write_and_die(io_output_open, "C.npy", false);
+    assert_int_equal(folder_entries(false), 1);
+    char bytes[256];
+    assert_int_equal(read_back(in_folder("C.npy"), bytes, sizeof bytes), 3);
+    write_and_die(io_output_open, "C.npy", true); /* in the one moment at which it has another name */
+    assert_int_equal(folder_entries(false), 2);
+    assert_int_equal(read_back(in_folder("C.npy"), bytes, sizeof bytes), 3);
+    write_matrix(in_folder("C.npy"), IO_FORMAT_NPY, &one_matrix);
+    assert_int_equal(read_back(in_folder("C.npy"), bytes, sizeof bytes), 136);
+    assert_int_equal(folder_entries(false), 1);
+}
+
+/* What dead processes left beside that name, and nothing else. */
+static void what_the_dead_left_is_swept(void)
+{
+    io_output live, next;
+    io_error error;
+    char other[400];
+    system_is.unnamed = true;
+    write_and_die(io_output_open, "C.npy", false);
+    write_and_die(io_output_open, "C.npy", true); /* sweeps the first one's */
+    write_and_die(io_output_open, "D.npy", false);
+    assert_int_equal(folder_entries(false), 2);
+    assert_int_equal(io_output_open(&live, in_folder("C.npy"), &error), IO_OK);
+    memset(&system_is, 0, sizeof system_is);
+    assert_int_equal(folder_entries(false), 2);
+    const size_t letter = strlen(folder) + sizeof "/.tilewright-01234567-" - 1;
+    strcpy(other, live.temp_path);
+    other[letter] = other[letter] == 'a' ? 'b' : 'a'; /* of a name such as ours, what is no file of ours */
+    assert_int_equal(symlink("nowhere", other), 0);
+    other[letter + 1] = other[letter + 1] == 'a' ? 'b' : 'a';
+    assert_int_equal(mkdir(other, 0700), 0);
+    other[letter + 2] = other[letter + 2] == 'a' ? 'b' : 'a';
+    if (geteuid() == 0) {
+        write_file(other, "", 0);
+        assert_int_equal(chown(other, 1, 1), 0);
+    }
+    strcpy(other, live.temp_path);
+    other[letter - 2] = other[letter - 2] == '0' ? '1' : '0'; /* another boot's, which may be another host's */
+    write_file(other, "", 0);
+    write_file(in_folder(".backup.C.npy"), "", 0);
+    const int before = folder_entries(false);
+    assert_int_equal(io_output_open(&next, in_folder("C.npy"), &error), IO_OK);
+    io_output_discard(&next);
+    assert_int_equal(folder_entries(false), before);
+    assert_int_equal(io_output_write(&live, IO_FORMAT_NPY, &one_matrix, &error), IO_OK);
+    assert_int_equal(io_output_commit(&live, &error), IO_OK);
+    assert_int_equal(folder_entries(false), before);
+}
+
+/* In every way in which one may have to write: the later one wins, whole, and nothing else stays. */
+static void writers_of_one_name_at_once(void)
+{
+    static const double two_values[2] = {1, 2};
+    static const io_matrix two = {
+        .type = IO_F64, .rows = 1, .cols = 2, .row_stride = 2, .col_stride = 1, .data = two_values};
+    static opening *const openings[] = {io_output_open, io_output_open_named};
+    char bytes[256];
+    for (int way = 0; way < 4 * 32; way++) {
+        io_output first, second;
+        io_error error;
+        system_is.unnamed = way & 1, system_is.links = way & 2, system_is.proc = way & 4, system_is.locks = way & 8;
+        if (way & 64) write_file(in_folder("C.npy"), "old", 3);
+        assert_int_equal(openings[way >> 4 & 1](&first, in_folder("C.npy"), &error), IO_OK);
+        assert_int_equal(openings[way >> 5 & 1](&second, in_folder("C.npy"), &error), IO_OK);
+        if ((way & 7) != 0 || (way & 16) != 0) assert_true(first.unnamed[0] == '\0');
+        assert_int_equal(io_output_write(&first, IO_FORMAT_NPY, &one_matrix, &error), IO_OK);
+        assert_int_equal(io_output_write(&second, IO_FORMAT_NPY, &two, &error), IO_OK);
+        assert_int_equal(io_output_commit(&first, &error), IO_OK);
+        assert_int_equal(read_back(in_folder("C.npy"), bytes, sizeof bytes), 136);
+        assert_int_equal(io_output_commit(&second, &error), IO_OK);
+        assert_int_equal(read_back(in_folder("C.npy"), bytes, sizeof bytes), 144);
+        memset(&system_is, 0, sizeof system_is);
+        assert_int_equal(folder_entries(true), 1);
+    }
+}
+
+/* Where nothing tells whether a writer lives, nothing is swept. */
+static void without_locks_nothing_is_swept(void)
+{
+    for (int way = 0; way < 4; way++) {
+        system_is.locks = way < 2, system_is.unnamed = way == 1, system_is.proc = way == 2;
+        write_file(in_folder("C.npy"), "old", 3);
+        write_and_die(way < 3 ? io_output_open : io_output_open_named, "C.npy", true);
+        memset(&system_is, 0, sizeof system_is);
+        write_matrix(in_folder("C.npy"), IO_FORMAT_NPY, &one_matrix);
+        assert_int_equal(folder_entries(true), 2);
+    }
+}
+
 static const check_case cases[] = {
     FOLDER_CASE(npy_bytes_are_numpys),
     FOLDER_CASE(mtx_text_is_shortest),
@@ -410,6 +596,10 @@ static const check_case cases[] = {
     FOLDER_CASE(a_failed_commit_leaves_nothing),
     FOLDER_CASE(modes_and_links_are_kept),
     FOLDER_CASE(long_and_bare_names_work),
+    FOLDER_CASE(a_killed_writer_leaves_nothing),
+    FOLDER_CASE(what_the_dead_left_is_swept),
+    FOLDER_CASE(writers_of_one_name_at_once),
+    FOLDER_CASE(without_locks_nothing_is_swept),
 };
 
 CHECK_MAIN(cases)

@@ -13,10 +13,9 @@ import resource
 import signal
 import subprocess
 import sys
-import time
 
 from support.matrices import complexes, integers, npy, npy_header, pair, product, read_npy, transpose
-from support.program import BUILD, PROGRAM, bad, clean_environment, good, on_terminal, records, run, sanitized
+from support.program import BUILD, PROGRAM, bad, begun, clean_environment, good, on_terminal, records, run, sanitized
 from support.tap import Skip, case, main
 
 FAKES = {"LD_LIBRARY_PATH": os.path.join(BUILD, "tests/fakes/cuda"), "TILEWRIGHT_NVRTC": os.path.join(BUILD, "tests/fakes/nvrtc/libnvrtc.so.13")}
@@ -242,13 +241,11 @@ def a_full_disk_is_found_before_the_work():
     assert sorted(os.listdir(".")) == ["A.npy", "B.npy"]
 
 
-def begun(*words):
-    """A product that takes seconds, once its temporary file is there."""
+def long_product(*words):
+    """A product that takes seconds, once its output is there."""
     child = subprocess.Popen([PROGRAM, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--threads", "1", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                              env=clean_environment(TILEWRIGHT_CPU="base"))
-    end = time.monotonic() + 60
-    while not any(name.endswith(".C.npy") for name in os.listdir(".")):
-        assert child.poll() is None and time.monotonic() < end, child.communicate()
+    begun(child)
     return child
 
 
@@ -256,7 +253,7 @@ def begun(*words):
 def an_interrupt_leaves_nothing():
     sparse("A.npy", 3000, 3000), sparse("B.npy", 3000, 3000)
     for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 130), (signal.SIGQUIT, -signal.SIGQUIT)):
-        child = begun("--memory", "8M")
+        child = long_product("--memory", "8M")
         child.send_signal(number)
         _, text = child.communicate(timeout=60)
         assert child.returncode == code and sorted(os.listdir(".")) == ["A.npy", "B.npy"], (child.returncode, text, os.listdir("."))
@@ -266,7 +263,7 @@ def an_interrupt_leaves_nothing():
 def a_file_that_becomes_shorter():
     for name in ("A.npy", "B.npy"):
         sparse("A.npy", 3000, 3000), sparse("B.npy", 3000, 3000)
-        child = begun("--memory", "8M")
+        child = long_product("--memory", "8M")
         os.truncate(name, 1000)
         _, text = child.communicate(timeout=60)
         assert child.returncode == 6 and f"{name}: the file became shorter while it was in use" in text, (child.returncode, text)

@@ -1,10 +1,12 @@
 """program.py - the program under test as a script meets it: where it lies, what it is run with, how it may fail."""
+import contextlib
 import json
 import os
 import pty
 import re
 import select
 import subprocess
+import time
 
 from support.tap import Skip, options
 
@@ -38,6 +40,26 @@ def good(*words, **more):
     assert done.returncode == 0, f"{words}: exit {done.returncode}: {done.stderr}"
     assert done.stderr == "", f"{words}: stderr has {done.stderr!r}"
     return done
+
+
+def begun(process, files=1):
+    """The output that a process began last, where it can be opened, once it has begun so many: it has no name before it is
+    whole where the file system knows such files, else another one in this folder."""
+    before, until = None, time.monotonic() + 60
+    while True:
+        assert process.poll() is None and time.monotonic() < until, f"it did not begin to write: {process.communicate()}"
+        found = {}
+        for name in sorted(os.listdir(f"/proc/{process.pid}/fd"), key=int):
+            path = f"/proc/{process.pid}/fd/{name}"
+            with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+                target, status = os.readlink(path), os.stat(path)
+                beside = os.path.dirname(target) == os.getcwd() and os.access(path, os.W_OK)
+                if beside and (target.endswith(" (deleted)") or os.path.basename(target).startswith(".")):
+                    found.setdefault(status.st_ino, path)
+        if len(found) == files and found == before:  # not the one that tries whether there are such files
+            return list(found.values())[-1]
+        before = found
+        time.sleep(0.01)
 
 
 def called_now(record):
