@@ -136,6 +136,8 @@ exit_code check_product(session *s, operands *o, const void *c, const char *name
     tw_status status = verify_product(&o->problem, o->a, o->b, c0, c, &wanted, report);
     term_progress_end();
     if (status != TW_OK) return diag_lab(status, "the check");
+    const exit_code changed = operands_unchanged(o);
+    if (changed != EXIT_OK) return changed;
     if (s->opt->command->bit == CMD_VERIFY && !s->opt->quiet)
         tell_verdict(s, &o->problem, report, diag_name(name, tamed));
     if (s->opt->verbose) tell_sight(s, report, diag_name(name, tamed));

@@ -175,7 +175,8 @@ static exit_code finish_output(job *j)
 {
     io_error error;
     double start_s = measure_now_s();
-    exit_code code = files_recheck(j->s->opt->output);
+    exit_code code = operands_unchanged(&j->in);
+    if (code == EXIT_OK) code = files_recheck(j->s->opt->output);
     if (code != EXIT_OK) return code;
     io_status status = io_output_commit(&j->out, &error);
     guard_output(NULL);

@@ -181,7 +181,7 @@ static bool fits(const operands *o, operand_role end, fitting *one_fits, misfit 
 {
     for (operand_role role = OPERAND_A; role < end; role++) {
         x->path = o->each[role].path, x->type = type_of_role(&o->as, role);
-        if (x->path != NULL && o->each[role].source.open) {
+        if (x->path != NULL && o->each[role].source.file.open) {
             if (!source_fits(&o->each[role].source, one_fits, x)) return false;
             continue;
         }
@@ -222,7 +222,7 @@ static exit_code check_range(const operands *o)
 static void warn_of_range(const options *opt, const operands *o)
 {
     misfit x;
-    const bool panels = o->each[OPERAND_A].source.open || o->each[OPERAND_B].source.open;
+    const bool panels = o->each[OPERAND_A].source.file.open || o->each[OPERAND_B].source.file.open;
     if (opt->quiet || panels || o->as.type_a != IO_F16 || fits(o, OPERAND_ADD, io_fits_range, &x)) return;
     diag(EXIT_OK,
          "warning: %s: element [%" PRId64 ", %" PRId64
@@ -438,6 +438,17 @@ double operands_bytes(const options *opt, const operands *o)
     return bytes;
 }
 
+exit_code operands_unchanged(const operands *o)
+{
+    io_error error;
+    io_status status = IO_OK;
+    for (int role = 0; status == IO_OK && role < OPERANDS; role++) {
+        const operand *x = &o->each[role];
+        status = io_unchanged(x->source.file.open ? &x->source.file : &x->matrix.file, x->path, &error);
+    }
+    return status == IO_OK ? EXIT_OK : diag_io(status, &error);
+}
+
 void operands_free(operands *o)
 {
     for (int role = 0; role < OPERANDS; role++) {
@@ -459,7 +470,7 @@ static void tell_one(const operand *x, const char *name, io_type type, FILE *tex
     if (x->block != NULL)
         fprintf(text, ", converted to %s by rows\n", io_type_name(type));
     else
-        fprintf(text, x->source.open ? ", read in panels\n" : s->type == type ? ", in place\n" : "\n");
+        fprintf(text, x->source.file.open ? ", read in panels\n" : s->type == type ? ", in place\n" : "\n");
 }
 
 void operands_tell(const operands *o, FILE *text)

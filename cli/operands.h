@@ -34,6 +34,10 @@ bool operands_open(const options *opt, operands *o);
 /* operands_settle - of operands that are open: choose the type, make the problem. */
 exit_code operands_settle(const options *opt, operands *o);
 
+/* operands_unchanged - after the last look at elements: EXIT_INPUT, after a sentence, where the file of an operand was
+ * changed since it was opened, so that what was computed may be of old elements and of new ones. */
+exit_code operands_unchanged(const operands *o);
+
 /* operands_bytes - of A, B, --add and C in memory as operands_read() leaves them, with their conversions. */
 double operands_bytes(const options *opt, const operands *o);
 

@@ -484,8 +484,9 @@ static exit_code judge(job *j)
 static exit_code finish_output(job *j)
 {
     io_error error;
-    exit_code code = EXIT_OK;
     watch_stage("the output gets its name");
+    exit_code code = together(j, operands_unchanged(&j->in));
+    if (code != EXIT_OK) return code;
     if (j->world.rank == 0) {
         code = files_recheck(j->s->opt->output);
         const io_status status = code == EXIT_OK ? io_output_commit(&j->out, &error) : IO_OK;

@@ -88,6 +88,8 @@ static exit_code judge_lines(judge *j, int64_t row0, int64_t rows, int64_t col0,
     j->report->elements += part.elements;
     if (part.element_ratio > j->report->element_ratio) j->report->element_ratio = part.element_ratio;
     if (part.passed) return EXIT_OK;
+    code = operands_unchanged(j->in);
+    if (code != EXIT_OK) return code;
     j->report->passed = false;
     const int64_t row = drawn_at(&j->rows, row0 + (part.row > 0 ? part.row : 0)),
                   col = drawn_at(&j->cols, col0 + (part.col > 0 ? part.col : 0));

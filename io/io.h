@@ -54,6 +54,13 @@ typedef struct io_error {
 
 typedef enum io_format { IO_FORMAT_NONE = 0, IO_FORMAT_NPY, IO_FORMAT_MTX, IO_FORMAT_RAW } io_format;
 
+/* A file that is open while its elements are in use. */
+typedef struct io_file {
+    bool open;
+    int fd;
+    int64_t seen[6]; /* when it was opened: bytes (-1: not regular), links, times of the last write and change */
+} io_file;
+
 /* A matrix as a view: element (i, j) lies at data + (i * row_stride + j * col_stride) * io_type_bytes(type). */
 typedef struct io_matrix {
     io_type type;
@@ -64,6 +71,7 @@ typedef struct io_matrix {
     /* what io_free gives back: a mapping or a malloc block, NULL for a borrowed view */
     void *memory;
     size_t mapped_bytes; /* > 0: memory is a mapping of that many bytes */
+    io_file file;        /* open where the elements are those of a mapping */
 } io_matrix;
 
 /* What a file does not say about itself. rows < 0: not given, and a raw file is refused. Of a .npy file only the type
@@ -95,9 +103,15 @@ io_format io_recognise(const void *bytes, size_t count);
  * memory, a stream no further than its header or raw promises. raw may be NULL. Sizes are checked against the file's
  * length before anything is allocated.
  *
- * Returns IO_OK and *out (give it to io_free), or another status, *out zeroed and nothing kept. */
+ * Returns IO_OK and *out (give it to io_free), or another status, *out zeroed and nothing kept. IO_BAD_FILE too where
+ * the file was changed while it was read. */
 io_status io_read(const char *path, const io_raw_shape *raw, io_matrix *out, io_error *error);
 void io_free(io_matrix *matrix); /* a zeroed matrix is fine */
+
+/* io_unchanged - IO_OK, or IO_BAD_FILE where the file was written, or its times set, since it was opened; IO_OK too of
+ * one that is not open. Another file in its place is no change, nor is a link that came or went. What another process
+ * writes through a mapping is seen only where its pages were clean before (mmap(2) leaves that time open). */
+io_status io_unchanged(const io_file *file, const char *path, io_error *error);
 
 /* io_allow_memory - no matrix that is not mapped may take more than so many bytes; before any is read. */
 void io_allow_memory(uint64_t bytes);
@@ -113,8 +127,7 @@ io_status raw_parse(const void *bytes, size_t count, const char *name, const io_
 /* A matrix in a file that is read block by block, into the caller's memory: for what is larger than that. */
 typedef struct io_source {
     io_matrix matrix; /* data NULL */
-    bool open;
-    int fd;
+    io_file file;
     int64_t begin;   /* byte of the first element */
     char path[4352]; /* for sentences */
 } io_source;

@@ -49,6 +49,13 @@ io_status io_allocate(const char *name, io_matrix *out, io_error *error);
  * else a copy. bytes holds all of them. Returns IO_OK, or IO_NO_MEMORY. */
 io_status io_place(const char *name, const void *bytes, io_matrix *out, io_error *error);
 
+/* ---- files (read.c) ------------------------------------------------------------------------------------ */
+
+/* io_file_open - a file that is open as fd, which is its own from now on; io_unchanged() has nothing to say of
+ * one that is not regular. */
+io_file io_file_open(int fd);
+void io_file_close(io_file *file); /* one that is not open is fine */
+
 /* ---- elements (convert.c) ------------------------------------------------------------------------------ */
 
 bool io_host_is_big_endian(void);

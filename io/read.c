@@ -32,15 +32,57 @@ io_format io_recognise(const void *bytes, size_t count)
     return npy_recognised(bytes, count) ? IO_FORMAT_NPY : mtx_recognised(bytes, count) ? IO_FORMAT_MTX : IO_FORMAT_NONE;
 }
 
+/* ---- files that others may write ----------------------------------------------------------------------- */
+
+enum { BYTES, LINKS, WRITTEN_S, WRITTEN_NS, CHANGED_S, CHANGED_NS };
+
+/* False: of no regular file. */
+static bool see(int fd, int64_t seen[6])
+{
+    struct stat found;
+    if (fstat(fd, &found) != 0 || !S_ISREG(found.st_mode)) return false;
+    const int64_t now[6] = {found.st_size,         (int64_t)found.st_nlink, found.st_mtim.tv_sec,
+                            found.st_mtim.tv_nsec, found.st_ctim.tv_sec,    found.st_ctim.tv_nsec};
+    memcpy(seen, now, sizeof now);
+    return true;
+}
+
+io_file io_file_open(int fd)
+{
+    io_file file = {.open = fd >= 0, .fd = fd};
+    if (file.open && !see(fd, file.seen)) file.seen[BYTES] = -1;
+    return file;
+}
+
+void io_file_close(io_file *file)
+{
+    if (file->open) close(file->fd);
+    file->open = false;
+}
+
+io_status io_unchanged(const io_file *file, const char *path, io_error *error)
+{
+    int64_t now[6];
+    error->text[0] = '\0';
+    if (!file->open || file->seen[BYTES] < 0) return IO_OK;
+    const size_t times = 2 * sizeof *now;
+    if (see(file->fd, now) && now[BYTES] == file->seen[BYTES] &&
+        memcmp(now + WRITTEN_S, file->seen + WRITTEN_S, times) == 0 &&
+        (now[LINKS] != file->seen[LINKS] || memcmp(now + CHANGED_S, file->seen + CHANGED_S, times) == 0))
+        return IO_OK;
+    return io_fail(error, IO_BAD_FILE, path, "the file was changed while it was in use");
+}
+
 /* The bytes of a file: a mapping (mapped_bytes > 0) or a malloc block. */
 typedef struct content {
     void *bytes;
     size_t count, mapped_bytes;
+    io_file file; /* open where it is a regular one */
 } content;
 
 static void release(content *c)
 {
-    io_matrix owner = {.memory = c->bytes, .mapped_bytes = c->mapped_bytes};
+    io_matrix owner = {.memory = c->bytes, .mapped_bytes = c->mapped_bytes, .file = c->file};
     io_free(&owner);
 }
 
@@ -99,8 +141,9 @@ static io_status read_stream(int fd, const char *path, const io_raw_shape *raw, 
     return status;
 }
 
-static io_status load(int fd, const char *path, const io_raw_shape *raw, content *c, io_error *error)
+static io_status load(const char *path, const io_raw_shape *raw, content *c, io_error *error)
 {
+    const int fd = c->file.fd;
     struct stat found;
     if (fstat(fd, &found) != 0) return cannot_read(path, error);
     if (S_ISDIR(found.st_mode)) return io_fail(error, IO_BAD_FILE, path, "is a directory, expected a matrix file");
@@ -108,7 +151,7 @@ static io_status load(int fd, const char *path, const io_raw_shape *raw, content
         size_t count = (size_t)found.st_size;
         void *bytes = mmap(NULL, count, PROT_READ, MAP_PRIVATE, fd, 0);
         if (bytes != MAP_FAILED) {
-            *c = (content){bytes, count, count};
+            c->bytes = bytes, c->count = c->mapped_bytes = count;
             return IO_OK;
         }
     }
@@ -117,11 +160,8 @@ static io_status load(int fd, const char *path, const io_raw_shape *raw, content
 
 static io_status load_path(const char *path, const io_raw_shape *raw, content *c, io_error *error)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    if (fd < 0) return cannot_read(path, error);
-    io_status status = load(fd, path, raw, c, error);
-    close(fd);
-    return status;
+    c->file = io_file_open(open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY));
+    return c->file.open ? load(path, raw, c, error) : cannot_read(path, error);
 }
 
 static io_status parse(const content *c, const char *path, const io_raw_shape *raw, io_matrix *out, io_error *error)
@@ -146,11 +186,14 @@ io_status io_read(const char *path, const io_raw_shape *raw, io_matrix *out, io_
     error->text[0] = '\0';
     io_status status = load_path(path, raw, &c, error);
     if (status == IO_OK) status = parse(&c, path, raw, out, error);
-    if (status == IO_OK && out->memory == NULL) {
-        out->memory = c.bytes;
-        out->mapped_bytes = c.mapped_bytes;
-    } else {
-        release(&c);
+    const bool in_place = status == IO_OK && out->memory == NULL, mapped = in_place && c.mapped_bytes > 0;
+    if (status == IO_OK && !mapped) status = io_unchanged(&c.file, path, error);
+    if (in_place) {
+        out->memory = c.bytes, out->mapped_bytes = c.mapped_bytes;
+        c.bytes = NULL, c.mapped_bytes = 0;
     }
+    if (mapped) out->file = c.file, c.file.open = false;
+    release(&c);
+    if (status != IO_OK) io_free(out);
     return status;
 }

@@ -127,6 +127,7 @@ void io_free(io_matrix *matrix)
         munmap(matrix->memory, matrix->mapped_bytes);
     else
         free(matrix->memory);
+    io_file_close(&matrix->file);
     *matrix = (io_matrix){0};
 }
 

@@ -24,7 +24,7 @@ static io_status read_at(const io_source *s, void *to, size_t count, int64_t at,
 {
     char *next = to;
     while (count > 0) {
-        ssize_t got = pread(s->fd, next, count, at);
+        ssize_t got = pread(s->file.fd, next, count, at);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return io_fail(error, IO_BAD_FILE, s->path, "cannot be read: %s", strerror(errno));
         if (got == 0) return io_fail(error, IO_BAD_FILE, s->path, "the file became shorter while it was in use");
@@ -62,24 +62,19 @@ io_status io_source_open(const char *path, const io_raw_shape *raw, io_source *o
     struct stat found;
     /* a pipe is not even opened: its writer would meet nobody when it is closed again */
     const bool regular = stat(path, &found) == 0 && S_ISREG(found.st_mode);
-    *out = (io_source){.fd = regular ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY) : -1};
-    out->open = out->fd >= 0;
+    *out = (io_source){.file = io_file_open(regular ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY) : -1)};
     error->text[0] = '\0';
     snprintf(out->path, sizeof out->path, "%s", path);
     io_status status = IO_OK;
-    if (!out->open || strlen(path) >= sizeof out->path || fstat(out->fd, &found) != 0 || !S_ISREG(found.st_mode) ||
-        (uintmax_t)found.st_size > PTRDIFF_MAX)
+    if (!out->file.open || strlen(path) >= sizeof out->path || fstat(out->file.fd, &found) != 0 ||
+        !S_ISREG(found.st_mode) || (uintmax_t)found.st_size > PTRDIFF_MAX)
         status = io_fail(error, IO_BAD_FILE, path, "is no regular file that can be read");
     if (status == IO_OK) status = describe(out, (size_t)found.st_size, raw, error);
     if (status != IO_OK) io_source_close(out);
     return status;
 }
 
-void io_source_close(io_source *source)
-{
-    if (source->open) close(source->fd);
-    source->open = false;
-}
+void io_source_close(io_source *source) { io_file_close(&source->file); }
 
 /* `count` elements side by side from `first` on, counted through the file; each step elements apart in out. */
 static io_status read_run(const io_source *s, int64_t first, int64_t count, io_type to, char *out, int64_t step,

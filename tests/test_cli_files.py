@@ -562,6 +562,73 @@ def input_cut_short_while_in_use():
     ended(process, 6, "tilewright: multiply: ", ".raw: the file became shorter")
 
 
+def rewrite(name):
+    """The bytes that it has, anew."""
+    with open(name, "r+b") as file:
+        byte = file.read(1)
+        file.seek(0)
+        file.write(byte)
+
+
+def changed_meanwhile(change, *words, last="B.npy"):
+    """The command's end, where the last file that it reads is a pipe, and the others are changed once they are open."""
+    with open(last, "rb") as file:
+        text = file.read()
+    os.mkfifo("pipe")
+    process = subprocess.Popen([PROGRAM, *("pipe" if word == last else word for word in words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               text=True, env=clean_environment())
+    with open("pipe", "wb") as pipe:  # waits for the reader
+        change()
+        pipe.write(text)
+    out, err = process.communicate(timeout=60)
+    os.remove("pipe")
+    return process.returncode, out, err
+
+
+@case
+def operands_that_are_changed_while_in_use():
+    """In memory. With --memory: test_out_of_core; among ranks: test_mpi."""
+    a, b = pair(40, 30, 20)
+    good("multiply", "A.npy", "B.npy", "-o", "C.npy")
+    good("multiply", "A.npy", "B.npy", "-o", "C.mtx")
+    right = open("C.npy", "rb").read()
+
+    def set_back():
+        before = os.stat("A.npy")
+        rewrite("A.npy")
+        os.utime("A.npy", ns=(before.st_atime_ns, before.st_mtime_ns))
+
+    def lengthen():
+        with open("A.npy", "ab") as file:
+            file.write(b"x")
+
+    def rewrite_and_unlink():
+        rewrite("A.npy")
+        os.remove("A.npy")
+
+    multiply = ("multiply", "A.npy", "B.npy", "-o", "D.npy")
+    says = "tilewright: %s: A.npy: the file was changed while it was in use\n"
+    for change in (lambda: rewrite("A.npy"), set_back, lengthen, rewrite_and_unlink):
+        assert changed_meanwhile(change, *multiply) == (6, "", says % "multiply"), change
+        assert not os.path.exists("D.npy")
+        npy("A.npy", a)
+    assert changed_meanwhile(lambda: rewrite("A.npy"), *multiply, "--verify") == (6, "", says % "multiply")
+    assert changed_meanwhile(lambda: rewrite("A.npy"), "verify", "A.npy", "B.npy", "C.npy", last="C.npy") == (6, "", says % "verify")
+    npy("C0.npy", [[1] * 20] * 40)
+    assert changed_meanwhile(lambda: rewrite("C0.npy"), "verify", "A.npy", "B.npy", "C.npy", "--add", "C0.npy", "--beta", "0", last="C.npy")[0] == 6
+    code, _, err = changed_meanwhile(lambda: rewrite("C.mtx"), "multiply", "C.mtx", "B.npy", "-o", "D.npy", "--transpose-b")
+    assert (code, err) == (0, ""), err  # all of it had been read
+
+    def replace():
+        npy("other.npy", [[0.0] * 30] * 40)
+        os.replace("other.npy", "A.npy")
+
+    for change in (lambda: None, lambda: os.link("A.npy", "link.npy"), lambda: os.remove("link.npy"), replace, lambda: os.remove("A.npy")):
+        npy("A.npy", a) if not os.path.exists("link.npy") else None
+        code, _, err = changed_meanwhile(change, *multiply)
+        assert (code, err) == (0, "") and open("D.npy", "rb").read() == right, (change, code, err)
+
+
 @case
 def a_failed_check_leaves_no_output():
     """The temporary file is spoiled from outside between the writing and the check's end: what is judged is the file."""

@@ -262,10 +262,52 @@ static void streams_are_bounded(void)
     io_memory_cap = 0;
 }
 
+/* ---- files that change --------------------------------------------------------------------------------- */
+
+static const char *changed_by_calloc; /* this file, once */
+
+void *__real_calloc(size_t count, size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes);
+
+void *__wrap_calloc(size_t count, size_t bytes)
+{
+    const char *path = changed_by_calloc;
+    changed_by_calloc = NULL;
+    if (path != NULL) write_file(path, ARRAY("2 1\n3\n4\n"), strlen(ARRAY("2 1\n3\n4\n")));
+    return __real_calloc(count, bytes);
+}
+
+/* One whose elements are copied must not change before they are. */
+static void a_file_that_changes_while_it_is_read(void)
+{
+    static const char text[] = ARRAY("2 1\n1\n2\n");
+    io_matrix m;
+    io_error error;
+    write_file(in_folder("A.mtx"), text, sizeof text - 1);
+    const int before = dup(0);
+    close(before);
+    changed_by_calloc = in_folder("A.mtx");
+    assert_int_equal(io_read(in_folder("A.mtx"), NULL, &m, &error), IO_BAD_FILE);
+    check_sentence(&error, in_folder("A.mtx"), "the file was changed while it was in use");
+    assert_true(is_zeroed(&m));
+    assert_int_equal(io_read(in_folder("A.mtx"), NULL, &m, &error), IO_OK);
+    assert_false(m.file.open);
+    io_free(&m);
+    const int after = dup(0);
+    close(after);
+    assert_int_equal(after, before); /* nothing is open any more */
+}
+
 static const check_case cases[] = {
-    CHECK_CASE(raw_checks_its_length), CHECK_CASE(raw_needs_a_shape),         FOLDER_CASE(bad_paths_are_refused),
-    CHECK_CASE(names_are_tamed),       FOLDER_CASE(regular_files_are_mapped), FOLDER_CASE(a_page_is_not_overread),
-    CHECK_CASE(pipes_are_streamed),    FOLDER_CASE(streams_are_bounded),
+    CHECK_CASE(raw_checks_its_length),
+    CHECK_CASE(raw_needs_a_shape),
+    FOLDER_CASE(bad_paths_are_refused),
+    CHECK_CASE(names_are_tamed),
+    FOLDER_CASE(regular_files_are_mapped),
+    FOLDER_CASE(a_page_is_not_overread),
+    CHECK_CASE(pipes_are_streamed),
+    FOLDER_CASE(streams_are_bounded),
+    FOLDER_CASE(a_file_that_changes_while_it_is_read),
 };
 
 CHECK_MAIN(cases)

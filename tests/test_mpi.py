@@ -677,6 +677,15 @@ def a_rank_that_is_killed_at_each_stage():
 
 
 @case
+def an_operand_that_is_changed():
+    """While the product is computed, and, before --verify reads it again, when C is written."""
+    for mpi, (fault, *words) in zip(built() * 2, (("product:1:spoil:1",), ("sync:1:spoil:1", "--verify"))):
+        pair(50, 60, 70)
+        done, _ = with_fault(mpi, fault, *words)
+        assert done.returncode == 6 and "A.npy: the file was changed while it was in use" in done.err and "expected" not in done.err, (done.returncode, done.err)
+
+
+@case
 def a_rank_that_is_told_to_end_while_it_makes_the_file():
     pair(50, 60, 70)
     for mpi in built():

@@ -270,6 +270,33 @@ def a_file_that_becomes_shorter():
         assert sorted(os.listdir(".")) == ["A.npy", "B.npy"]
 
 
+@case
+def a_file_that_is_changed():
+    """While the program waits for a reader of its first line, when A and B are open and nothing of them is read."""
+    pair(90, 90, 90)
+    for name, *words in (("A.npy",), ("B.npy", "--verify"), ("C0.npy", "--add", "C0.npy", "--beta", "1")):
+        npy("C0.npy", [[1.0] * 90] * 90)
+        reader, writer = os.pipe()
+        os.set_blocking(writer, False)
+        try:
+            while True:
+                os.write(writer, b"x" * 4096)
+        except BlockingIOError:
+            os.set_blocking(writer, True)
+        child = subprocess.Popen([PROGRAM, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--memory", "20K", *words], stdout=writer, stderr=subprocess.PIPE, text=True,
+                                 env=clean_environment())
+        os.close(writer)
+        begun(child)
+        with open(name, "r+b") as file:
+            file.write(b"\x93")
+        while os.read(reader, 1 << 16):
+            pass
+        os.close(reader)
+        assert child.wait(60) == 6 and child.stderr.read().endswith(f"multiply: {name}: the file was changed while it was in use\n")
+        child.stderr.close()
+        assert sorted(os.listdir(".")) == ["A.npy", "B.npy", "C0.npy"]
+
+
 # ---- what it tells ----------------------------------------------------------------------------------------------------
 
 @case

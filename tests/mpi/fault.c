@@ -1,6 +1,7 @@
 /* fault.c - preloaded into a rank: MPI's calls of one stage of `multiply` end or stop the process.
  *
- *   TEST_FAULT=STAGE:RANK:ACTION:CALL    ACTION is kill, stop, fail, late (by 0.3 s), or term: SIGTERM comes, then late
+ *   TEST_FAULT=STAGE:RANK:ACTION:CALL    ACTION is kill, stop, fail, late (by 0.3 s), term: SIGTERM comes, then late;
+ *                                        or spoil: the last number of A.npy changes
  *
  * CALL counts the stage's calls from 1. */
 #define _GNU_SOURCE
@@ -17,6 +18,15 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+static void spoil(const char *path)
+{
+    char byte;
+    const int file = open(path, O_RDWR);
+    const off_t last = lseek(file, -1, SEEK_END);
+    if (pread(file, &byte, 1, last) != 1 || (byte ^= 0x40, pwrite(file, &byte, 1, last)) != 1) perror(path);
+    close(file);
+}
+
 /* True: the call is to fail. */
 static bool meet(const char *stage)
 {
@@ -32,6 +42,7 @@ static bool meet(const char *stage)
     if (strcmp(action, "stop") == 0) kill(getpid(), SIGSTOP);
     if (strcmp(action, "term") == 0) kill(getpid(), SIGTERM);
     if (strcmp(action, "late") == 0 || strcmp(action, "term") == 0) usleep(300000);
+    if (strcmp(action, "spoil") == 0) spoil("A.npy");
     return strcmp(action, "fail") == 0;
 }
 
@@ -47,7 +58,7 @@ __attribute__((visibility("default"))) int open(const char *path, int flags, ...
 {
     va_list more;
     va_start(more, flags);
-    const mode_t mode = (flags & O_CREAT) != 0 ? va_arg(more, mode_t) : 0;
+    const mode_t mode = (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(more, mode_t) : 0;
     va_end(more);
     const int file = (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
     if ((flags & O_EXCL) != 0 && strstr(path, ".C.npy") != NULL) meet("file");
