@@ -102,18 +102,24 @@ static size_t bytes_of(tw_dtype dtype)
     case TW_CF32:
     case TW_F64: return 8;
     case TW_F32:
+    case TW_TF32:
     case TW_I32: return 4;
     case TW_F16:
     case TW_BF16: return 2;
+    case TW_E4M3:
+    case TW_E5M2:
+    case TW_U8:
     case TW_I8: return 1;
     }
     return 0;
 }
 
+static bool is_whole(tw_dtype dtype) { return dtype == TW_I8 || dtype == TW_U8; }
+
 static tw_dtype type_of_c(const tw_problem *p)
 {
     if (p->dtype_c != 0 || is_complex(p->dtype)) return p->dtype_c != 0 ? p->dtype_c : p->dtype;
-    return p->dtype == TW_F64 ? TW_F64 : p->dtype == TW_I8 ? TW_I32 : TW_F32;
+    return p->dtype == TW_F64 ? TW_F64 : is_whole(p->dtype) ? TW_I32 : TW_F32;
 }
 
 typedef struct operand {
@@ -146,6 +152,7 @@ static void put(char *at, tw_dtype dtype, int value)
     case TW_F64: memcpy(at, &wide, 8); break;
     case TW_F32: memcpy(at, &single, 4); break;
     case TW_I32: memcpy(at, &whole, 4); break;
+    case TW_U8:
     case TW_I8: memcpy(at, &small, 1); break;
     default: memcpy(at, &upper, 2); break;
     }
@@ -162,6 +169,7 @@ static double get(const char *at, tw_dtype dtype)
     case TW_F32: memcpy(&single, at, 4); return (double)single;
     case TW_I32: memcpy(&whole, at, 4); return whole;
     case TW_I8: return *(const signed char *)at;
+    case TW_U8: return *(const unsigned char *)at;
     default: break;
     }
     memcpy(&upper, at, 2);
@@ -226,7 +234,7 @@ typedef struct product {
 static void check_element(const product *x, const char *a, const char *b, int64_t i, int64_t j, double before,
                           double found)
 {
-    const bool wide = x->p.dtype == TW_F64, whole = x->p.dtype == TW_I8;
+    const bool wide = x->p.dtype == TW_F64, whole = is_whole(x->p.dtype);
     const double alpha = wide || whole ? x->p.alpha : (double)(float)x->p.alpha,
                  beta = wide || whole ? x->p.beta : (double)(float)x->p.beta, unit = wide ? 0x1p-53 : 0x1p-23;
     double sum = 0, size = 0;
@@ -327,7 +335,7 @@ static void run(tw_context *context, product *x)
     const tw_problem *p = &x->p;
     x->by_address = x->is_batch && x->batch.pointers != 0;
     const int64_t count = x->batch.count;
-    const tw_dtype own = type_of_c(p);
+    const tw_dtype own = type_of_c(p), b_dtype = p->dtype_b != 0 ? p->dtype_b : p->dtype;
     const bool a_transposed = p->op_a == TW_T || p->op_a == TW_C, b_transposed = p->op_b == TW_T || p->op_b == TW_C;
     x->a = (operand){a_transposed ? p->k : p->m,
                      a_transposed ? p->m : p->k,
@@ -344,9 +352,9 @@ static void run(tw_context *context, product *x)
                      p->ldb,
                      x->batch.stride_b,
                      count,
-                     bytes_of(p->dtype),
+                     bytes_of(b_dtype),
                      0,
-                     p->dtype,
+                     b_dtype,
                      {0},
                      NULL};
     x->c = (operand){p->m, p->n, p->ldc, x->batch.stride_c, count, bytes_of(own), 0, own, {0}, NULL};

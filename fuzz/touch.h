@@ -29,7 +29,7 @@ static void touch_elements(const io_matrix *matrix)
     static double out[1 << 17];
     int64_t elements = matrix->rows * matrix->cols, i = 0, j = 0;
     char text[64];
-    require(elements <= 1 << 17 && (uintptr_t)matrix->data % io_type_bytes(matrix->type) == 0);
+    require(elements <= 1 << 17 && (uintptr_t)matrix->data % io_type_bytes(io_type_part(matrix->type)) == 0);
     io_convert(matrix, IO_F32, out);
     io_convert(matrix, IO_F64, out);
     if (elements > 4096) return; /* large matrices are mostly zeros of a coordinate file */

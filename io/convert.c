@@ -226,7 +226,10 @@ static row_function *const to_double[IO_TYPE_COUNT] = {
 
 static void convert_numbers(const io_matrix *matrix, io_type to, void *out);
 
-/* The real parts of a complex matrix (0), or the imaginary ones (1), as a matrix of real numbers. */
+/* Without elements there may be no memory, and any strides. */
+static bool is_empty(const io_matrix *matrix) { return matrix->rows == 0 || matrix->cols == 0; }
+
+/* The real parts of a complex matrix (0) that has elements, or the imaginary ones (1), as a matrix of real numbers. */
 static io_matrix part_of(const io_matrix *matrix, int part)
 {
     io_matrix real = *matrix;
@@ -269,7 +272,7 @@ COMPLEX_FUNCTION(double)
  * the elements of a row lie side by side. */
 void io_convert(const io_matrix *matrix, io_type to, void *out)
 {
-    if (matrix->rows == 0 || matrix->cols == 0) return;
+    if (is_empty(matrix)) return;
     if (to == IO_CF32 || to == IO_CF64) {
         if (to == IO_CF32)
             complex_to_float(matrix, out);
@@ -494,7 +497,7 @@ static bool complex_fits(const io_matrix *matrix, io_type to, int64_t *i, int64_
     const io_matrix parts[2] = {part_of(matrix, 0), part_of(matrix, 1)};
     const bool wide = !io_type_is_complex(to) || (matrix->type == IO_CF64 && to == IO_CF32);
     io_locale locale;
-    for (*i = 0; wide && matrix->cols > 0 && *i < matrix->rows; ++*i)
+    for (*i = 0; wide && *i < matrix->rows; ++*i)
         for (*j = 0; *j < matrix->cols; ++*j) {
             if (io_type_is_complex(to) && real_fits(number_at(&parts[0], *i, *j).real, IO_F32) &&
                 real_fits(number_at(&parts[1], *i, *j).real, IO_F32))
@@ -510,9 +513,10 @@ static bool complex_fits(const io_matrix *matrix, io_type to, int64_t *i, int64_
 
 bool io_fits_exactly(const io_matrix *matrix, io_type to, int64_t *i, int64_t *j, char *value, size_t value_size)
 {
+    if (is_empty(matrix)) return true;
     if (io_type_is_complex(matrix->type)) return complex_fits(matrix, to, i, j, value, value_size);
     to = io_type_part(to);
-    if (always_fits(matrix->type, to) || matrix->cols == 0) return true;
+    if (always_fits(matrix->type, to)) return true;
     for (*i = 0; *i < matrix->rows; ++*i) {
         for (*j = 0; *j < matrix->cols; ++*j) {
             number element = number_at(matrix, *i, *j);
@@ -536,7 +540,7 @@ static bool stays(double value, io_type to)
 
 bool io_fits_range(const io_matrix *matrix, io_type to, int64_t *i, int64_t *j, char *value, size_t value_size)
 {
-    if (matrix->type == to || matrix->cols == 0) return true;
+    if (matrix->type == to || is_empty(matrix)) return true;
     for (*i = 0; *i < matrix->rows; ++*i) {
         for (*j = 0; *j < matrix->cols; ++*j) {
             number element = number_at(matrix, *i, *j);
