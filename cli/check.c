@@ -123,11 +123,22 @@ int64_t check_nans(const operands *o, const void *c, int64_t *first, int64_t *in
     return found;
 }
 
+static verify_options options_of(const session *s)
+{
+    return (verify_options){.seed = s->opt->seed, .threads = (int)s->opt->threads, .progress = show_progress};
+}
+
+double check_bytes(const session *s, const tw_problem *problem)
+{
+    const verify_options wanted = options_of(s);
+    return verify_bytes(problem, &wanted);
+}
+
 exit_code check_product(session *s, operands *o, const void *c, const char *name, verify_report *report)
 {
     const void *c0 = NULL;
     tame_name tamed;
-    verify_options wanted = {.seed = s->opt->seed, .threads = (int)s->opt->threads, .progress = show_progress};
+    const verify_options wanted = options_of(s);
     if (o->each[OPERAND_ADD].path != NULL) {
         exit_code code = operand_dense(&o->each[OPERAND_ADD], o->as.type_c, &c0);
         if (code != EXIT_OK) return code;

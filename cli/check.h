@@ -11,6 +11,9 @@
  * everything, a sentence on stderr. EXIT_OK, EXIT_CHECK, or EXIT_MEMORY; *report is filled in the first two cases. */
 exit_code check_product(session *s, operands *o, const void *c, const char *name, verify_report *report);
 
+/* check_bytes - the memory that check_product() takes, at most, beside the operands. */
+double check_bytes(const session *s, const tw_problem *problem);
+
 /* check_nans - how many of the dense elements at c are NaN, and *infinite infinite; *first, which may be NULL, is the
  * index of the first NaN. */
 int64_t check_nans(const operands *o, const void *c, int64_t *first, int64_t *infinite);

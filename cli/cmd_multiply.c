@@ -1,6 +1,6 @@
 /* cmd_multiply.c - `tilewright multiply A B -o C`: read, compute, write, judge, and only then give the file its
  * name. What has no room in memory is left to out_of_core.c. */
-#define _POSIX_C_SOURCE 200809L
+#define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -25,7 +25,8 @@ typedef struct job {
     operands in;
     io_output out;
     io_format format;
-    void *c; /* m x n, row by row */
+    void *c, *kept; /* C, m x n, row by row; room for its check, so that none is missing when all is computed */
+    size_t c_bytes, kept_bytes;
     out_of_core large;
     tw_lab_plan plan;
     bool planned;
@@ -67,16 +68,54 @@ static exit_code open_output(job *j)
     return status == IO_OK ? EXIT_OK : diag_io(status, &error);
 }
 
+static void *mapping_of(size_t bytes, int access)
+{
+    void *memory = mmap(NULL, bytes, access, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return memory != MAP_FAILED ? memory : NULL;
+}
+
+static void free_mapping(void **memory, size_t bytes)
+{
+    if (*memory != NULL) munmap(*memory, bytes);
+    *memory = NULL;
+}
+
+/* What --verify takes behind C, in whose place its file is mapped: the check, and of Matrix Market the text, whose
+ * numbers have 24 letters at most. C0 is kept as the check needs it. */
+static exit_code keep_for_check(job *j)
+{
+    enum { MOST_LETTERS = 25 };
+    const tw_problem *p = &j->in.problem;
+    const void *c0;
+    term_number room;
+    if (!j->s->opt->verify) return EXIT_OK;
+    if (j->in.each[OPERAND_ADD].path != NULL) {
+        const exit_code code = operand_dense(&j->in.each[OPERAND_ADD], j->in.as.type_c, &c0);
+        if (code != EXIT_OK) return code;
+    }
+    const double text = (double)p->m * (double)p->n * tw_lab_dtype_of(p->dtype)->parts * MOST_LETTERS,
+                 bytes = check_bytes(j->s, p) + (j->format == IO_FORMAT_MTX ? text : 0);
+    j->kept_bytes = (size_t)bytes;
+    j->kept = bytes < 0x1p62 ? mapping_of(j->kept_bytes, PROT_NONE) : NULL;
+    return j->kept != NULL ? EXIT_OK
+                           : diag(EXIT_MEMORY, "memory ran out: there is no room for --verify, which takes %s",
+                                  term_bytes(bytes, room));
+}
+
 static exit_code make_result(job *j)
 {
     const tw_problem *p = &j->in.problem;
+    const size_t element = io_type_bytes(j->in.as.type_c);
     if (j->large.needed) return EXIT_OK;
-    j->c = memory_for(p->m, p->n, io_type_bytes(j->in.as.type_c));
+    if ((double)p->m * (double)p->n * (double)element < 0x1p62) {
+        j->c_bytes = (size_t)(p->m * p->n) * element + 1;
+        j->c = mapping_of(j->c_bytes, PROT_READ | PROT_WRITE);
+    }
     if (j->c == NULL)
         return diag(EXIT_MEMORY, "memory ran out: there is no room for C, %" PRId64 " x %" PRId64 " elements of %s",
                     p->m, p->n, io_type_name(j->in.as.type_c));
     if (j->in.each[OPERAND_ADD].path != NULL) io_convert(&j->in.each[OPERAND_ADD].matrix, j->in.as.type_c, j->c);
-    return EXIT_OK;
+    return keep_for_check(j);
 }
 
 static exit_code compute(job *j)
@@ -161,6 +200,7 @@ static exit_code judge(job *j)
         j->check_s = measure_now_s() - start_s;
         return checked;
     }
+    free_mapping(&j->c, j->c_bytes), free_mapping(&j->kept, j->kept_bytes);
     map_temporary(j, &bytes, &count);
     if (bytes == NULL) return diag(EXIT_OUTPUT, "%s: cannot be read back: %s", j->s->opt->output, strerror(errno));
     int watch = guard_watch(bytes, count, j->s->opt->output);
@@ -315,6 +355,6 @@ exit_code cmd_multiply(session *s)
     if (code == EXIT_OK) code = tell_result(&j);
     if (code == EXIT_OK) code = write_record(&j);
     operands_free(&j.in);
-    free(j.c);
+    free_mapping(&j.c, j.c_bytes), free_mapping(&j.kept, j.kept_bytes);
     return code;
 }

@@ -123,6 +123,17 @@ static bool is_needed(const session *s, const operands *in, out_of_core *x)
     return x->in_core > (double)x->limit && x->in_core < 0x1p62;
 }
 
+/* What --verify takes beside the matrices: at most, since the types are not chosen yet. */
+static double check_room(const session *s, const operands *in)
+{
+    const io_matrix *a = &in->each[OPERAND_A].matrix, *b = &in->each[OPERAND_B].matrix;
+    const bool turns_a = s->opt->transpose_a;
+    const bool complex = io_type_is_complex(a->type) || io_type_is_complex(b->type);
+    const tw_problem p = tw_problem_make(complex ? TW_CF64 : TW_F64, TW_N, TW_N, turns_a ? a->cols : a->rows,
+                                         s->opt->transpose_b ? b->rows : b->cols, turns_a ? a->rows : a->cols);
+    return s->opt->verify ? check_bytes(s, &p) : 0;
+}
+
 exit_code out_of_core_open(session *s, operands *in, io_format format, out_of_core *x)
 {
     const options *opt = s->opt;
@@ -132,6 +143,7 @@ exit_code out_of_core_open(session *s, operands *in, io_format format, out_of_co
     exit_code code = EXIT_OK;
     if (operands_open(opt, in)) {
         x->in_core = operands_bytes(opt, in);
+        if (opt->memory == 0) x->in_core += check_room(s, in); /* --memory is of matrices and workspaces */
         if (opt->memory > 0 || x->in_core > (double)x->limit) {
             code = operands_settle(opt, in);
             x->needed = code == EXIT_OK && is_needed(s, in, x);

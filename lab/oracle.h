@@ -127,6 +127,7 @@ typedef struct verify_report {
  * Cost      some 3 vectors (m k + k n + m n) flops (f64: 5 times that), and 10 k for each of the single elements;
  *           memory: some 600 bytes times n + k, and 0.8 MB and 16 k bytes a thread
  * Returns   TW_OK and the report (passed or not), TW_NO_MEMORY, TW_BAD_ARGUMENT */
+double verify_bytes(const tw_problem *problem, const verify_options *options); /* the memory that it takes, at most */
 tw_status verify_product(const tw_problem *problem, const void *a, const void *b, const void *c0, const void *c,
                          const verify_options *options, verify_report *report);
 

@@ -666,6 +666,22 @@ static void judge_all(check *v)
     if (v->options->progress != NULL) v->options->progress(v->options->progress_context, 1);
 }
 
+static int threads_of(double m, double n, double k, int most)
+{
+    return parallel_threads(LANES * (m * k + k * n + m * n), most);
+}
+
+/* What verify_product() allocates, and 1 MiB for what reference_rows() does and for pages that are not full. */
+double verify_bytes(const tw_problem *problem, const verify_options *options)
+{
+    const double parts = tw_lab_dtype_of(problem->dtype)->parts, number = sizeof(double);
+    const double m = parts * (double)problem->m, n = parts * (double)problem->n, k = parts * (double)problem->k;
+    const int threads = threads_of(m, n, k, options->threads);
+    if (problem->m == 0 || problem->n == 0) return 0x1p20;
+    return m * (1 + 4 * number) + n * (1 + (LANES + 3 * WORST_ROWS + 3) * number) +
+           k * (3 * LANES + 1 + 2 * threads) * number + threads * PANEL * CHUNK * number + 0x1p20;
+}
+
 tw_status verify_product(const tw_problem *problem, const void *a, const void *b, const void *c0, const void *c,
                          const verify_options *options, verify_report *report)
 {
@@ -693,7 +709,7 @@ tw_status verify_product(const tw_problem *problem, const void *a, const void *b
     double m = (double)v->m, n = (double)v->n, k = (double)v->k;
     v->work = fmax(report->vectors * (m * k + k * n + m * n), single_work);
     v->largest_step = (v->m + v->samples - 1) / v->samples;
-    v->threads = parallel_threads(LANES * (m * k + k * n + m * n), v->options->threads);
+    v->threads = threads_of(m, n, k, v->options->threads);
     pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     double panels_done = 0;
     v->report_lock = &lock, v->panels_done = &panels_done;

@@ -241,6 +241,35 @@ def a_full_disk_is_found_before_the_work():
     assert sorted(os.listdir(".")) == ["A.npy", "B.npy"]
 
 
+@case
+def a_check_has_its_memory_before_the_work():
+    """From the least address space in which a product succeeds unchecked on: with --verify it is refused at once, or succeeds."""
+    if sanitized():
+        raise Skip("AddressSanitizer needs terabytes of addresses")
+    draw = random.Random(3)
+
+    def limited(kib, *words):
+        return run("multiply", "A.npy", "B.npy", *words, "--threads", "1", "-v", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (kib << 10, kib << 10)))
+
+    for name, n, *more in (("C.npy", 900), ("C.mtx", 400), ("C.raw", 900, "--add", "C0.npy", "--beta", "1")):
+        npy("A.npy", [[draw.random(), 1] for _ in range(n)]), npy("B.npy", [[draw.random() for _ in range(n)] for _ in range(2)])
+        with open("C0.npy", "wb") as file:
+            file.write(npy_header("<f4", (n, n)) + bytes(4 * n * n))
+        low, high = 4 << 10, 1 << 20
+        while high - low > 128:
+            middle = (low + high) // 2
+            low, high = (low, middle) if limited(middle, "-o", name, *more).returncode == 0 else (middle, high)
+        codes = []
+        for more_kib in range(0, 16000, 1500):
+            if os.path.exists(name):
+                os.remove(name)
+            done = limited(high + more_kib, "-o", name, "--verify", *more)
+            codes.append(done.returncode)
+            assert done.returncode in (0, 5) and os.path.exists(name) == (done.returncode == 0), (more_kib, done)
+            assert done.returncode == 0 or done.stdout == "", (more_kib, done)  # which begins with the plan
+        assert codes == sorted(codes, reverse=True) and codes[-1] == 0, codes
+
+
 def long_product(*words):
     """A product that takes seconds, once its output is there."""
     child = subprocess.Popen([PROGRAM, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--threads", "1", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
