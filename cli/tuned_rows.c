@@ -183,7 +183,7 @@ exit_code tuned_forget(session *s)
     int gone = 0, candidates = 0;
     exit_code code = tuned_user_path(path);
     snprintf(tried, sizeof tried, "%s.tried", path);
-    if (code == EXIT_OK) code = store_ours(tried);
+    if (code == EXIT_OK) code = store_beside(tried);
     if (code == EXIT_OK) code = store_writable(path);
     if (code == EXIT_OK) code = store_writable(tried);
     if (code == EXIT_OK && stat(path, &info) == 0) code = store_replace(path, goes, s, "", &gone);

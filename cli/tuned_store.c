@@ -9,6 +9,8 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <time.h>
 #include <unistd.h>
 #include "../io/io.h"
 #include "diag.h"
@@ -171,20 +173,64 @@ static exit_code make_folders(const char *path)
     return EXIT_OK;
 }
 
+/* "process 1234 (tilewright)": who holds the lock of this file, by the kernel's list. */
+static void find_holder(int fd, char *text, size_t size)
+{
+    struct stat info;
+    char line[256], name[64], comm[32] = "";
+    unsigned major_number, minor_number;
+    unsigned long long inode;
+    int pid = 0;
+    FILE *locks = fstat(fd, &info) == 0 ? fopen("/proc/locks", "re") : NULL;
+    while (pid <= 0 && locks != NULL && fgets(line, sizeof line, locks) != NULL)
+        if (sscanf(line, "%*d: FLOCK %*s WRITE %d %x:%x:%llu", &pid, &major_number, &minor_number, &inode) != 4 ||
+            inode != info.st_ino || makedev(major_number, minor_number) != info.st_dev)
+            pid = 0;
+    if (locks != NULL) fclose(locks);
+    snprintf(name, sizeof name, "/proc/%d/comm", pid);
+    FILE *names = pid > 0 ? fopen(name, "re") : NULL;
+    if (names != NULL && fgets(comm, sizeof comm, names) == NULL) comm[0] = '\0';
+    if (names != NULL) fclose(names);
+    comm[strcspn(comm, "\n")] = '\0';
+    if (pid <= 0)
+        snprintf(text, size, "another process");
+    else
+        snprintf(text, size, "process %d%s%s%s", pid, comm[0] != '\0' ? " (" : "", comm, comm[0] != '\0' ? ")" : "");
+}
+
+/* Held for some ms by a program that writes. EXIT_OUTPUT, after a sentence, where it does not come free. */
+static exit_code await_lock(int fd, const char *name)
+{
+    enum { TELL_AFTER = 1, GIVE_UP_AFTER = 10, TRIES = 50 /* a second */ };
+    char holder[80];
+    tame_name tamed;
+    for (int tries = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; tries++) {
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            return cannot(EXIT_OUTPUT, name, "your rows cannot be kept: their lock cannot be taken");
+        if (tries == TELL_AFTER * TRIES || tries == GIVE_UP_AFTER * TRIES) find_holder(fd, holder, sizeof holder);
+        if (tries == TELL_AFTER * TRIES)
+            diag(EXIT_OK, "%s: waiting for %s, which holds this lock", diag_name(name, tamed), holder);
+        if (tries == GIVE_UP_AFTER * TRIES)
+            return diag(EXIT_OUTPUT, "%s: your rows cannot be kept: %s has held their lock for %d s",
+                        diag_name(name, tamed), holder, GIVE_UP_AFTER);
+        nanosleep(&(struct timespec){.tv_nsec = 1000000000 / TRIES}, NULL);
+    }
+    return EXIT_OK;
+}
+
 /* The lock of a file of that name, which stands beside it; -1 after a sentence. */
 static int lock(const char *path)
 {
     char name[TUNED_PATH + 8];
     if (make_folders(path) != EXIT_OK) return -1;
     snprintf(name, sizeof name, "%s.lock", path);
-    const int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    int held = fd < 0 ? -1 : flock(fd, LOCK_EX);
-    while (fd >= 0 && held != 0 && errno == EINTR) held = flock(fd, LOCK_EX);
-    if (held == 0) return fd;
-    cannot(EXIT_OUTPUT, name,
-           fd < 0 ? "your rows cannot be kept: their lock cannot be made"
-                  : "your rows cannot be kept: their lock cannot be taken");
-    if (fd >= 0) close(fd);
+    const int fd = open(name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    if (fd < 0)
+        cannot(EXIT_OUTPUT, name,
+               errno == ELOOP ? "your rows cannot be kept: their lock is a link"
+                              : "your rows cannot be kept: their lock cannot be made");
+    if (fd < 0 || await_lock(fd, name) == EXIT_OK) return fd;
+    close(fd);
     return -1;
 }
 
@@ -206,6 +252,16 @@ exit_code store_ours(const char *path)
     const exit_code code = read_ours(path, &lines);
     store_free(&lines);
     return code;
+}
+
+exit_code store_beside(const char *path)
+{
+    struct stat info;
+    tame_name name;
+    if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode) && stat(path, &info) != 0 && errno == ENOENT)
+        return diag(EXIT_OUTPUT, "%s: is a link that leads nowhere, which is not followed: remove it",
+                    diag_name(path, name));
+    return store_ours(path);
 }
 
 exit_code store_replace(const char *path, bool (*goes)(void *job, const char *line), void *job, const char *added,

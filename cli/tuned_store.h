@@ -23,6 +23,10 @@ void store_free(tuned_lines *lines);
 /* store_ours - EXIT_OK where the file is ours; else EXIT_OUTPUT after a sentence, or what store_read() returns. */
 exit_code store_ours(const char *path);
 
+/* store_beside - the same of a file that nobody named: a link to nothing is not followed (EXIT_OUTPUT), since it would
+ * make a file anywhere. */
+exit_code store_beside(const char *path);
+
 /* store_is_read_only - is the file there, and nobody may write it? access() does not tell root. */
 bool store_is_read_only(const char *path);
 
@@ -33,7 +37,7 @@ exit_code store_writable(const char *path);
 exit_code store_check(const char *path);
 
 /* store_replace - the file without the lines that goes() names and with `added` (lines with their ends; "": none)
- * behind the others. Another program that does the same waits. *gone (may be NULL): lines that went. A file that is not
+ * behind the others. Another program that does the same waits, for 10 s at most. *gone (may be NULL): lines that went. A file that is not
  * ours stays as it is: EXIT_OUTPUT. */
 exit_code store_replace(const char *path, bool (*goes)(void *job, const char *line), void *job, const char *added,
                         int *gone);

@@ -171,7 +171,7 @@ exit_code tuning_begin(tuning *t, session *s, const char *engine)
         .hooks = &program_hooks, .body = tune_worker_run, .job = &t->device, .patience_s = patience_s};
     exit_code code = tuned_user_path(t->path);
     snprintf(t->tried_path, sizeof t->tried_path, "%s.tried", t->path);
-    if (code == EXIT_OK) code = store_ours(t->tried_path);
+    if (code == EXIT_OK) code = store_beside(t->tried_path);
     if (code == EXIT_OK) code = store_check(t->path);
     if (code == EXIT_OK) code = session_flush(s); /* before the fork */
     snprintf(said, sizeof said, "what was found and tried is kept in %s, and the next run goes on from there",

@@ -243,18 +243,47 @@ def a_file_of_something_else_is_never_written():
 
 
 @case
+def a_lock_that_does_not_come_free_is_given_up():
+    """By all who take it, in the time of one."""
+    with Home() as home:
+        home.write(line_of(ROW))
+        open("theirs.rows", "w").write(line_of("cpu * f32 small nn * kc=16", shape="64x64x64") + "\n")
+        with open(home.file + ".lock", "w") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            waiting = [subprocess.Popen([PROGRAM, "tune", *words], env=clean_environment(**home.env), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                       for words in (("--forget",), ("--import", "theirs.rows"), ("--size", "64", "--budget", "2"))]
+            for process in waiting:
+                _, said = process.communicate(timeout=120)
+                assert process.returncode == 7 and re.search(rf"tuned\.lock: your rows cannot be kept: process {os.getpid()} \(.*\) has held their lock for 10 s\n$", said), (process.args, process.returncode, said)
+        assert home.lines() == [line_of(ROW)]
+
+
+@case
+def no_link_that_leads_nowhere_is_followed():
+    with Home() as home:
+        home.write(line_of(ROW))
+        for name, says in ((".lock", "tuned.lock: your rows cannot be kept: their lock is a link"), (".tried", "tuned.tried: is a link that leads nowhere, which is not followed: remove it")):
+            os.symlink(os.path.abspath("elsewhere"), home.file + name)
+            for words in (("--forget",), ("--size", "64", "--budget", "2", *FAR)):
+                done = run("tune", *words, env=home.env)
+                assert done.returncode == 7 and says in done.stderr and not os.path.exists("elsewhere"), (words, done.returncode, done.stderr)
+            os.remove(home.file + name)
+        good("tune", "--forget", env=home.env)
+
+
+@case
 def two_at_once_wait_for_each_other():
     with Home() as home:
         home.write(line_of(ROW))
         with open(home.file + ".lock", "w") as held:
             fcntl.flock(held, fcntl.LOCK_EX)
-            process = subprocess.Popen([PROGRAM, "tune", "--forget"], env=clean_environment(**home.env), stdout=subprocess.PIPE, text=True)
-            try:
-                process.communicate(timeout=0.5)
-                raise AssertionError("it did not wait for the lock")
-            except subprocess.TimeoutExpired:
-                assert home.lines() == [line_of(ROW)]
-        assert "1 row removed" in process.communicate(timeout=60)[0] and home.lines() == []
+            process = subprocess.Popen([PROGRAM, "tune", "--forget"], env=clean_environment(**home.env), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            holder = re.escape(f"process {os.getpid()} (") + r"[^()]+\)"
+            said = process.stderr.readline()  # which waits too
+            assert re.fullmatch(rf"tilewright: tune: .*/tuned\.lock: waiting for {holder}, which holds this lock\n", said), said
+            assert home.lines() == [line_of(ROW)] and process.poll() is None
+        shown, said = process.communicate(timeout=60)
+        assert "1 row removed" in shown and said == "" and home.lines() == [], (shown, said)
         home.write(line_of(ROW))
         tried = []
         for budget in ("4", "16", "60"):
