@@ -181,7 +181,7 @@ typedef struct io_output {
 
 /* io_output_open - a symbolic link stays, and what it names is replaced, or made where it names nothing yet. Removes
  * what this user's dead processes left beside it. io_output_open_named - the same, of a file that other processes open:
- * it has the name temp_path, and is not removed if this process is killed. io_output_readable - where this process can open it. */
+ * it has the name temp_path, and stays if this process is killed. io_output_readable - where this process opens it. */
 io_status io_output_open(io_output *output, const char *path, io_error *error);
 io_status io_output_open_named(io_output *output, const char *path, io_error *error);
 const char *io_output_readable(const io_output *output);

@@ -89,8 +89,8 @@ static char *resolve(const char *path, mode_t *mode, io_error *error)
 /* ---- temporary names ----------------------------------------------------------------------------------- */
 
 /* ".tilewright-BOOT-LETTERS.END": BOOT begins the kernel's boot_id, END is the end of the output's name, so that the
- * file can be read under this name too. Its maker holds a flock on it until it has its own name. Without a lock the name
- * is ".LETTERS.END", which nobody sweeps. */
+ * file can be read under this name too. Its maker holds a flock on it until it has its own name. Without a lock it is
+ * ".LETTERS.END", which nobody sweeps. */
 static const char mark[] = ".tilewright-", letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
 enum { BOOT = 8, LETTERS = 12, MOST_END = 200, MORE = sizeof mark + BOOT + 1 + LETTERS + 1 };
 
@@ -196,7 +196,7 @@ static void sweep(const char *path)
 
 /* ---- the file until it has its name -------------------------------------------------------------------- */
 
-/* A file without a name, beside path, and where it is found meanwhile; -1 where such files or /proc are not to be had. */
+/* A file without a name, beside path, and where it is found meanwhile; -1 where there are no such files or no /proc. */
 static int open_unnamed(const char *path, char unnamed[IO_UNNAMED])
 {
     char folder[PATH_MAX];
