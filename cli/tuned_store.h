@@ -37,8 +37,8 @@ exit_code store_writable(const char *path);
 exit_code store_check(const char *path);
 
 /* store_replace - the file without the lines that goes() names and with `added` (lines with their ends; "": none)
- * behind the others. Another program that does the same waits, for 10 s at most. *gone (may be NULL): lines that went. A
- * file that is not ours stays as it is: EXIT_OUTPUT. */
+ * behind the others. Another program that does the same waits, for 10 s at most. *gone (may be NULL): lines that went.
+ * A file that is not ours stays as it is: EXIT_OUTPUT. */
 exit_code store_replace(const char *path, bool (*goes)(void *job, const char *line), void *job, const char *added,
                         int *gone);
 
