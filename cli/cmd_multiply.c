@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "../lab/busy.h"
 #include "../lab/devices.h"
 #include "../lab/roofline.h"
 #include "check.h"
@@ -30,7 +31,7 @@ typedef struct job {
     out_of_core large;
     tw_lab_plan plan;
     bool planned;
-    double read_s, compute_s, write_s, check_s;
+    double read_s, compute_s, write_s, check_s, others; /* others: as in a record, beside compute_s */
     verify_report report;
     int64_t nans, infinite; /* in C, where --verify looked */
 } job;
@@ -120,17 +121,22 @@ static exit_code make_result(job *j)
 
 static exit_code compute(job *j)
 {
+    const busy_reading begun = busy_now();
     double start_s = measure_now_s();
+    exit_code code;
     if (j->large.needed) {
-        exit_code code = out_of_core_run(j->s, &j->in, &j->out, j->format, &j->large);
+        code = out_of_core_run(j->s, &j->in, &j->out, j->format, &j->large);
         j->compute_s = measure_now_s() - start_s;
         j->nans = j->large.nans, j->infinite = j->large.infinite;
-        return code;
+    } else {
+        term_progress("multiplying", -1);
+        tw_status status = tw_gemm(j->s->context, &j->in.problem, j->in.a, j->in.b, j->c);
+        j->compute_s = measure_now_s() - start_s;
+        code = status == TW_OK ? EXIT_OK : diag_tw(status);
     }
-    term_progress("multiplying", -1);
-    tw_status status = tw_gemm(j->s->context, &j->in.problem, j->in.a, j->in.b, j->c);
-    j->compute_s = measure_now_s() - start_s;
-    return status == TW_OK ? EXIT_OK : diag_tw(status);
+    const busy_reading ended = busy_now();
+    j->others = busy_share(&begun, &ended);
+    return code;
 }
 
 static exit_code write_result(job *j)
@@ -306,6 +312,7 @@ static exit_code write_record(job *j)
     r.samples = r.repeats = r.sets = 1;
     r.min_s = r.median_s = r.p95_s = r.max_s = j->compute_s;
     r.gflops = roofline_flops(p) / j->compute_s / 1e9;
+    r.others = j->others;
     r.compulsory_bytes = roofline_compulsory_bytes(p);
     r.verified = j->s->opt->verify ? "residuals+elements" : "no";
     if (j->s->opt->verify) r.error_ratio = j->report.element_ratio;

@@ -171,9 +171,7 @@ static records_status keep(reader *in, const json_t *object, const char *line, r
 #define NUMBER(name) r.name = read_number(in, object, #name);
     RECORD_FIELDS_BEFORE_VERSION(TEXT, LETTER, COUNT, NUMBER)
     RECORD_FIELDS_AFTER_VERSION(TEXT, LETTER, COUNT, NUMBER)
-    TEXT(version)
-    TEXT(time)
-    TEXT(host)
+    RECORD_FIELDS_OF_RUN(TEXT)
 #undef NUMBER
 #define NUMBER(name) c.name = read_number(in, object, #name);
     COUNTER_FIELDS(NUMBER)

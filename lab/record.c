@@ -1,6 +1,7 @@
 /* record.c - see record.h. */
 #define _POSIX_C_SOURCE 200809L
 #include "record.h"
+#include "busy.h"
 #include "roofline.h"
 
 #include <locale.h>
@@ -149,10 +150,35 @@ const char *record_host(record_host_text out)
     return out;
 }
 
+const char *record_run(record_run_text out)
+{
+    static record_time_text begun;
+    if (begun[0] == '\0') record_time(begun);
+    snprintf(out, sizeof(record_run_text), "%s %ld", begun, (long)getpid());
+    return out;
+}
+
+const char *record_doubt(const record *r, record_doubt_text out)
+{
+    const bool busy = r->others >= BUSY_DISTURBS, beyond = r->fraction_of_bound > RECORD_MOST_OF_BOUND;
+    char others[100] = "";
+    if (busy)
+        snprintf(others, sizeof others, "other processes used %.0f %% of the processors meanwhile", 100 * r->others);
+    if (beyond)
+        snprintf(out, sizeof(record_doubt_text),
+                 "%.0f %% of the bound of %.4g GFLOP/s that nothing can beat: an error of measurement: %s%s",
+                 100 * r->fraction_of_bound, r->bound_gflops, busy ? "the bound was measured too low, for " : "",
+                 busy ? others : "the bound was measured too low, or the time too short");
+    else
+        snprintf(out, sizeof(record_doubt_text), "%s%s", others, busy ? ": its times may be too long" : "");
+    return out;
+}
+
 int record_write(FILE *stream, const record *r)
 {
     record_time_text now;
     record_host_text here;
+    record_run_text this_run;
     putc('{', stream);
 #define TEXT(name)   write_text(stream, #name, r->name);
 #define LETTER(name) write_letter(stream, #name, r->name);
@@ -162,6 +188,7 @@ int record_write(FILE *stream, const record *r)
     write_text(stream, "version", r->version != NULL ? r->version : tw_version());
     RECORD_FIELDS_AFTER_VERSION(TEXT, LETTER, COUNT, NUMBER)
     write_text(stream, "host", r->host != NULL ? r->host : record_host(here));
+    write_text(stream, "run_id", r->run_id != NULL ? r->run_id : record_run(this_run));
     fputs("\"time\": ", stream);
     json_put_text(stream, r->time != NULL ? r->time : record_time(now));
     fputs("}\n", stream);

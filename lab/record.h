@@ -41,6 +41,7 @@ typedef struct record {
     double others;              /* share of the processors that other processes used meanwhile, 0 to 1 */
     const char *version, *time; /* NULL: this library's, now */
     const char *host;           /* tells machines apart whose devices have one name; NULL: this machine's */
+    const char *run_id;         /* tells the runs of a machine apart; NULL: this one */
 } record;
 
 /* The fields in the order in which they are written. TEXT: string, NULL unknown. LETTER: char, 0 unknown. COUNT:
@@ -63,6 +64,8 @@ typedef struct record {
     NUMBER(alpha_imaginary) NUMBER(beta_imaginary) TEXT(dtype_b) TEXT(dtype_c) COUNT(panels) NUMBER(bytes_read)        \
     NUMBER(read_s) NUMBER(multiply_s) NUMBER(write_s) NUMBER(memory_bytes) NUMBER(others) \
     TEXT(doubt)
+/* Of the run; NULL: of this one. */
+#define RECORD_FIELDS_OF_RUN(TEXT) TEXT(version) TEXT(time) TEXT(host) TEXT(run_id)
 /* clang-format on */
 
 record record_blank(void); /* everything unknown */
@@ -74,6 +77,15 @@ typedef char record_time_text[32];
 const char *record_time(record_time_text out); /* now, "2026-11-21T04:18:41Z" */
 typedef char record_host_text[160];
 const char *record_host(record_host_text out); /* this machine: "name, 16 processors, 126 GiB" */
+typedef char record_run_text[64];
+const char *record_run(record_run_text out); /* this process: "2026-11-21T04:18:41Z 1234", its first record's time */
+
+/* Clocks and timers wobble that much; nothing is faster than its bound. */
+#define RECORD_MOST_OF_BOUND 1.02
+typedef char record_doubt_text[400];
+/* record_doubt - what speaks against the numbers of a record: it is faster than its bound, or other processes used
+ * BUSY_DISTURBS or more of the processors. A clause, "" where nothing does. */
+const char *record_doubt(const record *r, record_doubt_text out);
 
 /* record_write - one JSON object and a newline. 0, or -1 when the stream failed. */
 int record_write(FILE *stream, const record *r);

@@ -68,20 +68,19 @@ static const char *put_text(const char *text, char **at)
 static bool copy_row(records_row *row, const char *line)
 {
     record *r = &row->r;
-    size_t bytes = text_bytes(line) + text_bytes(r->version) + text_bytes(r->time) + text_bytes(r->host) + 4;
+    size_t bytes = text_bytes(line) + 4;
 #define TEXT(name) bytes += text_bytes(r->name);
     RECORD_FIELDS_BEFORE_VERSION(TEXT, NOTHING, NOTHING, NOTHING)
     RECORD_FIELDS_AFTER_VERSION(TEXT, NOTHING, NOTHING, NOTHING)
+    RECORD_FIELDS_OF_RUN(TEXT)
 #undef TEXT
     char *at = row->memory = malloc(bytes);
     if (at == NULL) return false;
 #define TEXT(name) r->name = put_text(r->name, &at);
     RECORD_FIELDS_BEFORE_VERSION(TEXT, NOTHING, NOTHING, NOTHING)
     RECORD_FIELDS_AFTER_VERSION(TEXT, NOTHING, NOTHING, NOTHING)
+    RECORD_FIELDS_OF_RUN(TEXT)
 #undef TEXT
-    r->version = put_text(r->version, &at);
-    r->time = put_text(r->time, &at);
-    r->host = put_text(r->host, &at);
     shorten(line, at);
     row->line = at;
     return true;

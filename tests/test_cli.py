@@ -348,8 +348,9 @@ def bench_and_ladder_tell_of_a_busy_machine():
     spinners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count())]
     try:
         for words in ("bench", "--size", "256"), ("ladder", "--size", "128", "--rung", "r03,r04_banks"):
-            said = re.search(r"^busy +other processes used (\d+) % of the processors", good(*words).stdout, re.M)
+            said = re.search(r"^busy +other processes used (\d+) % of the processors", good(*words, "--json", "r.json").stdout, re.M)
             assert said and 5 <= int(said.group(1)) <= 100, said
+            assert all(0.05 <= r["others"] <= 1 for r in records(open("r.json").read())), open("r.json").read()
     finally:
         for spinner in spinners:
             spinner.kill()

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../busy.h"
 #include "../roofline.h"
 
 /* Samples of a case: once they have taken LIMIT_S no more than LEAST_SAMPLES. Each is of as many launches as last
@@ -249,6 +250,7 @@ static tw_status take_round(comparison *g, int round, int at)
 
 static tw_status take_samples(comparison *g)
 {
+    const busy_reading begun = busy_now();
     int taken = 0, round = 0;
     tw_status status = TW_OK;
     for (int i = 0; status == TW_OK && i < COMPARE_SIDES; i++)
@@ -261,6 +263,8 @@ static tw_status take_samples(comparison *g)
         status = take_round(g, round, taken);
     }
     g->after = clocks_now();
+    const busy_reading ended = busy_now();
+    g->others = busy_share(&begun, &ended);
     for (int i = 0; i < COMPARE_SIDES; i++)
         if (g->sides[i].outcome == SIDE_TIMED)
             g->sides[i].result = measure_summary(g->sides[i].times_s, taken, g->sides[i].repeats);
@@ -309,6 +313,7 @@ record compare_record(const comparison *g, int i, compare_candidate text)
         r.min_s = x->result.min_s, r.median_s = x->result.median_s, r.p95_s = x->result.p95_s,
         r.max_s = x->result.max_s;
         r.error_ratio = x->verdict.error_ratio;
+        r.others = g->others;
         record_fill_bounds(&r, p, 0, 0, g->peak_flops, NAN); /* what a library asks is not known */
     }
     return r;

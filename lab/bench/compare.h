@@ -60,7 +60,7 @@ struct comparison {
     operand_sets sets;
     int set_count;
     int64_t launches;
-    double peak_flops;
+    double peak_flops, others; /* others: as in a record, while the samples were taken */
     clocks_reading before, after;
 };
 

@@ -4,12 +4,11 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include "../busy.h"
 #include "../devices.h"
 #include "../element.h"
 #include "../roofline.h"
 #include "cases.h"
-
-static const double MOST_OF_BOUND = 1.02; /* clocks and timers wobble that much; nothing can be faster */
 
 tw_status row_trial(const bench_setup *s, const tw_problem *problem, trial *t)
 {
@@ -109,14 +108,9 @@ static void compare(const trial *t, roofs *limits, int tries, row *out)
 static void compare_fairly(const trial *t, roofs *limits, int tries, row *out)
 {
     compare(t, limits, tries, out);
-    for (int again = 0; again < 5 && out->record.fraction_of_bound > MOST_OF_BOUND; again++)
+    for (int again = 0; again < 5 && out->record.fraction_of_bound > RECORD_MOST_OF_BOUND; again++)
         compare(t, limits, 10, out);
-    out->outcome = ROW_TIMED;
-    if (!(out->record.fraction_of_bound > MOST_OF_BOUND)) return;
-    out->outcome = ROW_IMPOSSIBLE;
-    snprintf(out->text, sizeof out->text,
-             "%.0f %% of the bound of %.4g GFLOP/s that nothing can beat: an error of measurement",
-             100 * out->record.fraction_of_bound, out->record.bound_gflops);
+    out->outcome = out->record.fraction_of_bound > RECORD_MOST_OF_BOUND ? ROW_IMPOSSIBLE : ROW_TIMED;
 }
 
 /* The kernel's resources, the host's passes before it, and for thin products the bandwidth as NVIDIA Best Practices
@@ -139,8 +133,9 @@ static void progress(const bench_setup *s, const row *r, const char *what)
     s->hooks->progress(text);
 }
 
+/* begun: before the rows were judged, timed and given their bounds */
 static void keep_times(const bench_setup *s, const trial *t, roofs *limits, int tries, const trial_timing *timing,
-                       int sets, row *out)
+                       int sets, const busy_reading *begun, row *out)
 {
     const measure_result *result = &timing->work.result;
     record *r = &out->record;
@@ -150,12 +145,16 @@ static void keep_times(const bench_setup *s, const trial *t, roofs *limits, int 
     if (!t->host && !device_is_host(s->device)) describe_launch(&t->problem, timing, out);
     progress(s, out, "measuring the bounds");
     compare_fairly(t, limits, tries, out);
+    const busy_reading ended = busy_now();
+    record_doubt_text doubt;
+    r->others = busy_share(begun, &ended);
+    if (out->outcome == ROW_IMPOSSIBLE) snprintf(out->text, sizeof out->text, "%s", record_doubt(r, doubt));
 }
 
 /* Time the rows in turns. judged_s: what the run took that was judged last. Where that is long it is the one row's
  * sample: more runs would say the same, minutes later. */
 static tw_status time_rows(const bench_setup *s, trial *t, roofs *limits, const row_wish *wish, trial_timing *timings,
-                           row **rows, int count, double judged_s)
+                           row **rows, int count, double judged_s, const busy_reading *begun)
 {
     const double long_s = 30;
     measure_options how = {.samples = s->samples, .limit_s = wish->limit_s};
@@ -166,7 +165,7 @@ static tw_status time_rows(const bench_setup *s, trial *t, roofs *limits, const 
     tw_status status = timed ? TW_OK : trial_time(t, timings, count, s->device, &how);
     if (timed) timings[0].work.result = measure_summary(&judged_s, 1, 1);
     for (int i = 0; status == TW_OK && i < count; i++)
-        keep_times(s, t, limits, tries, &timings[i], timed ? 1 : t->sets, rows[i]);
+        keep_times(s, t, limits, tries, &timings[i], timed ? 1 : t->sets, begun, rows[i]);
     return status;
 }
 
@@ -297,6 +296,7 @@ tw_status row_run(const bench_setup *s, trial *t, roofs *limits, const row_wish 
     trial_timing timings[ROW_MOST];
     row *rows[ROW_MOST];
     const row_wish *last = wishes; /* of those that are timed */
+    const busy_reading begun = busy_now();
     double judged_s = 0;
     int timed = 0;
     for (int i = 0; i < count; i++) {
@@ -314,7 +314,7 @@ tw_status row_run(const bench_setup *s, trial *t, roofs *limits, const row_wish 
     if (timed == 0) return TW_OK;
     *fault = (row_fault){last, "the operands of this shape"};
     if (last->user != NULL) s->hooks->foreign(timed > 2 ? "a file of --rung" : last->user->source.file);
-    tw_status status = time_rows(s, t, limits, wishes, timings, rows, timed, judged_s);
+    tw_status status = time_rows(s, t, limits, wishes, timings, rows, timed, judged_s, &begun);
     s->hooks->foreign(NULL);
     /* Where the first was not timed there is nothing to be beside. */
     for (int i = 0; i < timed && rows[0] != &out[0]; i++) rows[i]->turns.rounds = 0;
