@@ -362,6 +362,8 @@ static exit_code print_page(FILE *out, const page *to, const void *of)
         const step *p = &x->steps[i];
         if (p->why[0] == '\0')
             bars[count++] = (chart_bar){.label = p->label,
+                                        .type = "f32",
+                                        .peak = NAN,
                                         .speed = isnan(p->low) ? p->high : p->low,
                                         .beside = isnan(p->low) ? (double)NAN : p->high};
     }
@@ -379,7 +381,7 @@ static exit_code print_page(FILE *out, const page *to, const void *of)
     if (count > 0) {
         const chart about = {title, "One bar per rung, predicted. The table below has the numbers.", false};
         fputs("<figure>\n", out);
-        chart_bars(out, &about, bars, count, &(chart_peaks){NAN, NAN});
+        chart_bars(out, &about, bars, count);
         html_print(out, "<figcaption>Predicted. %t</figcaption>\n</figure>\n",
                    has_caches(x) ? "Each bar is the least bound: banks, issue or roofline, with loops held rolled. "
                                    "Caches serve part of the "

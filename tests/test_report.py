@@ -10,7 +10,7 @@ import os
 import re
 import xml.dom.minidom
 
-from support.page import check
+from support.page import bars, check
 from support.program import bad, called_now, good, needs, run
 from support.tap import Skip, case, main
 
@@ -354,9 +354,10 @@ def cublas_stands_where_its_records_say():
     assert not {"cublas", "tilewright"} & set(ladder_rows(page)), "a library is no rung"
     summary = "".join(page.words).split("fastest is")[1:]
     assert summary and not {words.split()[0] for words in summary} & {"cublas", "tilewright"}, summary
-    bars, *others = page.svgs
-    assert [label for label, _ in bars["series"][-2:]] == ["cublas", "tilewright"] and all(c == ["fi"] for _, c in bars["series"][-2:]), bars["series"]
-    texts = [words for words, *_ in bars["texts"]]
+    first, *others = page.svgs
+    whole = [label for label, look in first["series"] if look == ["fi"]]
+    assert whole == ["cublas", "tilewright"] and first["series"][-3][0] == "cublas", first["series"]  # behind them: bf16
+    texts = [words for words, *_ in first["texts"]]
     assert abs(float(texts[texts.index("cublas") + 1]) * 1000 - float(last[4096])) < 60, texts
     drawn = [words for svg in others for words, *_ in svg["texts"]]
     assert "cublas" not in drawn and "tilewright" not in drawn, "a library is drawn among the rungs"
@@ -403,45 +404,54 @@ def what_stands_beside_bytes_asked_leaves_c_out_too():
 
 
 @case
-def an_arrow_is_told_of_where_there_is_one():
+def each_type_has_bars_on_an_axis_of_its_own():
+    """Bars of another type stand on another axis with its own peak, and none is drawn where that type did not run."""
     reading()
     bf16 = {"rung": "r13_matrix", "dtype": "bf16", "kernel": None}
     write("none.jsonl", a_record(), a_record(**bf16, refused="it needs sm_90", median_s=None, gflops=None, verified="no"))
     page = report("none.jsonl")
-    assert "An arrow" not in "".join(page.words) and not any(tag == "path" for tag, _ in page.svgs[0]["shapes"])
-    write("one.jsonl", a_record(peak_gflops=300), a_record(**bf16, gflops=7e5))
+    texts = [text for text, *_ in page.svgs[0]["texts"]]
+    assert "an axis of its own" not in "".join(page.words) and sum("linear from 0" in text for text in texts) == 1 and "did not run" in texts, texts
+    write("one.jsonl", a_record(gflops=5, peak_gflops=10), a_record(**bf16, gflops=732, peak_gflops=990))
     page = report("one.jsonl")
-    assert "An arrow" in "".join(page.words)
-    shapes = page.svgs[0]["shapes"]
-    peak = next(float(a["x1"]) for tag, a in shapes if tag == "line" and a["class"] == "axis dash")
-    bars = [float(a["x"]) + float(a["width"]) for tag, a in shapes if tag == "rect" and "bar" in a["class"].split()]
-    tip = next(float(re.match(r"M([\d.]+)", a["d"])[1]) + 8 for tag, a in shapes if tag == "path")
-    assert tip < peak and max(bars) < peak, (tip, bars, peak)
-    written = next(x for text, x, *_ in page.svgs[0]["texts"] if text == "7e+05")
-    assert written + 7 * len("7e+05") < peak, "its number stands across the peak"
+    assert "an axis of its own" in "".join(page.words)
+    for svg in (page.svgs[0], page.narrow[0]):
+        texts = [text for text, *_ in svg["texts"]]
+        assert {"f32: GFLOP/s, linear from 0", "bf16: GFLOP/s, linear from 0", "measured peak 10.0", "measured peak 990"} <= set(texts), texts
+        assert [told for *_, told in bars(svg)] == ["5.00", "732"], svg["texts"]
 
 
 @case
-def bars_are_logarithmic_from_a_factor_of_100_on():
+def bars_are_in_proportion_to_their_numbers():
+    """Also where one is 10,000 times another: a longer bar is a larger number."""
     reading()
-    for factor, logarithmic in ((99, False), (101, True)):
-        write("a.jsonl", a_record(gflops=2), a_record(rung="r04_banks", gflops=2 * factor))
-        bars = report("a.jsonl").svgs[0]
-        (x1, short), (x2, long) = [(float(a["x"]), float(a["width"])) for tag, a in bars["shapes"] if tag == "rect"]
-        assert x1 == x2 and ("GFLOP/s, logarithmic" in [text for text, *_ in bars["texts"]]) == logarithmic, bars["texts"]
-        assert (long / short < 20) == logarithmic, (factor, short, long)
+    write("a.jsonl", *[a_record(rung=rung, gflops=gflops) for rung, gflops in (("r01_naive", 0.25), ("r02_tiled", 99), ("r04_banks", 2500), ("r05_outer", 1250))])
+    page = report("a.jsonl")
+    for svg in (page.svgs[0], page.narrow[0]):
+        assert "f32: GFLOP/s, linear from 0" in [text for text, *_ in svg["texts"]]
+        lengths = {told: length for length, _, told in bars(svg)}
+        assert abs(lengths["2500"] / lengths["1250"] - 2) < 0.01 and lengths["0.25"] == 0.5, lengths
 
 
 @case
-def one_thread_stands_beside_its_own_peak():
+def bars_and_roofs_stand_beside_the_peak_of_their_threads():
     reading()
     cpu = {"engine": "cpu", "device": "CPU X", "kernel": None, "build": None, "block_threads": None}
     one = a_record(**cpu, rung="r10_register", threads=1, gflops=137, peak_gflops=217, no_cache_gflops=100)
     several = a_record(**cpu, rung="r11_warp", threads=16, gflops=1500, peak_gflops=2680)
-    for records, said in (([one, several], ["measured peak 2680", "peak of one thread 217"]), ([one], ["measured peak 217"]), ([several], ["measured peak 2680"])):
+    library = a_record(**{**cpu, "kernel": "zen4"}, rung=None, library="blis", threads=2, gflops=300, peak_gflops=434)
+    for records, said in (([one, several], ["peak of one thread 217", "peak of 16 threads 2680"]), ([one], ["peak of one thread 217"]),
+                          ([several], ["peak of 16 threads 2680"]), ([several, one, library], ["peak of one thread 217", "peak of 16 threads 2680", "peak of 2 threads 434"])):
         write("a.jsonl", *records)
-        for svg in report("a.jsonl").svgs:
-            assert [text for text, *_ in svg["texts"] if "peak" in text] == said, svg["texts"]
+        page = report("a.jsonl")
+        for svg in page.svgs + page.narrow:
+            roofline = svg["name"].startswith("Roofline")
+            assert [text for text, *_ in svg["texts"] if "peak" in text] == ([words for words in said[::-1] if "2 threads" not in words] if roofline else said), svg["texts"]
+        for svg in (page.svgs[0], page.narrow[0]):  # the peak beside a bar is that of its threads
+            beside = {text: next(float(a["x1"]) for tag, a in svg["shapes"] if a.get("class") == "axis dash" and float(a["y1"]) < y < float(a["y2"]) + 1)
+                      for text, _, y, style in svg["texts"] if text in ("137", "1500", "300") and style == ""}
+            assert len(beside) == len(records) and [beside[told] for told in ("137", "300", "1500") if told in beside] == sorted(beside.values()), beside
+            assert len(set(beside.values())) == len(beside), beside
 
 
 @case
@@ -459,13 +469,74 @@ def a_rung_has_one_colour_on_the_whole_page():
     assert len(curves) >= 3 and all(len({tuple(look) for _, look in series}) == len(series) for series in curves), curves
 
 
+def sections(*records):
+    """The sections of a page of these records, all of which its navigation has, and no others."""
+    write("sections.jsonl", *records)
+    page = report("sections.jsonl")
+    found = [name for name in page.ids if name + "-h" in page.labelled]
+    assert page.links == ["devices"] + found, (page.links, found)  # the first skips to the content
+    return found, "".join(page.words)
+
+
 @case
-def thin_matrices_alone_leave_no_empty_section():
+def sections_without_data_are_not_there():
     reading()
-    write("thin.jsonl", a_record(rung="s1_unoptimised", k=16))
-    page = report("thin.jsonl")
-    assert "ladders" not in page.ids and "sizes" not in page.ids and "skinny" in page.ids, page.ids
-    assert "Ladders and rooflines" not in "".join(page.words)
+    thin, library = a_record(rung="s1_unoptimised", k=16), a_record(rung=None, kernel="blis", library="blis")
+    always = {"devices", "method", "records"}
+    for records, has in (([thin], {"skinny", "stories"}), ([a_record()], {"ladders", "stories"}), ([library], {"libraries"}), ([a_record(rung="r99_mine", kernel=None)], {"ladders"}),
+                         ([a_record(), a_record(m=64, n=64, k=64)], {"ladders", "sizes", "stories"}), ([a_record(device="NVIDIA H200"), thin], {"ladders", "traffic", "skinny", "stories"})):
+        found, words = sections(*records)
+        assert set(found) == always | has, (found, has)
+        assert ("Thin matrices" in words) == ("skinny" in has) and ("ladder --skinny" in words) != ("skinny" in has), found
+
+
+@case
+def hosts_days_and_runs_are_those_of_the_records():
+    reading()
+    records = [a_record(host="a", run_id="1", time="2026-11-21T04:18:41Z"), a_record(host="a", run_id="1", time="2026-11-21T23:18:41Z", rung="r03_coalesced"),
+               a_record(host="a", run_id="2", time="2026-11-22T04:18:41Z", rung="r04_banks"), a_record(host="b", run_id="3", time="2026-11-22T04:18:41Z"),
+               a_record(device="Y", host=None)]
+    for count, said in ((1, "of 1 host, 1 day and 1 run;"), (2, "of 1 host, 1 day and 1 run;"), (3, "of 1 host, 2 days and 2 runs;"), (4, "of 2 hosts, 2 days and 3 runs;"),
+                        (5, "of 2 hosts (unknown of 1 record), 2 days and 3 runs (unknown of 1 record);")):
+        write("a.jsonl", *records[:count])
+        words = "".join(report("a.jsonl").words)
+        assert "The records are " + said in words and "in the same run" not in words, (said, words[:3000])
+    for name in "one", "two":
+        good("bench", "--size", "24,32", "--samples", 1, "--json", name + ".jsonl")
+    runs = [json.loads(line)["run_id"] for name in ("one", "two") for line in open(name + ".jsonl")]
+    assert runs[0] == runs[1] != runs[2] == runs[3], runs
+    report("one.jsonl", "two.jsonl")
+    assert "of 1 host, 1 day and 2 runs;" in open("page.html").read() or "2 days" in open("page.html").read()  # midnight
+
+
+@case
+def what_others_used_is_told_where_it_disturbs():
+    reading()
+    write("a.jsonl", a_record(others=0.81), a_record(rung="r03_coalesced", others=0.06), a_record(rung="r04_banks", others=0.04), a_record(rung="r05_outer"))
+    page = report("a.jsonl")
+    words = "".join(page.words)
+    assert "While 2 of 4 rungs were measured other processes used 5 % of the processors or more, up to 81 %" in words and "up to 81 % of the processors" in words, words[:3000]
+    cells = {row[0]: row[-1] for table in page.tables if table["rows"][0][-1] == "Others" for row in table["rows"][1:]}
+    assert cells == {"r02_tiled": "81.0%", "r03_coalesced": "6.0%", "r04_banks": "4.0%", "r05_outer": "-"}, cells
+    write("quiet.jsonl", a_record(others=0.04))
+    words = "".join(report("quiet.jsonl").words)
+    assert "may be too long" not in words and "up to 4 % of the processors" in words
+    write("beyond.jsonl", a_record(others=0.81, fraction_of_bound=25.98), a_record(rung="r03_coalesced", fraction_of_bound=1.5, others=0.01))
+    words = "".join(report("beyond.jsonl").words)
+    assert "r02_tiled: 2598 % of the bound of 1000 GFLOP/s that nothing can beat: an error of measurement: the bound was measured too low, for other processes used 81 %" in words, words[:4000]
+    assert "r03_coalesced: 150 % of the bound" in words and "measured too low, or the time too short" in words
+
+
+@case
+def a_narrow_screen_has_bars_of_its_own():
+    """Of both pictures of bars a page shows one, by the width of the screen; the narrow one needs 400 pixels, and says the same."""
+    reading()
+    page = report(next(f for f in committed() if f.endswith("ladder-4096.jsonl")))
+    assert ".chart.narrow{display:none}" in page.style and re.search(r"@media screen and \(max-width:(\d+)px\)\{\.chart\.wide\{display:none\}\.chart\.narrow\{display:block;min-width:0;", page.style)
+    wide = {svg["name"]: svg for svg in page.svgs}
+    assert len(page.narrow) >= 3
+    for svg in page.narrow:
+        assert svg["box"][2] == 400 and [told for *_, told in bars(svg)] == [told for *_, told in bars(wide[svg["name"]])], svg["name"]
 
 
 @case
@@ -502,7 +573,7 @@ def slides(*files):
     found = re.findall(r'<section class="slide" id="[a-z]+-\d+" aria-labelledby="[a-z]+-\d+-h">\n<h2 id="[a-z]+-\d+-h">(.*?)</h2>\n(.*?)</section>', text, re.S)
     assert len(found) == text.count("<section"), "a slide of another form"
     for question, rest in found:
-        assert question.endswith("?") and rest.count("<svg") == 1 and rest.count("<details><summary>Answer</summary>") == 1, (question, rest[:200])
+        assert question.endswith("?") and rest.count("<svg") - rest.count('<svg class="chart narrow"') == 1 and rest.count("<details><summary>Answer</summary>") == 1, (question, rest[:200])
         assert rest.index("<svg") < rest.index("<details>") < rest.index("<li>"), question
     return found
 

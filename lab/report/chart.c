@@ -23,118 +23,179 @@ const char *series_class(char kind, int series, series_text out)
 enum {
     LEFT_LEAST = 128,
     LEFT_MOST = CHART_WIDTH * 2 / 5,
-    RIGHT = CHART_WIDTH - 90, /* a number of 8 letters fits beside the longest bar */
+    NARROW_LEFT = 8,
+    RIGHT_ROOM = 90, /* a number of 8 letters fits beside the longest bar */
     ROW = 24,
     ROW_BESIDE = 10,
+    LABEL_ROW = 14, /* a label above its bar */
+    PEAK_ROW = 18,  /* a peak's words above its bars */
     GAP = 14,
-    ARROW = 16
+    FOOT = 46, /* the axis below its bars */
+    BETWEEN = 12
 };
 
-/* The ends of the axis, where the bars begin, and what their numbers keep off. */
-typedef struct bars_frame {
+/* The bars of one type: they share an axis. */
+typedef struct panel {
+    const chart_bar *bars;
+    int count;
+    bool narrow;  /* labels stand above their bars */
+    double right; /* end of the picture */
+    double largest;
     axis x;
     frame_unit unit;
-    double peaks[2]; /* places, ascending; NAN */
-} bars_frame;
+} panel;
 
-static void speed_beside(FILE *out, const bars_frame *f, const char *class, double gflops, double from, double y)
+static double larger(double a, double b) { return !isnan(b) && !(a >= b) ? b : a; }
+
+/* A peak that is too far away would leave no room for the bars. */
+static double shown_peak(const panel *p, int i)
+{
+    return p->bars[i].peak > 0 && p->bars[i].peak < 3 * p->largest ? p->bars[i].peak : (double)NAN;
+}
+
+/* Bars of one number of threads stand together, below their peak. */
+static bool begins_run(const panel *p, int i) { return i == 0 || p->bars[i].threads != p->bars[i - 1].threads; }
+
+static bool has_gap(const panel *p, int i)
+{
+    return i > 0 && (begins_run(p, i) || p->bars[i].apart != p->bars[i - 1].apart);
+}
+
+static bool has_words(const panel *p, int i) { return begins_run(p, i) && !isnan(shown_peak(p, i)); }
+
+static double row_height(const panel *p, int i)
+{
+    return ROW + (p->narrow ? LABEL_ROW : 0) + (isnan(p->bars[i].beside) ? 0 : ROW_BESIDE);
+}
+
+static double rows_height(const panel *p)
+{
+    double height = 0;
+    for (int i = 0; i < p->count; i++)
+        height += row_height(p, i) + (has_words(p, i) ? PEAK_ROW : 0) + (has_gap(p, i) ? GAP : 0);
+    return height;
+}
+
+static panel panel_of(const chart_bar *bars, int count, bool narrow, double left)
+{
+    panel p = {.bars = bars, .narrow = narrow, .right = narrow ? CHART_NARROW : CHART_WIDTH};
+    for (; p.count < count && strcmp(bars[p.count].type, bars[0].type) == 0; p.count++)
+        p.largest = larger(larger(p.largest, bars[p.count].speed), bars[p.count].beside);
+    double most = p.largest;
+    for (int i = 0; i < p.count; i++) most = larger(most, shown_peak(&p, i));
+    p.unit = frame_unit_for(most);
+    p.x = axis_linear(most > 0 ? most : 1, left, p.right - RIGHT_ROOM);
+    return p;
+}
+
+static double panel_height(const panel *p) { return rows_height(p) + 4 + FOOT; }
+
+/* A speed behind its bar's end, and off the peak. */
+static void speed_beside(FILE *out, const panel *p, const char *class, double gflops, double peak, double from,
+                         double y)
 {
     units_text speed;
-    frame_speed(&f->unit, gflops, speed);
-    for (int i = 0; i < 2; i++)
-        if (f->peaks[i] > from - 3 && f->peaks[i] < from + frame_width(speed) + 3) from = f->peaks[i] + 5;
+    frame_speed(&p->unit, gflops, speed);
+    if (peak > from - 3 && peak < from + frame_width(speed) + 3) from = peak + 5;
     frame_text(out, class, from, y, 12, speed);
 }
 
-static double width_to(const bars_frame *f, double gflops) { return fmax(axis_at(&f->x, gflops) - f->x.from, 0.5); }
+static double width_to(const panel *p, double gflops) { return fmax(axis_at(&p->x, gflops) - p->x.from, 0.5); }
 
-static void bar(FILE *out, const chart_bar *b, const bars_frame *f, double y)
+/* A dashed line beside each bar is its peak. */
+static void bar(FILE *out, const panel *p, int i, double y)
 {
-    const double from = f->x.from;
+    const chart_bar *b = &p->bars[i];
+    const double from = p->x.from, peak = axis_at(&p->x, shown_peak(p, i)), bottom = y + row_height(p, i);
     series_text fill, stroke;
-    frame_text(out, "end", from - 7, y + 15, (int)((from - 8) / CHART_LETTER), b->label);
+    if (p->narrow)
+        frame_text(out, "", from + 3, y + LABEL_ROW - 2, (int)((p->right - from) / CHART_LETTER), b->label);
+    else
+        frame_text(out, "end", from - 7, y + 15, (int)((from - 8) / CHART_LETTER), b->label);
+    if (p->narrow) y += LABEL_ROW;
+    if (!isnan(peak)) frame_line(out, "axis dash", peak, y, peak, bottom);
     if (isnan(b->speed)) {
         frame_text(out, "faint", from + 4, y + 15, 40, "did not run");
         return;
     }
     series_class('f', b->series, fill),
         series_class('k', b->series < 0 ? b->series : b->series % CHART_COLOURS, stroke);
-    double width = b->off ? ARROW : width_to(f, b->speed);
+    double width = width_to(p, b->speed);
     fprintf(out, "<rect class=\"bar %s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"16\"/>\n", fill, from, y + 2,
             width);
-    if (b->off) fprintf(out, "<path class=\"bar %s\" d=\"M%.1f %.1fl8 8l-8 8z\"/>\n", fill, from + width, y + 2);
-    speed_beside(out, f, "", b->speed, from + width + (b->off ? 12 : 5), y + 15);
+    speed_beside(out, p, "", b->speed, peak, from + width + 5, y + 15);
     if (isnan(b->beside)) return;
-    width = width_to(f, b->beside);
+    width = width_to(p, b->beside);
     fprintf(out, "<rect class=\"hollow %s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"7\"/>\n", stroke, from,
             y + 19.5, width);
-    speed_beside(out, f, "faint", b->beside, from + width + 5, y + 28);
+    speed_beside(out, p, "faint", b->beside, peak, from + width + 5, y + 28);
 }
 
-/* A peak as a dashed line down from its words, which stand at height y and keep off the other peak's line. */
-static void ceiling(FILE *out, const bars_frame *f, const char *name, double gflops, double y, double bottom, bool left)
+const char *chart_peak_name(int threads, chart_peak_text out)
 {
-    char words[64];
-    units_text value;
-    double place = axis_at(&f->x, gflops);
-    frame_speed(&f->unit, gflops, value);
-    snprintf(words, sizeof words, "%s %s", name, value);
-    double width = frame_width(words), middle = fmin(place, CHART_WIDTH - 2 - width / 2);
-    frame_line(out, "axis dash", place, y + 5, place, bottom);
-    if (!left)
-        frame_text(out, "middle", middle, y, 60, words);
+    if (threads <= 0)
+        snprintf(out, sizeof(chart_peak_text), "measured peak");
+    else if (threads == 1)
+        snprintf(out, sizeof(chart_peak_text), "peak of one thread");
     else
-        frame_text(out, place - width > 4 ? "end" : "", place + (place - width > 4 ? -5 : 5), y, 60, words);
+        snprintf(out, sizeof(chart_peak_text), "peak of %d threads", threads);
+    return out;
 }
 
-static double larger(double a, double b) { return !isnan(b) && !(a >= b) ? b : a; }
-
-/* The axis of the bars: the largest and the smallest speed, and the peaks that are near enough to be shown. */
-static bars_frame frame_of(const chart_bar *bars, int count, const chart_peaks *peaks, chart_peaks *shown)
+/* The words of a run's peak. */
+static void name_peak(FILE *out, const panel *p, int i, double y)
 {
-    double largest = 0, smallest = INFINITY, left = LEFT_LEAST;
-    for (int i = 0; i < count; i++) {
-        left = fmax(left, fmin(16 + frame_width(bars[i].label), LEFT_MOST));
-        if (bars[i].off) continue;
-        largest = larger(larger(largest, bars[i].speed), bars[i].beside);
-        smallest = fmin(smallest, fmin(bars[i].speed, bars[i].beside));
-    }
-    *shown = (chart_peaks){peaks->all > 0 && peaks->all < 3 * largest ? peaks->all : (double)NAN,
-                           peaks->one_thread > 0 && peaks->one_thread < 3 * largest ? peaks->one_thread : (double)NAN};
-    double most = larger(largest, shown->all);
-    bars_frame f = {.unit = frame_unit_for(most)};
-    f.x = largest >= 100 * smallest ? axis_logarithmic(smallest / 1.5, most, left, RIGHT)
-                                    : axis_linear(most > 0 ? most : 1, left, RIGHT);
-    f.peaks[0] = axis_at(&f.x, shown->one_thread), f.peaks[1] = axis_at(&f.x, shown->all);
-    return f;
-}
-
-void chart_bars(FILE *out, const chart *about, const chart_bar *bars, int count, const chart_peaks *peaks)
-{
-    chart_peaks shown;
-    const bars_frame f = frame_of(bars, count, peaks, &shown);
-    double top = frame_top(about) + 6, first, y;
-    top += 18 * (!isnan(shown.all) + !isnan(shown.one_thread));
-    first = y = top + 4;
-    for (int i = 0; i < count; i++)
-        y += ROW + (isnan(bars[i].beside) ? 0 : ROW_BESIDE) + (bars[i].apart && i > 0 && !bars[i - 1].apart ? GAP : 0);
-    const double bottom = y + 4;
     char words[80];
-    frame_begin(out, about, (int)bottom + 46);
-    axis_draw(out, &f.x, f.unit.gflops, true, top, bottom);
-    snprintf(words, sizeof words, "%s%s", f.unit.name, f.x.logarithmic ? ", logarithmic" : "");
-    frame_text(out, "end faint", RIGHT, bottom + 37, 60, words);
-    y = first;
-    for (int i = 0; i < count; i++) {
-        if (bars[i].apart && i > 0 && !bars[i - 1].apart) {
-            frame_line(out, "thin dots", 8, y + GAP / 2.0, RIGHT, y + GAP / 2.0);
+    units_text value;
+    chart_peak_text name;
+    const double place = axis_at(&p->x, p->bars[i].peak);
+    frame_speed(&p->unit, p->bars[i].peak, value);
+    snprintf(words, sizeof words, "%s %s", chart_peak_name(p->bars[i].threads, name), value);
+    const double half = frame_width(words) / 2;
+    frame_text(out, "middle", fmax(fmin(place, p->right - 2 - half), 2 + half), y + PEAK_ROW - 6, 60, words);
+}
+
+static void draw_panel(FILE *out, const panel *p, double y)
+{
+    const double bottom = y + rows_height(p) + 4;
+    char words[80];
+    axis_draw(out, &p->x, p->unit.gflops, true, has_words(p, 0) ? y + PEAK_ROW : y, bottom);
+    snprintf(words, sizeof words, "%.10s%s%s, linear from 0", p->bars[0].type, p->bars[0].type[0] != '\0' ? ": " : "",
+             p->unit.name);
+    frame_text(out, "end faint", p->x.to, bottom + 37, 60, words);
+    for (int i = 0; i < p->count; i++) {
+        if (has_gap(p, i)) {
+            frame_line(out, "thin dots", 8, y + GAP / 2.0, p->x.to, y + GAP / 2.0);
             y += GAP;
         }
-        bar(out, &bars[i], &f, y);
-        y += ROW + (isnan(bars[i].beside) ? 0 : ROW_BESIDE);
+        if (has_words(p, i)) name_peak(out, p, i, y), y += PEAK_ROW;
+        bar(out, p, i, y);
+        y += row_height(p, i);
     }
-    y = frame_top(about) + 16;
-    if (!isnan(shown.all)) ceiling(out, &f, "measured peak", shown.all, y, bottom, false), y += 18;
-    if (!isnan(shown.one_thread)) ceiling(out, &f, "peak of one thread", shown.one_thread, y, bottom, true);
+}
+
+static void draw_bars(FILE *out, const chart *about, frame_screen screen, const chart_bar *bars, int count)
+{
+    const bool narrow = screen == FRAME_NARROW;
+    double y = frame_top(about) + 6, height = y, left = narrow ? NARROW_LEFT : LEFT_LEAST;
+    for (int i = 0; !narrow && i < count; i++) left = fmax(left, fmin(16 + frame_width(bars[i].label), LEFT_MOST));
+    for (int i = 0; i < count;) {
+        const panel p = panel_of(bars + i, count - i, narrow, left);
+        height += panel_height(&p) + BETWEEN;
+        i += p.count;
+    }
+    frame_begin(out, about, screen, (int)height - BETWEEN);
+    for (int i = 0; i < count;) {
+        const panel p = panel_of(bars + i, count - i, narrow, left);
+        draw_panel(out, &p, y);
+        y += panel_height(&p) + BETWEEN;
+        i += p.count;
+    }
     frame_end(out);
+}
+
+void chart_bars(FILE *out, const chart *about, const chart_bar *bars, int count)
+{
+    draw_bars(out, about, about->alone ? FRAME_ANY : FRAME_WIDE, bars, count);
+    if (!about->alone) draw_bars(out, about, FRAME_NARROW, bars, count);
 }

@@ -1,6 +1,6 @@
 /* chart.h - the three pictures of a ladder as SVG: bars at one size, curves over sizes, and a roofline. Each is a pure
  * function of its values, readable in light and dark, with a title and a description for those who do not see it; the
- * numbers belong in a table beside. */
+ * numbers belong in a table beside. Bars are drawn twice in a page, which shows what fits its screen. */
 #ifndef TILEWRIGHT_CHART_H
 #define TILEWRIGHT_CHART_H
 
@@ -22,18 +22,18 @@ int chart_series(int colour, int dashes);
 typedef struct chart_bar {
     const char *label;
     double speed, beside; /* beside: in the default build, a thinner hollow bar */
-    bool off;             /* not comparable (another type): a short arrow that does not stretch the axis */
     bool apart;           /* behind a gap, with those that follow */
     int series;
+    const char *type; /* of elements; bars of one type stand one after the other and share an axis; "": it has none */
+    int threads;      /* of the CPU; 0 or less: none. Bars of one number stand one after the other below their peak */
+    double peak;      /* measured, of that type and number of threads */
 } chart_bar;
 
-/* The measured peak, and that of one thread where some bars are of one thread and others of several; NAN: unknown. */
-typedef struct chart_peaks {
-    double all, one_thread;
-} chart_peaks;
+/* Bars in proportion to their speeds, on one linear axis from 0 for each type. */
+void chart_bars(FILE *out, const chart *about, const chart_bar *bars, int count);
 
-/* Logarithmic where a factor of 100 lies between two bars. */
-void chart_bars(FILE *out, const chart *about, const chart_bar *bars, int count, const chart_peaks *peaks);
+typedef char chart_peak_text[40];
+const char *chart_peak_name(int threads, chart_peak_text out); /* "peak of 2 threads" */
 
 /* A rung in a roofline: flop per byte that it asks for, its speed, and the speed that this allows without caches. */
 typedef struct chart_dot {
@@ -42,11 +42,18 @@ typedef struct chart_dot {
     int series;
 } chart_dot;
 
+/* What a number of threads can do, measured; NAN unknown. */
+typedef struct chart_roof {
+    int threads; /* 0 or less: a GPU */
+    double peak, memory_gbps;
+} chart_roof;
+
+enum { CHART_ROOFS = 8 };
 typedef struct chart_roofs {
-    chart_peaks peaks;
-    double memory_gbps, cache_gbps; /* measured; NAN unknown. cache_gbps: of the operands' own working set */
-    double one_thread_gbps;         /* memory's, for one thread */
-    double once;                    /* flop per byte asked where A and B are asked for once */
+    int count; /* the highest first */
+    chart_roof roofs[CHART_ROOFS];
+    double cache_gbps; /* of the operands' own working set */
+    double once;       /* flop per byte asked where A and B are asked for once */
 } chart_roofs;
 
 void chart_roofline(FILE *out, const chart *about, const chart_roofs *roofs, const chart_dot *dots, int count);
@@ -69,6 +76,7 @@ typedef struct chart_group {
     double measured, limits[CHART_LIMITS];
 } chart_group;
 
+/* linear from 0 */
 void chart_groups(FILE *out, const chart *about, const char *const names[CHART_LIMITS], const chart_group *groups,
                   int count);
 

@@ -87,7 +87,7 @@ bool chart_curves(FILE *out, const chart *about, const char *across, const doubl
     const axis y = axis_logarithmic(low / 1.1, high * 1.1, bottom, TOP);
     axis x;
     char words[80];
-    frame_begin(out, about, (int)bottom + 44);
+    frame_begin(out, about, FRAME_ANY, (int)bottom + 44);
     axis_draw(out, &y, unit.gflops, false, LEFT, RIGHT);
     draw_sizes(out, sizes, size_count, &x, bottom);
     snprintf(words, sizeof words, "%.50s, logarithmic", across);

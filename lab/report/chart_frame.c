@@ -23,7 +23,9 @@ const char chart_style[] =
     ".k2{stroke:var(--c2)}.chart .k3{stroke:var(--c3)}.chart .k4{stroke:var(--c4)}.chart .k5{stroke:var(--c5)}\n.chart "
     ".f0{fill:var(--c0)}.chart .f1{fill:var(--c1)}.chart .f2{fill:var(--c2)}.chart .f3{fill:var(--c3)}.chart "
     ".f4{fill:var(--c4)}.chart .f5{fill:var(--c5)}\n.chart .d1{stroke-dasharray:7 3}.chart .d2{stroke-dasharray:2 "
-    "2}.chart .d3{stroke-dasharray:9 3 2 3}.chart .d4{stroke-dasharray:14 5}\n";
+    "2}.chart .d3{stroke-dasharray:9 3 2 3}.chart .d4{stroke-dasharray:14 5}\n.chart.narrow{display:none}@media screen "
+    "and "
+    "(max-width:760px){.chart.wide{display:none}.chart.narrow{display:block;min-width:0;max-width:32rem}}\n";
 
 /* ---- frame ---- */
 
@@ -31,10 +33,11 @@ enum { TITLE_HEIGHT = 30 };
 
 double frame_top(const chart *about) { return about->alone ? TITLE_HEIGHT : 0; }
 
-void frame_begin(FILE *out, const chart *about, int height)
+void frame_begin(FILE *out, const chart *about, frame_screen screen, int height)
 {
-    html_print(out, "<svg class=\"chart\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%t\"", CHART_WIDTH, height,
-               about->title);
+    static const char *const classes[] = {"chart", "chart wide", "chart narrow"};
+    html_print(out, "<svg class=\"%h\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%t\"", classes[screen],
+               screen == FRAME_NARROW ? CHART_NARROW : CHART_WIDTH, height, about->title);
     if (about->alone)
         fprintf(out, " xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\"", CHART_WIDTH, height);
     html_print(out, ">\n<title>%t</title>\n<desc>%t</desc>\n", about->title, about->description);

@@ -6,10 +6,13 @@
 #include "chart.h"
 #include "../units.h"
 
-/* The width of every picture; a letter of its text is at most so wide on average, a line so high. */
-enum { CHART_WIDTH = 960, CHART_LETTER = 9, CHART_LINE = 17 };
+/* The width of pictures, and of those for narrow screens; a letter of its text is at most so wide on average, a line so high. */
+enum { CHART_WIDTH = 960, CHART_NARROW = 400, CHART_LETTER = 9, CHART_LINE = 17 };
 
-void frame_begin(FILE *out, const chart *about, int height);
+/* A picture that is drawn for wide and for narrow screens; a page shows one of both. */
+typedef enum frame_screen { FRAME_ANY, FRAME_WIDE, FRAME_NARROW } frame_screen;
+
+void frame_begin(FILE *out, const chart *about, frame_screen screen, int height);
 double frame_top(const chart *about); /* where a picture may begin: below the title of one that stands alone */
 void frame_end(FILE *out);
 void frame_line(FILE *out, const char *class, double x1, double y1, double x2, double y2);

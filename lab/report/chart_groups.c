@@ -7,7 +7,7 @@
 
 /* ---- groups of bars ---- */
 
-enum { LEFT_LEAST = 128, LEFT_MOST = CHART_WIDTH * 2 / 5, RIGHT = CHART_WIDTH - 170, ROW = 17, GAP = 10 };
+enum { LEFT_LEAST = 128, LEFT_MOST = CHART_WIDTH * 2 / 5, NARROW_LEFT = 8, RIGHT_ROOM = 170, ROW = 17, GAP = 10 };
 
 /* One bar of a group; its words stand behind it. */
 static void limit_bar(FILE *out, const axis *x, const frame_unit *u, const char *class, const char *name, double speed,
@@ -30,30 +30,34 @@ static int rows_of(const chart_group *g)
     return rows;
 }
 
-void chart_groups(FILE *out, const chart *about, const char *const names[CHART_LIMITS], const chart_group *groups,
-                  int count)
+/* Narrow: a group's label stands above its bars. */
+static void draw_groups(FILE *out, const chart *about, frame_screen screen, const char *const names[CHART_LIMITS],
+                        const chart_group *groups, int count)
 {
-    double least = INFINITY, most = 0, left = LEFT_LEAST, y = frame_top(about) + 6, bottom = y + 4;
+    const bool narrow = screen == FRAME_NARROW;
+    double most = 0, left = narrow ? NARROW_LEFT : LEFT_LEAST, y = frame_top(about) + 6, bottom = y + 4;
     for (int i = 0; i < count; i++) {
-        left = fmax(left, fmin(16 + frame_width(groups[i].label), LEFT_MOST));
-        least = fmin(least, groups[i].measured), most = fmax(most, groups[i].measured); /* which pass over NAN */
-        for (int l = 0; l < CHART_LIMITS; l++)
-            least = fmin(least, groups[i].limits[l]), most = fmax(most, groups[i].limits[l]);
-        bottom += rows_of(&groups[i]) * ROW + GAP;
+        if (!narrow) left = fmax(left, fmin(16 + frame_width(groups[i].label), LEFT_MOST));
+        most = fmax(most, groups[i].measured); /* which passes over NAN */
+        for (int l = 0; l < CHART_LIMITS; l++) most = fmax(most, groups[i].limits[l]);
+        bottom += (rows_of(&groups[i]) + narrow) * ROW + GAP;
     }
     const frame_unit unit = frame_unit_for(most);
-    const axis x = axis_logarithmic(least / 1.5, most, left, RIGHT);
+    const axis x = axis_linear(most > 0 ? most : 1, left, (narrow ? CHART_NARROW : CHART_WIDTH) - RIGHT_ROOM);
     char words[80];
-    frame_begin(out, about, (int)bottom + 46);
+    frame_begin(out, about, screen, (int)bottom + 46);
     axis_draw(out, &x, unit.gflops, true, y, bottom);
-    snprintf(words, sizeof words, "%s, logarithmic", unit.name);
-    frame_text(out, "end faint", RIGHT, bottom + 37, 60, words);
+    snprintf(words, sizeof words, "%s, linear from 0", unit.name);
+    frame_text(out, "end faint", x.to, bottom + 37, 60, words);
     y += 4;
     for (int i = 0; i < count; i++) {
         const chart_group *g = &groups[i];
         char class[60];
         series_text fill;
-        frame_text(out, "end", left - 7, y + 14, (int)((left - 8) / CHART_LETTER), g->label);
+        if (narrow)
+            frame_text(out, "", left, y + 12, (int)((CHART_NARROW - left) / CHART_LETTER), g->label), y += ROW;
+        else
+            frame_text(out, "end", left - 7, y + 14, (int)((left - 8) / CHART_LETTER), g->label);
         snprintf(class, sizeof class, "bar %s", series_class('f', g->series, fill));
         if (!isnan(g->measured)) limit_bar(out, &x, &unit, class, "measured", g->measured, y), y += ROW;
         for (int l = 0; l < CHART_LIMITS; l++)
@@ -61,6 +65,13 @@ void chart_groups(FILE *out, const chart *about, const char *const names[CHART_L
         y += GAP;
     }
     frame_end(out);
+}
+
+void chart_groups(FILE *out, const chart *about, const char *const names[CHART_LIMITS], const chart_group *groups,
+                  int count)
+{
+    draw_groups(out, about, FRAME_WIDE, names, groups, count);
+    draw_groups(out, about, FRAME_NARROW, names, groups, count);
 }
 
 /* ---- predicted beside counted ---- */
@@ -79,12 +90,12 @@ void chart_scatter(FILE *out, const chart *about, const chart_pair *pairs, int c
                y = axis_logarithmic(least / 1.3, most * 1.3, BOTTOM, TOP);
     char words[80];
     in_the_way = (scene){.frame = {PLOT_LEFT + 2, TOP, PLOT_RIGHT, BOTTOM - 2}};
-    frame_begin(out, about, HEIGHT);
+    frame_begin(out, about, FRAME_ANY, HEIGHT);
     axis_draw(out, &x, 1, true, TOP, BOTTOM);
     axis_draw(out, &y, 1, false, PLOT_LEFT, PLOT_RIGHT);
     snprintf(words, sizeof words, "predicted %s, logarithmic", unit);
     frame_text(out, "middle faint", (PLOT_LEFT + PLOT_RIGHT) / 2.0, HEIGHT - 9, 60, words);
-    snprintf(words, sizeof words, "counted %s", unit);
+    snprintf(words, sizeof words, "counted %s, logarithmic", unit);
     frame_text(out, "faint", 8, 15, 60, words);
     frame_line(out, "axis dash", PLOT_LEFT, BOTTOM, PLOT_RIGHT, TOP);
     scene_line(&in_the_way, PLOT_LEFT, BOTTOM, PLOT_RIGHT, TOP);

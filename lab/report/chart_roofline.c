@@ -67,28 +67,30 @@ static void name_once(const roofline *r, double place)
 
 static void draw_roofs(const roofline *r, const chart_roofs *roofs)
 {
-    const chart_peaks *p = &roofs->peaks;
-    double all = NAN, one = NAN, once = NAN;
-    if (!isnan(p->all)) all = level(r, roofs->memory_gbps, p->all, "roof");
-    slope(r, roofs->memory_gbps, p->all, "roof");
-    slope(r, roofs->cache_gbps, p->all, "axis dash");
-    if (!isnan(p->one_thread)) {
-        one = level(r, roofs->one_thread_gbps, p->one_thread, "roof fine");
-        slope(r, roofs->one_thread_gbps, p->one_thread, "roof fine");
+    double once = NAN, from[CHART_ROOFS];
+    for (int i = 0; i < roofs->count; i++) {
+        const chart_roof *x = &roofs->roofs[i];
+        const char *class = i == 0 ? "roof" : "roof fine";
+        from[i] = isnan(x->peak) ? (double)NAN : level(r, x->memory_gbps, x->peak, class);
+        slope(r, x->memory_gbps, x->peak, class);
     }
+    if (roofs->count > 0) slope(r, roofs->cache_gbps, roofs->roofs[0].peak, "axis dash");
     if (!isnan(roofs->once)) {
         once = axis_at(&r->x, roofs->once);
         line(r, "thin dots", once, BOTTOM, once, TOP);
     }
-    if (!isnan(all)) name_level(r, "measured peak", p->all, all);
-    if (!isnan(one)) name_level(r, "peak of one thread", p->one_thread, one);
+    for (int i = 0; i < roofs->count; i++) {
+        chart_peak_text name;
+        if (!isnan(from[i]))
+            name_level(r, chart_peak_name(roofs->roofs[i].threads, name), roofs->roofs[i].peak, from[i]);
+    }
     if (!isnan(once)) name_once(r, once);
 }
 
-static void draw_bound(const roofline *r, const chart_dot *dot, double peak)
+static void draw_bound(const roofline *r, const chart_dot *dot)
 {
     double place = axis_at(&r->x, dot->intensity), height = axis_at(&r->y, dot->speed);
-    double bound = axis_at(&r->y, smaller(smaller(dot->no_cache, peak), r->y.last));
+    double bound = axis_at(&r->y, smaller(dot->no_cache, r->y.last));
     line(r, "thin dots", place, height, place, bound);
     line(r, "thin", place - 6, bound, place + 6, bound);
 }
@@ -106,8 +108,8 @@ static void draw_dot(const roofline *r, const chart_dot *dot)
 void chart_roofline(FILE *out, const chart *about, const chart_roofs *roofs, const chart_dot *dots, int count)
 {
     static scene in_the_way;
-    double low_x = smaller(INFINITY, roofs->once), high_x = larger(0, roofs->once), low_y = INFINITY,
-           high_y = larger(0, roofs->peaks.all);
+    double low_x = smaller(INFINITY, roofs->once), high_x = larger(0, roofs->once), low_y = INFINITY, high_y = 0;
+    for (int i = 0; i < roofs->count; i++) high_y = larger(high_y, roofs->roofs[i].peak);
     for (int i = 0; i < count; i++) {
         low_x = smaller(low_x, dots[i].intensity), high_x = larger(high_x, dots[i].intensity);
         low_y = smaller(smaller(low_y, dots[i].speed), dots[i].no_cache), high_y = larger(high_y, dots[i].speed);
@@ -115,7 +117,7 @@ void chart_roofline(FILE *out, const chart *about, const chart_roofs *roofs, con
     const roofline r = {out, axis_logarithmic(low_x / 1.4, high_x * 1.4, LEFT, RIGHT),
                         axis_logarithmic(low_y / 1.4, high_y * 1.4, BOTTOM, TOP), frame_unit_for(high_y), &in_the_way};
     in_the_way = (scene){.frame = {LEFT + 2, TOP, RIGHT, BOTTOM - 2}};
-    frame_begin(out, about, HEIGHT);
+    frame_begin(out, about, FRAME_ANY, HEIGHT);
     axis_draw(out, &r.x, 1, true, TOP, BOTTOM);
     axis_draw(out, &r.y, r.unit.gflops, false, LEFT, RIGHT);
     frame_text(out, "middle faint", (LEFT + RIGHT) / 2.0, HEIGHT - 9, 60, "flop per byte asked of memory, logarithmic");
@@ -125,7 +127,7 @@ void chart_roofline(FILE *out, const chart *about, const chart_roofs *roofs, con
     for (int i = 0; i < count; i++) {
         double x = axis_at(&r.x, dots[i].intensity), y = axis_at(&r.y, dots[i].speed);
         scene_box(r.scene, (box){x - 5, y - 5, x + 5, y + 5});
-        if (!isnan(dots[i].no_cache)) draw_bound(&r, &dots[i], roofs->peaks.all);
+        if (!isnan(dots[i].no_cache)) draw_bound(&r, &dots[i]);
     }
     draw_roofs(&r, roofs);
     for (int i = 0; i < count; i++)

@@ -83,9 +83,11 @@ static void tell_summary(const report *r)
         report_machine_name(r, i);
         html_print(r->out, ", %t: fastest is <strong>%t</strong> with <strong>%t GFLOP/s</strong>",
                    report_shape(l, shape), best->label, report_speed(best->row->r.gflops, speed));
-        if (isfinite(report_peak(l)))
-            html_print(r->out, ", %t of the measured multiply-add peak",
-                       units_percent(best->row->r.gflops / report_peak(l), share));
+        const double peak = report_peak(l, &best->row->r);
+        chart_peak_text name;
+        if (isfinite(peak))
+            html_print(r->out, ", %t of the %t", units_percent(best->row->r.gflops / peak, share),
+                       chart_peak_name(best->row->r.threads, name));
         const ladder_step *first = &l->steps[0];
         if (first != best && strncmp(first->label, "r01_", 4) == 0 && row_timed(first->row)) {
             const records_row *naive = first->by_default != NULL && row_timed(first->by_default) ? first->by_default
@@ -95,10 +97,45 @@ static void tell_summary(const report *r)
                        units_factor(naive->r.median_s / best->row->r.median_s, factor),
                        naive == first->by_default ? " in its default build" : "");
         }
+        record_doubt_text doubt;
+        if (record_doubt(&best->row->r, doubt)[0] != '\0')
+            html_print(r->out, "; <strong class=\"wrong\">%t</strong>", doubt);
         fputs("</li>\n", r->out);
     }
     fputs("</ul>\n", r->out);
 }
+
+/* ---- sections ---- */
+
+static bool always(const report *r)
+{
+    (void)r;
+    return true;
+}
+
+static tw_status tell_records(const report *r);
+
+/* In the order of the page. makes: the command whose records a section is made of, where it is not there. */
+static const struct {
+    const char *id, *name, *makes;
+    bool (*has)(const report *r);
+    tw_status (*write)(const report *r);
+} sections[] = {
+    {"devices", "Devices", NULL, always, report_devices},
+    {"ladders", "Ladders and rooflines", NULL, report_has_ladder, report_charts},
+    {"sizes", "Sizes", "several sizes (<code>tilewright ladder --size 128,256,512,1024 --json FILE</code>)",
+     report_has_sizes, report_sizes},
+    {"libraries", "Libraries", NULL, report_has_libraries, report_libraries},
+    {"skinny", "Thin matrices", "thin matrices (<code>tilewright ladder --skinny --json FILE</code>)",
+     report_has_skinny, report_skinny},
+    {"traffic", "Traffic", NULL, report_has_traffic, report_traffic},
+    {"stories", "The rungs", NULL, report_has_stories, report_stories},
+    {"method", "Method", NULL, always, report_method},
+    {"records", "Records", NULL, always, tell_records},
+};
+enum { SECTIONS = sizeof sections / sizeof *sections };
+
+/* ---- the frame of the page ---- */
 
 static void begin_head(FILE *out, const char *title, const char *more_style)
 {
@@ -133,14 +170,10 @@ static void begin_page(const report *r)
           "allows. Speeds count 2 m n k flop.</p>\n",
           out);
     tell_summary(r);
-    fputs("<nav aria-label=\"Sections\">\n<ul>\n<li><a href=\"#devices\">Devices</a></li>\n", out);
-    if (report_has_ladder(r))
-        fputs("<li><a href=\"#ladders\">Ladders and rooflines</a></li>\n<li><a href=\"#sizes\">Sizes</a></li>\n", out);
-    if (report_has_libraries(r)) fputs("<li><a href=\"#libraries\">Libraries</a></li>\n", out);
-    fputs("<li><a href=\"#skinny\">Thin matrices</a></li>\n<li><a href=\"#traffic\">Traffic</a></li>\n"
-          "<li><a href=\"#stories\">The rungs</a></li>\n<li><a href=\"#method\">Method</a></li>\n<li><a "
-          "href=\"#records\">Records</a></li>\n</ul>\n</nav>\n</header>\n<main>\n",
-          out);
+    fputs("<nav aria-label=\"Sections\">\n<ul>\n", out);
+    for (size_t i = 0; i < SECTIONS; i++)
+        if (sections[i].has(r)) html_print(out, "<li><a href=\"#%h\">%h</a></li>\n", sections[i].id, sections[i].name);
+    fputs("</ul>\n</nav>\n</header>\n<main>\n", out);
 }
 
 static void put_records(const report *r)
@@ -153,7 +186,7 @@ static void put_records(const report *r)
     fputs("</script>\n", r->out);
 }
 
-static void end_page(const report *r)
+static tw_status tell_records(const report *r)
 {
     FILE *out = r->out;
     fputs("<section id=\"records\" aria-labelledby=\"records-h\">\n<h2 id=\"records-h\">The records</h2>\n", out);
@@ -164,10 +197,23 @@ static void end_page(const report *r)
         "report FILE.html -o AGAIN.html</code> reads them back and makes this page again; <code>sed -n "
         "'/^&lt;script id=/,/^&lt;.script/{/^{/p}' FILE.html &gt; records.jsonl</code> takes them out.</p>\n",
         r->all->count);
+    const char *lead = "<p>Not in these records: ";
+    for (size_t i = 0; i < SECTIONS; i++)
+        if (!sections[i].has(r) && sections[i].makes != NULL) {
+            html_print(out, "%h%h", lead, sections[i].makes);
+            lead = "; ";
+        }
+    if (lead[0] != '<') fputs(".</p>\n", out);
     put_records(r);
+    fputs("</section>\n", out);
+    return TW_OK;
+}
+
+static void end_page(const report *r)
+{
     html_print(
-        out,
-        "</section>\n</main>\n<footer>\n<p class=\"faint\">Made by tilewright %t. A number never travels alone: each "
+        r->out,
+        "</main>\n<footer>\n<p class=\"faint\">Made by tilewright %t. A number never travels alone: each "
         "record holds problem, kernel, device, method, times, error and versions.</p>\n</footer>\n</body>\n</html>\n",
         tw_version());
 }
@@ -192,15 +238,10 @@ static tw_status write_slides(const report *r)
 
 static tw_status write_page(const report *r)
 {
+    tw_status status = TW_OK;
     begin_page(r);
-    report_devices(r);
-    report_charts(r);
-    report_sizes(r);
-    report_libraries(r);
-    report_skinny(r);
-    report_traffic(r);
-    tw_status status = report_stories(r);
-    report_method(r);
+    for (size_t i = 0; status == TW_OK && i < SECTIONS; i++)
+        if (sections[i].has(r)) status = sections[i].write(r);
     end_page(r);
     return status;
 }

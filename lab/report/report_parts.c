@@ -4,9 +4,11 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include "chart.h"
+#include "../busy.h"
 #include "../devices.h"
 #include "html.h"
 #include "../units.h"
@@ -26,6 +28,87 @@ static const char *small(double value, units_text out)
     if (!isfinite(value)) return strcpy(out, "-");
     snprintf(out, UNITS_TEXT, "%.2g", value);
     return out;
+}
+
+/* ---- where records come from ---- */
+
+static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+
+/* Different texts of a field over a machine's records (-1: all), of each `length` bytes at most; *unknown: records that
+ * have none. */
+static int count_texts(const report *r, int machine, size_t field, int length, int *unknown)
+{
+    const char **texts = calloc((size_t)r->all->count + 1, sizeof *texts);
+    int found = 0, different = 0;
+    *unknown = 0;
+    *r->no_memory |= texts == NULL;
+    for (int i = 0; texts != NULL && i < r->all->count; i++) {
+        const int of = r->ladders->machine_of[i];
+        const char *text = *(const char *const *)((const char *)&r->all->rows[i].r + field);
+        if (of < 0 || (machine >= 0 && of != machine)) continue;
+        if (text == NULL)
+            ++*unknown;
+        else
+            texts[found++] = text;
+    }
+    if (found > 0) qsort(texts, (size_t)found, sizeof *texts, by_text);
+    for (int i = 0; i < found; i++) different += i == 0 || strncmp(texts[i - 1], texts[i], (size_t)length) != 0;
+    free(texts);
+    return different;
+}
+
+/* "3 runs", "3 runs (unknown of 51 records)", "unknown runs" */
+static const char *tell_count(int count, int unknown, const char *what, char out[80])
+{
+    int used = count == 0 ? snprintf(out, 80, "unknown %ss", what)
+                          : snprintf(out, 80, "%d %s%s", count, what, count == 1 ? "" : "s");
+    if (count > 0 && unknown > 0)
+        snprintf(out + used, 80 - (size_t)used, " (unknown of %d record%s)", unknown, unknown == 1 ? "" : "s");
+    return out;
+}
+
+static void tell_origin(const report *r)
+{
+    enum { DAY = 10 }; /* letters of "2026-11-21" */
+    char hosts[80], days[80], runs[80];
+    int unknown, count = count_texts(r, -1, offsetof(record, host), RECORDS_TEXT_BYTES, &unknown);
+    tell_count(count, unknown, "host", hosts);
+    count = count_texts(r, -1, offsetof(record, time), DAY, &unknown);
+    tell_count(count, unknown, "day", days);
+    count = count_texts(r, -1, offsetof(record, run_id), RECORDS_TEXT_BYTES, &unknown);
+    tell_count(count, unknown, "run", runs);
+    html_print(r->out,
+               "The records are of %t, %t and %t; a row's peak and bandwidth were measured in the run of the row, and "
+               "the peak of a picture is the largest of its rows. ",
+               hosts, days, runs);
+}
+
+/* The most that other processes used beside a machine's records; NAN: unknown. */
+static double others_of(const report *r, int number)
+{
+    double most = NAN;
+    for (int i = 0; i < r->all->count; i++)
+        if (r->ladders->machine_of[i] == number) most = fmax(most, r->all->rows[i].r.others); /* passes over NAN */
+    return most;
+}
+
+/* What speaks against the numbers of a ladder. */
+static void tell_doubts(const report *r, const ladder *l)
+{
+    int disturbed = 0;
+    double most = 0;
+    for (int i = 0; i < l->count; i++) {
+        const record *d = &l->steps[i].row->r;
+        record_doubt_text doubt;
+        if (d->others >= BUSY_DISTURBS) disturbed++, most = fmax(most, d->others);
+        if (d->fraction_of_bound > RECORD_MOST_OF_BOUND)
+            html_print(r->out, "<strong class=\"wrong\">%t: %t.</strong> ", l->steps[i].label, record_doubt(d, doubt));
+    }
+    if (disturbed == 0) return;
+    html_print(r->out,
+               "<strong class=\"wrong\">While %d of %d rungs were measured other processes used %d %% of the "
+               "processors or more, up to %d %%: their times may be too long.</strong> ",
+               disturbed, l->count, (int)(100 * BUSY_DISTURBS), (int)(100 * most + 0.5));
 }
 
 /* ---- devices ---- */
@@ -101,16 +184,23 @@ static void card(const report *r, int number)
         fact(r->out, "Measured", first);
     else if (first != NULL)
         html_print(r->out, "<dt>Measured</dt><dd>%t to %t</dd>\n", first, last);
+    int unknown, runs = count_texts(r, number, offsetof(record, run_id), RECORDS_TEXT_BYTES, &unknown);
+    char told[80];
+    if (runs > 0) fact(r->out, "In", tell_count(runs, unknown, "run", told));
+    const double others = others_of(r, number);
+    snprintf(told, sizeof told, "up to %.0f %% of the processors", 100 * others);
+    if (!isnan(others)) fact(r->out, "Others used", told);
     fputs("</dl>\n</article>\n", r->out);
 }
 
-void report_devices(const report *r)
+tw_status report_devices(const report *r)
 {
     fputs("<section id=\"devices\" aria-labelledby=\"devices-h\">\n<h2 id=\"devices-h\">Devices</h2>\n", r->out);
     if (r->ladders->machine_count == 0) fputs("<p>The records hold hardware counters only, no times.</p>\n", r->out);
     fputs("<div class=\"side\">\n", r->out);
     for (int i = 0; i < r->ladders->machine_count; i++) card(r, i);
     fputs("</div>\n</section>\n", r->out);
+    return TW_OK;
 }
 
 /* ---- ladders ---- */
@@ -118,15 +208,38 @@ void report_devices(const report *r)
 /* The figure of 5kk73 has this shape. */
 static bool is_figure(const ladder *l) { return l->m == 4096 && l->n == 4096 && l->k == 4096; }
 
-/* off: beside bars of the ladder's own type. */
-static chart_bar bar_of(const ladder_step *step, bool off, bool apart)
+/* of, beside: the ladders whose records hold the peak; beside may be NULL. */
+static chart_bar bar_of(const ladder *of, const ladder *beside, const ladder_step *step, bool apart)
 {
+    const record *r = &step->row->r;
+    const double peak = report_peak(of, r), other = beside != NULL ? report_peak(beside, r) : (double)NAN;
     return (chart_bar){.label = step->label,
                        .speed = row_speed(step->row),
                        .beside = row_speed(step->by_default),
-                       .off = off,
                        .apart = apart,
-                       .series = apart ? CHART_NO_SERIES : report_series(step->row)};
+                       .series = apart ? CHART_NO_SERIES : report_series(step->row),
+                       .type = r->dtype,
+                       .threads = r->threads,
+                       .peak = fmax(peak, other)}; /* which passes over NAN */
+}
+
+/* Where a bar stands: the ladder's own type first, rungs before libraries, then by the number of threads. */
+static int compare_bars(const chart_bar *a, const chart_bar *b, const char *own)
+{
+    const bool a_own = strcmp(a->type, own) == 0, b_own = strcmp(b->type, own) == 0;
+    int c = a_own != b_own ? b_own - a_own : strcmp(a->type, b->type);
+    if (c == 0) c = a->apart - b->apart;
+    return c != 0 ? c : (a->threads > b->threads) - (a->threads < b->threads);
+}
+
+static const char *own_type(const ladder *l) { return l->wide ? "f64" : "f32"; }
+
+/* In the order of the steps among equals. */
+static void put_bar(chart_bar *bars, int count, chart_bar x, const char *own)
+{
+    int at = count;
+    for (; at > 0 && compare_bars(&bars[at - 1], &x, own) > 0; at--) bars[at] = bars[at - 1];
+    bars[at] = x;
 }
 
 void report_draw_bars(const report *r, const ladder *l, bool alone)
@@ -138,22 +251,28 @@ void report_draw_bars(const report *r, const ladder *l, bool alone)
     report_shape_text shape;
     report_device_text device;
     bool mixed = false;
+    int threads = -1; /* of the last that ran: one that did not stands there */
     if (bars == NULL) {
         *r->no_memory = true;
         return;
     }
     for (int i = 0; i < l->count; i++) mixed |= ladder_compares(l, l->steps[i].row);
     for (int i = 0; i < l->count + other_count; i++) {
-        const ladder_step *step = i < l->count ? &l->steps[i] : &others->steps[i - l->count];
-        bars[i] = bar_of(step, mixed && !ladder_compares(l, step->row), i >= l->count);
+        const bool apart = i >= l->count;
+        const ladder_step *step = apart ? &others->steps[i - l->count] : &l->steps[i];
+        chart_bar x = bar_of(l, others, step, apart);
+        if (!isnan(x.speed))
+            threads = x.threads;
+        else if (x.threads = threads, mixed)
+            x.type = own_type(l);
+        put_bar(bars, i, x, own_type(l));
     }
     snprintf(title, sizeof title, "%.20s on %.80s, %s %s", report_engine_name(r->ladders->machines[l->machine].engine),
-             report_device(&r->ladders->machines[l->machine], device), l->wide ? "f64" : "f32", report_shape(l, shape));
+             report_device(&r->ladders->machines[l->machine], device), own_type(l), report_shape(l, shape));
     const chart about = {
         title, "One bar per rung, speed to the right. A hollow bar is the same rung as the compiler unrolls it.",
         alone};
-    const chart_peaks peaks = report_peaks(l);
-    chart_bars(r->out, &about, bars, l->count + other_count, &peaks);
+    chart_bars(r->out, &about, bars, l->count + other_count);
     free(bars);
 }
 
@@ -162,13 +281,12 @@ void report_draw_step(const report *r, const ladder *l, const ladder_step *befor
     chart_bar bars[2];
     char title[2 * STEP_LABEL + 20];
     int count = 0;
-    if (before != NULL) bars[count++] = bar_of(before, false, false);
-    bars[count++] = bar_of(step, false, false);
+    if (before != NULL) bars[count++] = bar_of(l, NULL, before, false);
+    bars[count++] = bar_of(l, NULL, step, false);
     snprintf(title, sizeof title, "%s%s%s", before != NULL ? before->label : "", before != NULL ? " and " : "",
              step->label);
     const chart about = {title, "Speed to the right. A hollow bar is the same rung as the compiler unrolls it.", false};
-    const chart_peaks peaks = {ladder_compares(l, step->row) ? report_peak(l) : (double)NAN, NAN};
-    chart_bars(r->out, &about, bars, count, &peaks);
+    chart_bars(r->out, &about, bars, count);
 }
 
 void report_caption_bars(const report *r, const ladder *l)
@@ -183,10 +301,11 @@ void report_caption_bars(const report *r, const ladder *l)
                hollow ? "Solid: r01 to r05 with their loops held rolled, so that each step shows its one idea. Hollow: "
                         "the same in the compiler's own unrolling. "
                       : "",
-               own && other ? "An arrow: another type of element, which neither the axis nor the peak is for. " : "",
+               own && other ? "Each type of element has an axis of its own. " : "",
                ladder_libraries(r->ladders, l) != NULL
                    ? "At the end, in the text's colour: whole calls, of libraries and of Tilewright beside them. "
                    : "");
+    tell_doubts(r, l);
 }
 
 static void bars_figure(const report *r, const ladder *l)
@@ -218,15 +337,28 @@ bool report_has_roofline(const ladder *l)
     return has;
 }
 
+/* The roof of a row's number of threads, the most threads first. */
+static void add_roof(chart_roofs *roofs, const ladder *l, const record *r)
+{
+    int at = 0;
+    while (at < roofs->count && roofs->roofs[at].threads > r->threads) at++;
+    if (roofs->count == CHART_ROOFS || (at < roofs->count && roofs->roofs[at].threads == r->threads)) return;
+    memmove(&roofs->roofs[at + 1], &roofs->roofs[at], (size_t)(roofs->count - at) * sizeof *roofs->roofs);
+    roofs->roofs[at] = (chart_roof){r->threads, report_peak(l, r), report_memory_gbps_of(l, r->threads)};
+    roofs->count++;
+}
+
 /* The cache's: the largest bandwidth that was measured above memory's. */
 static chart_roofs roofs_of(const ladder *l)
 {
-    chart_roofs roofs = {report_peaks(l), report_memory_gbps(l), NAN, report_memory_gbps_of(l, 1), NAN};
+    chart_roofs roofs = {.cache_gbps = NAN, .once = NAN};
+    const double memory_gbps = report_memory_gbps(l);
     for (int i = 0; i < l->count; i++) {
         const records_row *row = l->steps[i].row;
         if (!is_dot(l, &l->steps[i])) continue;
+        add_roof(&roofs, l, &row->r);
         if (row_operand_bytes(row) > 0) roofs.once = flops(&row->r) / row_operand_bytes(row);
-        if (row->r.bandwidth_gbps > 1.1 * roofs.memory_gbps && !(roofs.cache_gbps >= row->r.bandwidth_gbps))
+        if (row->r.bandwidth_gbps > 1.1 * memory_gbps && !(roofs.cache_gbps >= row->r.bandwidth_gbps))
             roofs.cache_gbps = row->r.bandwidth_gbps;
     }
     return roofs;
@@ -279,7 +411,7 @@ void report_caption_roofline(const report *r, const ladder *l)
                "Thick: the measured roofs, memory's bandwidth and the multiply-add peak%h%h. Thin, at each dot: the "
                "documents' bound, its bytes asked at memory's bandwidth. Roofline: Williams, Waterman, Patterson, 2009 "
                "(cited by Ruiz 2024).",
-               isnan(roofs.peaks.one_thread) ? "" : "; below them the same of one thread, for the rungs that have one",
+               roofs.count < 2 ? "" : "; fine, the same of fewer threads, for the rungs that have those",
                isnan(roofs.cache_gbps) ? "" : "; dashed: the bandwidth of a working set of this size");
 }
 
@@ -324,6 +456,7 @@ static void rung_row(table *t, const ladder *l, const ladder_step *step, const r
     table_cell(t, d->spill_bytes > 0 ? units_bytes((double)d->spill_bytes, x) : count_or_dash(d->spill_bytes, x));
     table_cell(t, units_percent(d->occupancy, x));
     table_cell(t, small(d->error_ratio, x));
+    table_cell(t, units_percent(d->others, x));
 }
 
 static void ladder_table(const report *r, const ladder *l, int number)
@@ -331,7 +464,7 @@ static void ladder_table(const report *r, const ladder *l, int number)
     static const char *const headings[] = {"Median",      "GFLOP/s",       "Over the rung before", "Of peak",
                                            "Bytes asked", "Flop per byte", "No-cache GFLOP/s",     "Bound GFLOP/s",
                                            "Of bound",    "Registers",     "Spilled bytes",        "Occupancy",
-                                           "Error"};
+                                           "Error",       "Others"};
     char label[200];
     report_shape_text shape;
     report_machine_text machine;
@@ -456,17 +589,19 @@ void report_markdown(const report *r)
     }
 }
 
-void report_charts(const report *r)
+tw_status report_charts(const report *r)
 {
     FILE *out = r->out;
-    if (!report_has_ladder(r)) return;
     fputs("<section id=\"ladders\" aria-labelledby=\"ladders-h\">\n<h2 id=\"ladders-h\">Ladders and rooflines</h2>\n"
           "<p>In the tables, <em>no-cache</em> is what the bytes asked allow at memory's bandwidth, at most the peak: "
           "the documents' bound, which caches may beat; <em>bound</em> is what the peak, and moving each operand once, "
           "allow, which nothing may beat; <em>error</em> is the worst element's, as a share of its own bound. "
-          "Everything was measured in the same run. A rung has one colour on the whole page, and so have rungs of one "
-          "idea: r02 to r04 load tiles, r05 to r07 compute outer products, r08 to r10 give each thread more work, r11 "
-          "to r13 use what the machine offers, r14 is what <code>tw_gemm</code> runs.</p>\n",
+          "<em>others</em> is the share of the processors that other processes used meanwhile. ",
+          out);
+    tell_origin(r);
+    fputs("A rung has one colour on the whole page, and so have rungs of one idea: r02 to r04 load tiles, r05 to r07 "
+          "compute outer products, r08 to r10 give each thread more work, r11 to r13 use what the machine offers, r14 "
+          "is what <code>tw_gemm</code> runs.</p>\n",
           out);
     for (int i = 0; i < r->ladders->machine_count; i++) {
         const ladder *l = ladder_main(r->ladders, i);
@@ -484,11 +619,12 @@ void report_charts(const report *r)
     }
     compare_machines(r);
     fputs("</section>\n", out);
+    return TW_OK;
 }
 
 /* ---- method ---- */
 
-void report_method(const report *r)
+tw_status report_method(const report *r)
 {
     FILE *out = r->out;
     fputs("<section id=\"method\" aria-labelledby=\"method-h\">\n<h2 id=\"method-h\">How it was measured</h2>\n<ul>\n",
@@ -518,14 +654,15 @@ void report_method(const report *r)
             html_print(out, "; median of %d to %d samples", (int)least, (int)most);
         fputs("</li>\n", out);
     }
-    fputs("<li>Before it is timed, each kernel passes two oracles. Exact: operands are small integers whose product is "
-          "exact in the type that sums; one differing bit fails. Bound: random operands, and every element checked "
-          "must obey |c - reference| &le; |alpha| g(k+2) &Sigma;|a||b| + g(2) |beta c0| + (k+1) smallest subnormal + "
-          "rounding of the output, g(n) = n u / (1 - n u), u the unit roundoff of the type that sums (2<sup>-24</sup> "
-          "in f32). NaN never passes. Where the product is large, elements are sampled, and the record says "
-          "so.</li>\n<li>Peaks and bandwidths are measured in the same run: independent multiply-adds in registers, "
-          "and reads of a working set. A share above 1.02 of the bound fails the run.</li>\n",
-          out);
+    fputs(
+        "<li>Before it is timed, each kernel passes two oracles. Exact: operands are small integers whose product is "
+        "exact in the type that sums; one differing bit fails. Bound: random operands, and every element checked "
+        "must obey |c - reference| &le; |alpha| g(k+2) &Sigma;|a||b| + g(2) |beta c0| + (k+1) smallest subnormal + "
+        "rounding of the output, g(n) = n u / (1 - n u), u the unit roundoff of the type that sums (2<sup>-24</sup> "
+        "in f32). NaN never passes. Where the product is large, elements are sampled, and the record says "
+        "so.</li>\n<li>The peak and the bandwidth of a record were measured in its own run: independent multiply-adds "
+        "in registers, and reads of a working set. A share above 1.02 of the bound fails the run.</li>\n",
+        out);
     if (r->ladders->superseded > 0)
         html_print(out, "<li>%d records were superseded by later ones of the same kind, and are not shown.</li>\n",
                    r->ladders->superseded);
@@ -538,4 +675,5 @@ void report_method(const report *r)
                     (strncmp(d->verified, "exact", 5) == 0 || strncmp(d->verified, "bound", 5) == 0);
     }
     html_print(out, "<p>%d of %d timed records passed their oracles.</p>\n</section>\n", verified, timed);
+    return TW_OK;
 }

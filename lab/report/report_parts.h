@@ -1,17 +1,23 @@
-/* report_parts.h - the sections of a report; each prints itself, or nothing where the records have nothing for it. */
+/* report_parts.h - the sections of a report. Where the records have nothing for one it is left out. */
 #ifndef TILEWRIGHT_REPORT_PARTS_H
 #define TILEWRIGHT_REPORT_PARTS_H
 
 #include "report_shared.h"
 
-void report_devices(const report *r);   /* a card for each machine */
-void report_charts(const report *r);    /* bars and rooflines of the main ladders, and their tables */
-void report_sizes(const report *r);     /* curves over sizes; all other shapes */
-void report_libraries(const report *r); /* libraries beside each other, over shapes; nothing where there are none */
-void report_skinny(const report *r);    /* the table of NVIDIA Best Practices */
+bool report_has_sizes(const report *r);
+bool report_has_skinny(const report *r);
+bool report_has_traffic(const report *r);
+bool report_has_stories(const report *r);
+
+/* TW_OK, TW_NO_MEMORY */
+tw_status report_devices(const report *r);   /* a card for each machine */
+tw_status report_charts(const report *r);    /* bars and rooflines of the main ladders, and their tables */
+tw_status report_sizes(const report *r);     /* curves over sizes; all other shapes */
+tw_status report_libraries(const report *r); /* libraries beside each other, over shapes */
+tw_status report_skinny(const report *r);    /* the table of NVIDIA Best Practices */
 tw_status report_stories(const report *r);
-void report_traffic(const report *r); /* what is asked, predicted and counted */
-void report_method(const report *r);
+tw_status report_traffic(const report *r); /* what is asked, predicted and counted */
+tw_status report_method(const report *r);
 void report_size_slides(const report *r); /* a slide for each picture of curves over sizes */
 
 /* Single pictures without a figure around them, and their captions without its element. */

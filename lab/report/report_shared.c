@@ -58,30 +58,16 @@ const char *report_speed(double gflops, units_text out)
     return out;
 }
 
-double report_peak(const ladder *l)
+double report_peak(const ladder *l, const record *of)
 {
     double best = NAN;
     for (int i = 0; i < l->count; i++) {
         const record *r = &l->steps[i].row->r;
-        if (strcmp(r->dtype, l->wide ? "f64" : "f32") == 0 && r->peak_gflops > 0 && !(best >= r->peak_gflops))
+        if (strcmp(r->dtype, of->dtype) == 0 && r->threads == of->threads && r->peak_gflops > 0 &&
+            !(best >= r->peak_gflops))
             best = r->peak_gflops;
     }
     return best;
-}
-
-chart_peaks report_peaks(const ladder *l)
-{
-    chart_peaks p = {report_peak(l), NAN};
-    bool several = false;
-    for (int i = 0; i < l->count; i++) {
-        const records_row *row = l->steps[i].row;
-        if (!ladder_compares(l, row) || !row_timed(row)) continue;
-        several |= row->r.threads > 1;
-        if (row->r.threads == 1 && row->r.peak_gflops > 0 && !(p.one_thread >= row->r.peak_gflops))
-            p.one_thread = row->r.peak_gflops;
-    }
-    if (!several || p.one_thread > 0.98 * p.all) p.one_thread = NAN; /* two lines in one place */
-    return p;
 }
 
 double report_memory_gbps(const ladder *l) { return report_memory_gbps_of(l, 0); }

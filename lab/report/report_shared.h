@@ -26,9 +26,8 @@ void report_machine_name(const report *r, int machine);                         
 const char *report_speed(double gflops, units_text out); /* whole GFLOP/s where they are thousands; also GB/s */
 typedef char report_shape_text[300];
 const char *report_shape(const ladder *l, report_shape_text out); /* "4096 x 4096 x 4096 NT, ld 4097" */
-/* the largest measured peak of the ladder's type, GFLOP/s; NAN */
-double report_peak(const ladder *l);
-chart_peaks report_peaks(const ladder *l); /* and the one of one thread, where steps of one thread and of several are */
+/* the largest peak that the ladder's records hold of the type and the number of threads of this one, GFLOP/s; NAN */
+double report_peak(const ladder *l, const record *of);
 double report_memory_gbps(const ladder *l);                 /* bandwidth of memory, by the no-cache bounds; NAN */
 double report_memory_gbps_of(const ladder *l, int threads); /* of the steps with so many threads; 0: of all */
 /* a rung's colour and dashes, the same wherever it is drawn: one colour for each idea */

@@ -202,31 +202,45 @@ static void grid_table(const report *r, const grid *g, int number, bool wide)
     *r->no_memory |= !table_end(&t);
 }
 
-void report_sizes(const report *r)
+/* Shapes beside a machine's main one: the index is machine, wide, other than square. */
+static bool sizes_make(const report *r, int i, grid *g)
 {
-    int shown = 0;
-    if (!report_has_ladder(r)) return;
+    const int number = i / 4;
+    const bool square = i % 2 == 0;
+    if (!grid_make(r, number, i / 2 % 2, square, g)) return false;
+    if (g->columns > 1 || !square || g->ladders[0] != ladder_main(r->ladders, number)) return true;
+    grid_free(g);
+    return false;
+}
+
+bool report_has_sizes(const report *r)
+{
+    bool has = false;
+    for (int i = 0; !has && i < 4 * r->ladders->machine_count; i++) {
+        grid g;
+        has = sizes_make(r, i, &g);
+        if (has) grid_free(&g);
+    }
+    return has;
+}
+
+tw_status report_sizes(const report *r)
+{
     fputs("<section id=\"sizes\" aria-labelledby=\"sizes-h\">\n<h2 id=\"sizes-h\">Sizes</h2>\n", r->out);
     for (int i = 0; i < 4 * r->ladders->machine_count; i++) {
-        int number = i / 4;
-        bool wide = i / 2 % 2, square = i % 2 == 0;
+        const int number = i / 4;
+        const bool wide = i / 2 % 2, square = i % 2 == 0;
         grid g;
-        if (!grid_make(r, number, wide, square, &g)) continue;
-        if (g.columns > 1 || !square || g.ladders[0] != ladder_main(r->ladders, number)) {
-            shown++;
-            fputs("<h3>", r->out);
-            report_machine_name(r, number);
-            html_print(r->out, ", %h%h</h3>\n", wide ? "f64" : "f32", square ? "" : ", other shapes");
-            if (square) curves_figure(r, &g, number, wide);
-            grid_table(r, &g, number, wide);
-        }
+        if (!sizes_make(r, i, &g)) continue;
+        fputs("<h3>", r->out);
+        report_machine_name(r, number);
+        html_print(r->out, ", %h%h</h3>\n", wide ? "f64" : "f32", square ? "" : ", other shapes");
+        if (square) curves_figure(r, &g, number, wide);
+        grid_table(r, &g, number, wide);
         grid_free(&g);
     }
-    if (shown == 0)
-        fputs("<p>The records hold one square size of each machine. <code>tilewright ladder --size 128,256,512,1024 "
-              "--html FILE</code> draws curves over several.</p>\n",
-              r->out);
     fputs("</section>\n", r->out);
+    return TW_OK;
 }
 
 /* ---- libraries ---- */
@@ -272,15 +286,15 @@ static void library_table(const report *r, int number, bool wide)
     *r->no_memory |= !table_end(&t);
 }
 
-void report_libraries(const report *r)
+tw_status report_libraries(const report *r)
 {
-    if (!report_has_libraries(r)) return;
     fputs("<section id=\"libraries\" aria-labelledby=\"libraries-h\">\n<h2 id=\"libraries-h\">Libraries</h2>\n"
           "<p>Whole products, as a user calls them: no rungs, and what they ask of memory is not known. "
           "<em>tilewright</em> is the same call of ours.</p>\n",
           r->out);
     for (int i = 0; i < 2 * r->ladders->machine_count; i++) library_table(r, i / 2, i % 2);
     fputs("</section>\n", r->out);
+    return TW_OK;
 }
 
 /* ---- thin matrices ---- */
@@ -327,25 +341,23 @@ static void skinny_table(const report *r, const ladder *l)
     *r->no_memory |= !table_end(&t);
 }
 
-void report_skinny(const report *r)
+bool report_has_skinny(const report *r)
 {
-    int shown = 0;
+    bool has = false;
+    for (int i = 0; i < r->ladders->count; i++) has |= r->ladders->items[i].skinny;
+    return has;
+}
+
+tw_status report_skinny(const report *r)
+{
     fputs("<section id=\"skinny\" aria-labelledby=\"skinny-h\">\n<h2 id=\"skinny-h\">Thin matrices</h2>\n", r->out);
     for (int i = 0; i < r->ladders->count; i++)
-        if (r->ladders->items[i].skinny) {
-            skinny_table(r, &r->ladders->items[i]);
-            shown++;
-        }
-    if (shown > 0)
-        fputs("<p>NVIDIA Best Practices: A has 16 columns, B 16 rows. Effective bandwidth counts 12 bytes per element "
-              "of C: "
-              "each block reads its two tiles and writes its own once. The document does not say what it counts, and "
-              "no other natural count fits its figures; it does not give its m and n either, so that the steps between "
-              "rungs are what can be compared. Caches serve the repeated tiles today: the figure may exceed the "
-              "bandwidth of memory.</p>\n",
-              r->out);
-    else
-        fputs("<p>The records hold none; <code>tilewright ladder --skinny --json FILE</code> makes them.</p>\n",
-              r->out);
-    fputs("</section>\n", r->out);
+        if (r->ladders->items[i].skinny) skinny_table(r, &r->ladders->items[i]);
+    fputs("<p>NVIDIA Best Practices: A has 16 columns, B 16 rows. Effective bandwidth counts 12 bytes per element of "
+          "C: each block reads its two tiles and writes its own once. The document does not say what it counts, and no "
+          "other natural count fits its figures; it does not give its m and n either, so that the steps between rungs "
+          "are what can be compared. Caches serve the repeated tiles today: the figure may exceed the bandwidth of "
+          "memory.</p>\n</section>\n",
+          r->out);
+    return TW_OK;
 }

@@ -94,9 +94,9 @@ static void bars_slide(const report *r, const ladder *l)
         units_text speed, share;
         html_print(out, "<li>The fastest of the ladder is <strong>%t</strong> with %t GFLOP/s", fastest->label,
                    report_speed(row_speed(fastest->row), speed));
-        if (report_peak(l) > 0)
-            html_print(out, ", %t of the measured peak",
-                       units_percent(row_speed(fastest->row) / report_peak(l), share));
+        const double peak = report_peak(l, &fastest->row->r);
+        if (peak > 0)
+            html_print(out, ", %t of the measured peak", units_percent(row_speed(fastest->row) / peak, share));
         fputs(".</li>\n", out);
     }
     slide_end(out);

@@ -143,6 +143,14 @@ static tw_status tell_rung(const report *r, const tw_lab_kernel *const *kernels,
     return status;
 }
 
+bool report_has_stories(const report *r)
+{
+    bool has = false;
+    for (int i = 0; !has && i < r->all->count; i++)
+        has = r->all->rows[i].r.library == NULL && row_kernel(&r->all->rows[i]) != NULL;
+    return has;
+}
+
 tw_status report_stories(const report *r)
 {
     int count;
@@ -292,7 +300,14 @@ static bool has_traffic(const report *r, const ladder *l)
     return is_shown(r, l) && strcmp(x->engine, "cpu") != 0 && p != NULL && p->capability[0] != '\0';
 }
 
-void report_traffic(const report *r)
+bool report_has_traffic(const report *r)
+{
+    bool has = false;
+    for (int i = 0; i < r->ladders->count; i++) has |= has_traffic(r, &r->ladders->items[i]);
+    return has;
+}
+
+tw_status report_traffic(const report *r)
 {
     int counted = 0;
     for (int i = 0; i < r->all->count; i++) counted += r->all->rows[i].counted;
@@ -313,4 +328,5 @@ void report_traffic(const report *r)
     for (int i = 0; i < r->ladders->count; i++)
         if (has_traffic(r, &r->ladders->items[i])) traffic_table(r, &r->ladders->items[i]);
     fputs("</section>\n", r->out);
+    return TW_OK;
 }

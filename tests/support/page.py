@@ -12,7 +12,8 @@ class Page(html.parser.HTMLParser):
         super().__init__(convert_charrefs=True)
         self.stack, self.tags, self.ids, self.headings, self.labelled, self.links = [], [], [], [], [], []
         self.texts, self.script, self.style, self.words = [], [], "", []
-        self.tables, self.svgs, self.text_at = [], [], None
+        self.tables, self.svgs, self.narrow, self.text_at = [], [], [], None
+        self.drawn = None  # the picture that is being read: of svgs, or of narrow, which a narrow screen shows instead
         assert text.startswith("<!DOCTYPE html>\n<html lang=\"en\">"), text[:60]
         self.feed(text)
         self.close()
@@ -54,12 +55,13 @@ class Page(html.parser.HTMLParser):
             self.tables[-1]["rows"][-1] += [""] * int(attrs.get("colspan", 1))
         if tag == "svg":
             assert attrs["role"] == "img" and attrs["aria-label"], attrs
-            self.svgs.append({"name": attrs["aria-label"], "box": [float(x) for x in attrs["viewbox"].split()], "texts": [], "tags": [], "shapes": [], "series": []})
+            self.drawn = {"name": attrs["aria-label"], "box": [float(x) for x in attrs["viewbox"].split()], "texts": [], "tags": [], "shapes": [], "series": []}
+            (self.narrow if "narrow" in attrs["class"].split() else self.svgs).append(self.drawn)
         if "svg" in self.stack:
-            self.svgs[-1]["tags"].append(tag)
-            self.svgs[-1]["shapes"].append((tag, attrs))
+            self.drawn["tags"].append(tag)
+            self.drawn["shapes"].append((tag, attrs))
             if tag == "rect" and attrs.get("class", "").startswith("bar "):
-                self.svgs[-1]["series"].append((self.svgs[-1]["texts"][-1][0], attrs["class"].split()[1:]))  # behind its label
+                self.drawn["series"].append((self.drawn["texts"][-1][0], attrs["class"].split()[1:]))  # behind its label
             if tag == "text":
                 self.text_at = (float(attrs["x"]), float(attrs["y"]), attrs.get("class", ""))
             for name, value in attrs.items():
@@ -81,9 +83,9 @@ class Page(html.parser.HTMLParser):
         if "td" in self.stack or "th" in self.stack:
             self.tables[-1]["rows"][-1][-1] += data
         if where == "text":
-            self.svgs[-1]["texts"].append((data, *self.text_at))
+            self.drawn["texts"].append((data, *self.text_at))
         if where == "title" and self.stack[-2] in ("circle", "path"):
-            self.svgs[-1]["series"].append((data.split(":")[0], self.svgs[-1]["shapes"][-2][1]["class"].split()[1:]))
+            self.drawn["series"].append((data.split(":")[0], self.drawn["shapes"][-2][1]["class"].split()[1:]))
 
     def lines(self):
         return "".join(self.script).strip().splitlines()
@@ -145,6 +147,29 @@ def open_ends(svg):
     return found + [y for y in upright[:1] + upright[-1:] if not any(abs(y + 5 - at) < 0.1 and style == "end faint" and is_round(t) for t, _, at, style in svg["texts"])]
 
 
+def bars(svg):
+    """The bars of a picture: (length, length that the axis below gives the number behind it, the number)."""
+    shapes = [(set(a["class"].split()), a) for tag, a in svg["shapes"] if tag == "rect" and "class" in a]
+    if not any("linear from 0" in text for text, *_ in svg["texts"]):
+        assert not any("bar" in look for look, _ in shapes), "bars whose scale is not said"
+        return
+    numbers = [(float(text), x, y) for text, x, y, style in svg["texts"] if style == "middle faint" and re.fullmatch(r"[\d.e+-]+", text)]
+    for a in (a for look, a in shapes if look & {"bar", "hollow"}):
+        left, top, length = (float(a[name]) for name in ("x", "y", "width"))
+        below = min(y for _, _, y in numbers if y > top)
+        (zero, start), *between, (last, end) = sorted((value, x) for value, x, y in numbers if y == below)
+        assert zero == 0 and start == left, f"a bar that does not begin at 0: {a}"
+        assert all(abs(x - start - (end - start) * value / last) < 0.2 for value, x in between), f"an axis that is not linear: {between}"
+        told, = [text.split()[-1] for text, x, y, _ in svg["texts"] if x >= left + length and top + 8 < y < top + 13.5]
+        yield length, (end - start) * float(told) / last, told
+
+
+def out_of_proportion(svg):
+    """Bars that are not as long as the number behind them, to its digits, and longer than a hairline."""
+    return [(length, right, told) for length, right, told in bars(svg)
+            if abs(length - max(right, 0.5)) > 0.11 + right * (0.006 if len(re.sub(r"e.*|\.|^[0.]+", "", told)) > 2 else 0.06)]
+
+
 def check(path):
     """The page in a file, after all that must hold of any page."""
     text = open(path, encoding="utf-8").read()
@@ -164,7 +189,10 @@ def check(path):
         cells = [row for row in table["rows"][1:] if len(row) < 3 or any(row[1:-1])]  # the others hold words
         dashes = [heading for heading, *column in zip(table["rows"][0], *cells) if column and set(column) == {"-"}]
         assert not dashes, f"columns of dashes: {dashes}"
-    for svg in page.svgs:
+    both = {"wide": text.count('class="chart wide"'), "narrow": text.count('class="chart narrow"')}
+    assert both["wide"] == both["narrow"] == len(page.narrow), both
+    for svg in page.svgs + page.narrow:
+        assert out_of_proportion(svg) == [], f"bars out of proportion to their numbers: {out_of_proportion(svg)}"
         assert svg["tags"][:2] == ["title", "desc"], svg["tags"][:3]
         assert overlap(svg) == [], f"texts over one another or outside: {overlap(svg)}"
         assert crossed(svg) == [], f"texts that a line runs through: {crossed(svg)}"
