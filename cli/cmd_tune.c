@@ -343,7 +343,14 @@ static void print_kept(const classes *c)
     fprintf(c->t.s->text, " uses it from now on\n");
 }
 
-/* Refuses to call a run good in which other processes kept every candidate from being judged. */
+/* No run is good in which nothing was judged, though there was something to judge. */
+static exit_code nothing_judged(const char *why, const char *again)
+{
+    return diag(EXIT_CHECK, "nothing was judged, for %s: %s", why, again);
+}
+
+static const char by_others[] = "other processes used the processors";
+
 static exit_code some_judged(const classes *c)
 {
     int judged = 0, busy = 0;
@@ -351,9 +358,9 @@ static exit_code some_judged(const classes *c)
         const tune_tally *tally = &c->of[i].tally;
         judged += tally->tried, busy += tally->busy;
     }
-    return judged > 0 || busy == 0 ? EXIT_OK
-                                   : diag(EXIT_CHECK, "nothing was judged, for other processes used the processors: "
-                                                      "let nothing else run, and tune again");
+    if (judged == 0 && busy > 0) return nothing_judged(by_others, "let nothing else run, and tune again");
+    if (judged == 0 && c->waiting > 0) return nothing_judged("the budget ended first", "give a larger --budget");
+    return EXIT_OK;
 }
 
 /* What is left over goes to the classes that did not end with their part, until that is too little. */
@@ -437,8 +444,9 @@ static void print_import(FILE *out, const tune_result *r)
     fprintf(out, "%s%s\n", r->why[0] != '\0' ? ": " : "", r->why);
 }
 
-/* Judge and time the rows of one class that begin with line `first`. */
-static exit_code import_class(session *s, const tw_lab_tuned *rows, const bool *takes_part, int count, int first)
+/* Judge and time the rows of one class that begin with line `first`; *verdict: on them. */
+static exit_code import_class(session *s, const tw_lab_tuned *rows, const bool *takes_part, int count, int first,
+                              tune_verdict *verdict)
 {
     static tuning t;
     static tune_space before;
@@ -473,6 +481,7 @@ static exit_code import_class(session *s, const tw_lab_tuned *rows, const bool *
     print_import(s->text, &r);
     tuning_write(&t, "import", candidate, &r, NULL);
     tuning_end(&t);
+    *verdict = r.verdict;
     if (code == EXIT_OK && r.verdict == TUNE_WRONG) code = EXIT_CHECK;
     const exit_code flushed = session_flush(s);
     return code == EXIT_OK ? flushed : code;
@@ -502,13 +511,15 @@ static exit_code import(session *s)
     if (damaged > 0)
         diag(EXIT_OK, "%s: %d line%s damaged, and passed over", s->opt->import, damaged,
              damaged == 1 ? " is" : "s are");
-    int classes = 0;
+    int classes = 0, busy = 0;
     for (int i = 0; i < count && (code == EXIT_OK || code == EXIT_CHECK); i++) {
         bool first = wanted[i];
         for (int j = 0; j < i; j++) first = first && !(wanted[j] && of_one_class(&rows[i], &rows[j]));
         if (!first) continue;
         classes++;
-        code = import_class(s, rows, wanted, count, i);
+        tune_verdict verdict = TUNE_FAILED;
+        code = import_class(s, rows, wanted, count, i, &verdict);
+        busy += verdict == TUNE_BUSY;
         if (code == EXIT_CHECK) result = code;
     }
     free(rows);
@@ -518,6 +529,7 @@ static exit_code import(session *s)
     if (code == EXIT_OK && classes == 0)
         return diag(EXIT_INPUT, "%s: it has no tuned row%s%s", s->opt->import, s->opt->engines.count > 0 ? " of " : "",
                     s->opt->engines.count > 0 ? s->opt->engines.items[0] : "");
+    if (code == EXIT_OK && busy == classes) return nothing_judged(by_others, "let nothing else run, and import again");
     return code == EXIT_OK ? result : code;
 }
 

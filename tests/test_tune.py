@@ -473,7 +473,9 @@ def what_was_measured_beside_other_processes_is_neither_kept_nor_marked():
         good("tune", "--export", "mine.rows", env=home.env)
         good("tune", "--forget", env=home.env)
         words = ("tune", "--import", "mine.rows", "--others")
-        assert "not taken: other processes used 60 % of the processors: let nothing else run, and import again" in fake_cuda(home, *words, "60", times=fast).stdout
+        done = fake_cuda(home, *words, "60", times=fast)
+        assert "not taken: other processes used 60 % of the processors: let nothing else run, and import again" in done.stdout, done
+        assert done.returncode == 1 and "nothing was judged, for other processes used the processors: let nothing else run, and import again" in done.stderr, done
         assert home.lines() == []
         said = fake_cuda(home, *words, "0", times=fast + " wavers_sgemm_cpasync_sm80=16").stdout
         assert re.search(r"not taken: [0-9.]+ times as fast, but [0-9.]+ to [0-9.]+ over the rounds: let nothing else run, and import again: sgemm_cpasync", said), said
@@ -577,6 +579,14 @@ def a_busy_machine_is_told():
         for spinner in spinners:
             spinner.kill()
             spinner.wait()
+
+
+@case
+def a_budget_that_ends_before_anything_is_judged_is_no_success():
+    with Home() as home:
+        done = run("tune", "--shape", "4000x4000x4000", "--budget", "1", "--others", "0", env=home.env)
+        assert done.returncode == 1 and "nothing was judged, for the budget ended first: give a larger --budget" in done.stderr, done
+        assert home.lines() == [], home.lines()
 
 
 @case
