@@ -550,6 +550,8 @@ def devices_measures_its_ceilings():
     for d in records(done.stdout):
         assert d["peak_gflops"] > 0 and d["memory_gbps"] > 0 and d["cache_gbps"] is None or d["cache_gbps"] > 0, d
         assert d["shared_gbps"] is None if d["engine"] == "cpu" else d["shared_gbps"] > 0, d
+        # What the driver calls itself ends with a word of its own: the first device's stands whole in the engine's line.
+        assert d["engine"] != "opencl" or d["device"] > 0 or re.search(rf"(?<=, ){re.escape(d['instruction_set'])}[ ,:]", d["engine_state"]), d
         assert d["name"] in out and (d["published_source"] or "published: none known" in out), d
 
 

@@ -26,11 +26,18 @@ tw_status cl_fail(const char *call, cl_int error)
 
 /* ---- devices, open, describe, facts ---- */
 
+/* The words of it for which there is room. */
 static void device_text(const cl_api *cl, cl_device device, cl_uint what, char *text, size_t bytes)
 {
     char whole[512] = ""; /* a driver gives nothing where there is not room for all */
     cl->clGetDeviceInfo(device, what, sizeof whole - 1, whole, NULL);
-    snprintf(text, bytes, "%.*s", (int)bytes - 1, whole);
+    size_t length = strlen(whole);
+    if (length >= bytes) {
+        for (length = bytes - 1; length > 0 && whole[length] != ' ';) length--;
+        if (length == 0) length = bytes - 1; /* one long word */
+        while (length > 1 && strchr(" :,", whole[length - 1]) != NULL) length--;
+    }
+    snprintf(text, bytes, "%.*s", (int)length, whole);
 }
 
 uint64_t cl_device_number(const cl_api *cl, cl_device device, cl_uint what, size_t bytes)
