@@ -53,9 +53,12 @@ static exit_code check_options(const options *opt, io_format *format)
 static exit_code find_operands(job *j)
 {
     exit_code code = out_of_core_open(j->s, &j->in, j->format, &j->large);
-    if (code != EXIT_OK || j->large.needed) return code;
-    code = operands_read(j->s->opt, &j->in);
-    return code == EXIT_OK ? out_of_core_check(j->s, &j->in, &j->large) : code;
+    if (code == EXIT_OK && !j->large.needed) {
+        code = operands_read(j->s->opt, &j->in);
+        if (code == EXIT_OK) code = out_of_core_check(j->s, &j->in, &j->large);
+    }
+    if (code == EXIT_OK) operands_warn(j->s->opt, &j->in);
+    return code;
 }
 
 /* The output is opened before the work: a folder that cannot be written to is found at once. */

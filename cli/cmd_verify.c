@@ -66,6 +66,7 @@ exit_code cmd_verify(session *s)
     if (code == EXIT_OK) code = operands_read(s->opt, &o);
     if (code == EXIT_OK) code = operand_dense(&o.each[OPERAND_C], o.as.type_c, &c);
     if (code == EXIT_OK) {
+        operands_warn(s->opt, &o);
         if (s->opt->verbose) operands_tell(&o, s->text);
         code = check_product(s, &o, c, o.each[OPERAND_C].path, &report);
         if (code == EXIT_OK || code == EXIT_CHECK) write_report(s, &o, &report, warn_of_nans(s, &o, c));

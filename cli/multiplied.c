@@ -31,8 +31,6 @@ enum { ROWS = sizeof rows / sizeof *rows };
 
 static const product_row *row_named(const char *name)
 {
-    io_type type; /* which may have other names */
-    if (io_type_parse(name, &type)) name = io_type_name(type);
     for (int r = 0; r < ROWS; r++)
         if (strcmp(rows[r].name, name) == 0) return &rows[r];
     return NULL;

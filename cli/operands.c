@@ -219,26 +219,47 @@ static exit_code check_range(const operands *o)
 
 /* What f16 does not hold becomes infinite, seldom what was wanted. Not of files in panels, which this would read once
  * more. */
-static void warn_of_range(const options *opt, const operands *o)
+static void warn_of_range(const operands *o)
 {
     misfit x;
     const bool panels = o->each[OPERAND_A].source.file.open || o->each[OPERAND_B].source.file.open;
-    if (opt->quiet || panels || o->as.type_a != IO_F16 || fits(o, OPERAND_ADD, io_fits_range, &x)) return;
+    if (panels || o->as.type_a != IO_F16 || fits(o, OPERAND_ADD, io_fits_range, &x)) return;
     diag(EXIT_OK,
          "warning: %s: element [%" PRId64 ", %" PRId64
          "] is %s and becomes infinite: the largest number of f16 is 65504",
          x.path, x.i, x.j, x.value);
 }
 
+static bool is_byte(const operand *x) { return x->matrix.type == IO_I8 || x->matrix.type == IO_U8; }
+
+/* Integers that i8 and u8 multiply exactly are multiplied in f32 unless --dtype, or the C of `verify`, asks. */
+static void hint_at_bytes(const options *opt, const operands *o)
+{
+    const operand *a = &o->each[OPERAND_A], *b = &o->each[OPERAND_B], *c = &o->each[OPERAND_C];
+    const char *of_a = io_type_name(a->matrix.type), *of_b = io_type_name(b->matrix.type);
+    const bool one = a->matrix.type == b->matrix.type, asked = c->path != NULL && c->matrix.type == o->as.type_c;
+    if (opt->dtypes.count > 0 || asked || !is_byte(a) || !is_byte(b)) return;
+    diag(EXIT_OK,
+         "hint: %s and %s hold integers of 8 bits and are multiplied in %s; --dtype %s%s%s multiplies them in i32",
+         a->path, b->path, o->as.a, of_a, one ? "" : ",", one ? "" : of_b);
+}
+
+void operands_warn(const options *opt, const operands *o)
+{
+    if (opt->quiet) return;
+    warn_of_range(o);
+    hint_at_bytes(opt, o);
+}
+
 /* Has a scalar an imaginary part? */
 static bool is_turning(const options *opt) { return opt->alpha.imaginary != 0 || opt->beta.imaginary != 0; }
 
-static io_type common_type(const options *opt, const operands *o)
+static io_type common_type(const operands *o)
 {
     io_type type = o->each[OPERAND_A].matrix.type;
     for (operand_role role = OPERAND_B; role < OPERANDS; role++)
         if (o->each[role].path != NULL) type = io_result_type(type, o->each[role].matrix.type);
-    return is_turning(opt) ? io_result_type(type, IO_CF32) : type;
+    return type;
 }
 
 /* Nothing that is imaginary is dropped: a real type takes no complex operand or scalar. */
@@ -250,7 +271,9 @@ static exit_code check_real(const options *opt, const operands *o)
             return diag(EXIT_USAGE, "%s is complex and the product is to be of %s, expected cf32 or cf64",
                         o->each[role].path, o->as.a);
     if (is_turning(opt))
-        return diag(EXIT_USAGE, "--%s has an imaginary part and the product is to be of %s, expected cf32 or cf64",
+        return diag(EXIT_USAGE,
+                    "--%s has an imaginary part and the product is to be of %s, expected --dtype cf32 or cf64; if the "
+                    "comma stands for a decimal point, write a point, as in 1.5",
                     opt->alpha.imaginary != 0 ? "alpha" : "beta", o->as.a);
     return EXIT_OK;
 }
@@ -269,7 +292,7 @@ static exit_code choose_type(const options *opt, operands *o)
                     "--dtype %s: expected f32, f64, cf32, cf64, bf16, f16, tf32, e4m3, e5m2, i8 or u8; other types can "
                     "only name the elements of raw files",
                     opt->dtypes.items[0]);
-    const io_type type = c->path != NULL ? c->matrix.type : common_type(opt, o);
+    const io_type type = c->path != NULL ? c->matrix.type : common_type(o);
     if (computable(type)) {
         multiplied_of(io_type_name(type), &o->as);
         if (c->path != NULL || fits(o, OPERANDS, io_fits_exactly, &x)) return EXIT_OK;
@@ -378,9 +401,7 @@ static exit_code settle_type(const options *opt, operands *o, int64_t *m, int64_
     exit_code code = check_shapes(opt, o, m, n, k);
     if (code == EXIT_OK) code = choose_type(opt, o);
     if (code == EXIT_OK) code = check_real(opt, o);
-    if (code == EXIT_OK) code = check_range(o);
-    if (code == EXIT_OK) warn_of_range(opt, o);
-    return code;
+    return code == EXIT_OK ? check_range(o) : code;
 }
 
 exit_code operands_read(const options *opt, operands *o)
@@ -423,7 +444,7 @@ double operands_bytes(const options *opt, const operands *o)
     const io_matrix *a = &o->each[OPERAND_A].matrix, *b = &o->each[OPERAND_B].matrix;
     const bool asked = opt->dtypes.count > 0;
     multiplied as;
-    io_type type = common_type(opt, o);
+    io_type type = common_type(o);
     if (!computable(type)) type = IO_F64; /* at most */
     if (!asked || !multiplied_asked(opt, &as)) multiplied_of(io_type_name(type), &as);
     double bytes = (double)(opt->transpose_a ? a->cols : a->rows) * (double)(opt->transpose_b ? b->rows : b->cols) *

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include "../lab/named.h"
 #include "diag.h"
 
 enum {
@@ -21,7 +22,7 @@ enum {
 #define AT(field)   .offset = offsetof(options, field)
 #define DTYPES      "f32 f64 bf16 f16 i8 u8 tf32 e4m3 e5m2"
 #define ENGINES     "auto cpu opencl cuda"
-#define FILE_TYPES  "f64 f32 tf32 f16 bf16 e4m3 e5m2 cf32 cf64 complex64 complex128 i8 i16 i32 i64 u8 u16 u32 u64"
+#define FILE_TYPES  "f64 f32 tf32 f16 bf16 e4m3 e5m2 cf32 cf64 i8 i16 i32 i64 u8 u16 u32 u64"
 #define BENCH_TYPES DTYPES " cf32 cf64"
 
 /* name, letter, kind, where, commands, metavar ... */
@@ -48,27 +49,28 @@ const option_row option_rows[] = {
      0, 4095, 16},
     {"device", 0, OPT_WHOLE, AT(device), CMD_LADDER | CMD_SELFTEST | CMD_TUNE, "I", NULL,
      "use device I of the engine, as `tilewright devices` numbers them", 0, 4095},
-    {"dtype", 0, OPT_CHOICES, AT(dtypes), FILES, "T[,T]", FILE_TYPES,
-     "compute in f32, f64, cf32, cf64 (complex64, complex128), bf16 or f16 (C is f32), i8 or u8 (C is i32); on "
-     "cuda also e4m3, e5m2 or tf32 (C is f32); two for A and B: both of i8 and u8, or both of "
-     "e4m3 and e5m2. Default: the type that NumPy would choose for the operands, f16 and integers raised to f32 or, "
+    {"dtype", 0, OPT_TYPES, AT(dtypes), FILES, "T[,T]", FILE_TYPES,
+     "compute in f32, f64, cf32, cf64, bf16 or f16 (C is f32), i8 or u8 (C is i32); on cuda also e4m3, e5m2 or tf32 (C "
+     "is f32); two for A and B: both of i8 and u8, or both of e4m3 and e5m2. NumPy's and C's names are taken too, such "
+     "as float32, complex64, double and int8_t. Default: the type that NumPy would choose for the operands, f16 and "
+     "integers raised to f32 or, "
      "if f32 does not hold every value, f64; of `verify` the type of C. "
      "For raw files, and for .npy files of raw bytes, also the type of their elements",
      .list = 2},
-    {"dtype-c", 0, OPT_CHOICES, AT(dtypes_c), FILES, "T", "f32 bf16 f16",
+    {"dtype-c", 0, OPT_TYPES, AT(dtypes_c), FILES, "T", "f32 bf16 f16",
      "type of C, rounded once: f16 of f16 operands, bf16 of bf16 operands (on opencl and cuda), bf16 or f16 of e4m3 "
      "and "
      "e5m2 (on cuda)",
      .list = 1},
-    {"dtype", 0, OPT_CHOICES, AT(dtypes), CMD_BENCH, "T,...", BENCH_TYPES,
+    {"dtype", 0, OPT_TYPES, AT(dtypes), CMD_BENCH, "T,...", BENCH_TYPES,
      "element types to time, one after the other (default: f32; for --set gpu-half or gpu-few: bf16,f16; for "
      "gpu-types: i8,tf32,e4m3)",
      .list = 4},
-    {"dtype", 0, OPT_CHOICES, AT(dtypes), CMD_SELFTEST, "T,...", BENCH_TYPES,
+    {"dtype", 0, OPT_TYPES, AT(dtypes), CMD_SELFTEST, "T,...", BENCH_TYPES,
      "check only kernels of these element types (default: all; on the CPU also calls that mix types)", .list = 11},
-    {"dtype", 0, OPT_CHOICES, AT(dtypes), CMD_TUNE, "T,...", "f32 f64 bf16 f16 i8 u8 cf32 cf64",
+    {"dtype", 0, OPT_TYPES, AT(dtypes), CMD_TUNE, "T,...", "f32 f64 bf16 f16 i8 u8 cf32 cf64",
      "element types to tune (default: f32)", .list = 8},
-    {"dtype", 0, OPT_CHOICES, AT(dtypes), CMD_LADDER, "T", DTYPES, "element type (default: f32)", .list = 1},
+    {"dtype", 0, OPT_TYPES, AT(dtypes), CMD_LADDER, "T", DTYPES, "element type (default: f32)", .list = 1},
     {"shape", 0, OPT_SHAPES, AT(shapes), FILES, "MxNxK", NULL, "m, n and k of raw operands", 0, INT64_MAX, 1},
     {"shape", 0, OPT_SHAPES, AT(shapes), CMD_BENCH, "MxNxK,...", NULL, "shapes to time", 1, LONGEST_SIDE, OPT_LIST},
     {"shape", 0, OPT_SHAPES, AT(shapes), CMD_TUNE, "MxNxK,...", NULL,
@@ -123,7 +125,8 @@ const option_row option_rows[] = {
      "--against cublas or clblast: time tw_enqueue_batched()",
      1, 1000000},
     {"alpha", 0, OPT_SCALAR, AT(alpha), FILES, "X", NULL,
-     "multiply A B by X (default: 1), a number or, as in --alpha 1.5,-2, a real and an imaginary part"},
+     "multiply A B by X (default: 1), a number or, of complex products, as in --alpha 1.5,-2, a real and an imaginary "
+     "part"},
     {"beta", 0, OPT_SCALAR, AT(beta), FILES, "X", NULL, "add X times the matrix of --add; X is as in --alpha"},
     {"add", 0, OPT_TEXT, AT(add), FILES, "C0", NULL, "the file of the matrix that --beta scales; never written"},
     {"transpose-a", 0, OPT_FLAG, AT(transpose_a), FILES | CMD_BENCH | CMD_LADDER | CMD_TUNE,
@@ -160,7 +163,7 @@ const option_row option_rows[] = {
     {"memory", 0, OPT_BYTES, AT(memory), CMD_EXPLAIN, "LIMIT", NULL,
      "with --ranks: a rank may take LIMIT bytes for its blocks and buffers, with K, M, G or T as 400M (default: any)",
      1},
-    {"dtype", 0, OPT_CHOICES, AT(dtypes), CMD_EXPLAIN, "T", "f32 f64 bf16 f16 i8 u8 cf32 cf64",
+    {"dtype", 0, OPT_TYPES, AT(dtypes), CMD_EXPLAIN, "T", "f32 f64 bf16 f16 i8 u8 cf32 cf64",
      "with --ranks: the type of A and B (default: f32)", .list = 1},
     {"threads", 0, OPT_WHOLE, AT(threads), CMD_EXPLAIN, "N", NULL, "with --ranks: threads of each rank (default: 1)", 1,
      4096},
@@ -287,8 +290,10 @@ void option_wants(const option_row *row, char *text, size_t size)
         break;
     case OPT_DEVICES: snprintf(text, size, "all, or whole numbers%s, commas between them", range); break;
     case OPT_NAMES: snprintf(text, size, "names, commas between them"); break;
+    case OPT_TYPES:
     case OPT_CHOICES:
-        snprintf(text, size, "%s: %s", row->list > 1 ? "any of, with commas between them" : "one of", row->choices);
+        snprintf(text, size, "%s: %s%s", row->list > 1 ? "any of, with commas between them" : "one of", row->choices,
+                 row->kind == OPT_TYPES ? "; or a name that NumPy or C has for one" : "");
         break;
     }
 }
@@ -329,6 +334,7 @@ static bool read_names(const option_row *row, const char *text, name_list *list)
     for (list->count = 0; list->count < row->list; list->count++) {
         char *word = list->items[list->count];
         if (!parse_word(&text, word, sizeof list->items[0])) break;
+        if (row->kind == OPT_TYPES && type_called(word) != word) strcpy(word, type_called(word));
         if (row->choices != NULL && !is_choice(row->choices, word)) return false;
     }
     return text != NULL && *text == '\0' && list->count > 0;
@@ -352,6 +358,7 @@ static bool read_value(const option_row *row, const char *text, options *out)
     case OPT_WHOLES: return read_wholes(row, text, at);
     case OPT_DEVICES: return read_devices(row, text, at);
     case OPT_NAMES:
+    case OPT_TYPES:
     case OPT_CHOICES: return read_names(row, text, at);
     }
     return false;
@@ -413,9 +420,13 @@ static exit_code refuse_unknown(const command *cmd, const getopt_table *t, char 
 
 static exit_code refuse_value(const option_row *row, const char *found)
 {
-    char wants[200];
+    char wants[240];
     option_wants(row, wants, sizeof wants);
     if (found == NULL) return diag(EXIT_USAGE, "--%s needs a value: %s", row->name, wants);
+    char word[32];
+    for (const char *rest = found; row->kind == OPT_TYPES && parse_word(&rest, word, sizeof word);)
+        if (type_doubt(word) != NULL)
+            return diag(EXIT_USAGE, "--%s: '%s' is %s: expected %s", row->name, word, type_doubt(word), wants);
     return diag(EXIT_USAGE, "--%s: found '%s', expected %s", row->name, found, wants);
 }
 

@@ -88,7 +88,8 @@ typedef enum option_kind {
     OPT_WHOLES,  /* number_list */
     OPT_DEVICES, /* number_list; -1: all there are */
     OPT_NAMES,   /* name_list, any names */
-    OPT_CHOICES  /* name_list, words of choices */
+    OPT_CHOICES, /* name_list, words of choices */
+    OPT_TYPES    /* the same of types of elements: also by other names, of which the list has ours */
 } option_kind;
 
 typedef struct option_row {

@@ -195,9 +195,14 @@ static exit_code find_sharing(job *j)
 static exit_code open_operands(job *j)
 {
     const options *opt = j->s->opt;
-    if (operands_open(opt, &j->in)) return operands_settle(opt, &j->in);
+    exit_code code;
+    if (operands_open(opt, &j->in)) {
+        code = operands_settle(opt, &j->in);
+        if (code == EXIT_OK) operands_warn(opt, &j->in);
+        return code;
+    }
     operands_free(&j->in);
-    exit_code code = operands_read(opt, &j->in); /* which says what is wrong */
+    code = operands_read(opt, &j->in); /* which says what is wrong */
     operands_free(&j->in);
     return code != EXIT_OK ? code : diag(EXIT_INPUT, "several ranks read regular .npy, .raw and .bin files");
 }

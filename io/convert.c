@@ -42,8 +42,6 @@ bool io_type_is_complex(io_type type) { return types[type].kind == 'c'; }
 
 bool io_type_parse(const char *name, io_type *out)
 {
-    if (strcmp(name, "complex64") == 0) return *out = IO_CF32, true;
-    if (strcmp(name, "complex128") == 0) return *out = IO_CF64, true;
     for (int t = 0; t < IO_TYPE_COUNT; t++) {
         if (strcmp(name, types[t].name) == 0) {
             *out = (io_type)t;

@@ -84,8 +84,7 @@ typedef struct io_raw_shape {
 
 size_t io_type_bytes(io_type type);
 const char *io_type_name(io_type type);
-/* io_type_parse - "f32" -> IO_F32, and "complex64" -> IO_CF32, "complex128" -> IO_CF64 as NumPy names them; false: no
- * such name. */
+/* io_type_parse - "f32" -> IO_F32; false: no such name. */
 bool io_type_parse(const char *name, io_type *out);
 io_type io_type_part(io_type type); /* of a complex type that of its parts; else type */
 bool io_type_is_complex(io_type type);

@@ -1,4 +1,4 @@
-/* named.h - what people call a row of the kernel table. */
+/* named.h - what people call a row of the kernel table, and a type of element. */
 #ifndef TILEWRIGHT_NAMED_H
 #define TILEWRIGHT_NAMED_H
 
@@ -9,5 +9,13 @@
  * names each of its tiles, and so does a name that the row had formerly; "cpu_f32_gemm_simd_avx2" is a row's whole
  * name. */
 bool kernel_is_called(const tw_lab_kernel *row, const char *word);
+
+/* type_called - "float32" of NumPy and "double" of C name f32 and f64: our name of the type; the word itself where it is
+ * no other name of one. */
+const char *type_called(const char *word);
+
+/* type_doubt - why a word is no name of a type though it looks like one: "f32 in C and f64 in Python". NULL: it does not
+ * look so. */
+const char *type_doubt(const char *word);
 
 #endif

@@ -80,8 +80,53 @@ def integers_are_computed_in_what_holds_them():
     for code in ("i1", "i2", "i4", "u4"):
         npy("B.npy", integers(4, 2, 2, 0, 9), code)
         npy("A.npy", integers(3, 4, 1, 0, 9), code)
-        good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--verify")
+        good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--verify", *(["-q"] if code == "i1" else []))
         assert read_npy("C.npy") == ("<f4", (3, 2), product(integers(3, 4, 1, 0, 9), integers(4, 2, 2, 0, 9))), code
+
+
+@case
+def bytes_that_are_multiplied_as_floats_get_a_hint():
+    """Files of 8 bits without --dtype: f32, as ever, and one line that names the type with an exact product."""
+    for a, b, dtype in (("i1", "i1", "i8"), ("u1", "u1", "u8"), ("u1", "i1", "u8,i8"), ("i1", "u1", "i8,u8"), ("i1", "i2", None), ("f4", "i1", None)):
+        npy("A.npy", integers(3, 4, 1, 0, 9), a)
+        npy("B.npy", integers(4, 2, 2, 0, 9), b)
+        for more in ([], ["--memory", "600000"]):
+            done = run("multiply", "A.npy", "B.npy", "-o", "C.npy", *more)
+            hint = f"tilewright: multiply: hint: A.npy and B.npy hold integers of 8 bits and are multiplied in f32; --dtype {dtype} multiplies them in i32\n"
+            assert done.returncode == 0 and done.stderr == (hint if dtype else ""), (a, b, done)
+            assert read_npy("C.npy")[0] == "<f4"
+        if dtype:
+            good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--dtype", dtype)
+            good("multiply", "A.npy", "B.npy", "-o", "C.npy", "-q")
+
+
+@case
+def types_have_the_names_of_numpy_and_of_c_too():
+    """In every --dtype. A word that C and Python have for two types is refused with both."""
+    for name, rows in ("A", integers(3, 4, 1, 0, 9)), ("B", integers(4, 2, 2, 0, 9)):
+        npy(name + ".npy", rows, "i1")
+    names = {"f64": ("float64", "double"), "f32": ("float32", "single"), "f16": ("float16", "half"), "bf16": ("bfloat16",), "cf32": ("complex64", "csingle"),
+             "cf64": ("complex128", "cdouble"), "i8": ("int8", "int8_t"), "u8": ("uint8", "uint8_t")}
+    for ours, others in names.items():
+        for name in (ours, *others):
+            record, = records(good("multiply", "A.npy", "B.npy", "-o", "C.npy", "-q", "--dtype", name, "--json", "-").stdout)
+            assert record["dtype"] == ours, (name, record)
+    bad(3, "multiply", "A.npy", "B.npy", "-o", "E.npy", "--dtype", "float8_e4m3fn,float8_e5m2", says="--dtype e4m3,e5m2: the cpu engine multiplies no e4m3 by e5m2")
+    array.array("h", [1, 2, 3, 4]).tofile(open("A.raw", "wb"))
+    for ours, others in {"i16": ("int16", "int16_t"), "u16": ("uint16", "uint16_t")}.items():
+        for name in (ours, *others):
+            good("multiply", "A.raw", "A.raw", "-o", "C.npy", "--shape", "2x2x2", "--dtype", name)
+            assert read_npy("C.npy") == ("<f4", (2, 2), [[7, 10], [15, 22]]), name
+    for name in ("int32", "int64_t", "uint32_t", "uint64"):
+        bad(2, "multiply", "A.npy", "B.npy", "-o", "E.npy", "--dtype", name, says="other types can only name the elements of raw files")
+    good("multiply", "A.npy", "B.npy", "-o", "H.npy", "--dtype", "half", "--dtype-c", "float16")
+    assert read_npy("H.npy")[0] == "<f2"
+    for words, dtypes in ((("bench", "--size", 8, "--samples", 1), "double,f32,bfloat16"), (("ladder", "--size", 8, "--rung", "r01", "--samples", 1), "double"), (("explain", "--ranks", 2), "double")):
+        good(*words, "--dtype", dtypes, "--json", "r.jsonl")
+        assert [r["dtype"] for r in records(open("r.jsonl").read())] == ["f64", "f32", "bf16"][:dtypes.count(",") + 1], words
+    for command in (("multiply", "A.npy", "B.npy", "-o", "E.npy"), ("bench",), ("ladder",), ("selftest",), ("tune",), ("explain", "--ranks", 2)):
+        bad(2, *command, "--dtype", "float", says=["'float' is f32 in C and f64 in Python: expected", " f32 "])
+        bad(2, *command, "--dtype", "int128", says=["found 'int128'", "NumPy or C"])
 
 
 @case
@@ -259,7 +304,7 @@ def u8_pairs_give_i32():
             good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--dtype", both, "--verify")
             assert read_npy("C.npy")[::2] == ("<i4", product(a[first], b[second]))
             if "u8" in both:
-                good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--verify")  # in f32
+                good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--verify", "-q")  # in f32
                 assert read_npy("C.npy")[::2] == ("<f4", product(a[first], b[second]))
     npy("A.npy", [[256.0] * 40])
     npy("C.npy", [[0] * 9], "i4")
@@ -490,7 +535,13 @@ def complex_types_follow_numpy():
         assert read_npy("C.npy") == (descr, (5, 3), transpose(product(conjugate(a), b))), (code, other)
     pair(code="f4")
     npy("D.npy", complexes(3, 2, 3), "c8")
-    good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--alpha", "0,1", "--verify")
+    for words in (["--alpha", "1,5"], ["--beta", "1,5", "--add", "B.npy", "--transpose-b"], ["--alpha", "0,1", "--dtype", "f64"]):
+        npy("S.npy", integers(4, 4, 1), "f4")
+        bad(2, "multiply", "S.npy", "S.npy", "-o", "E.npy", *[word.replace("B.npy", "S.npy") for word in words],
+            says=["has an imaginary part", "expected --dtype cf32 or cf64; if the comma stands for a decimal point, write a point, as in 1.5"])
+    good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--alpha", "1,0")  # no imaginary part
+    good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--alpha", "0,1", "--verify", "--dtype", "cf32")
+    good("verify", "A.npy", "B.npy", "C.npy", "--alpha", "0,1")  # C is complex
     assert read_npy("C.npy")[0] == "<c8" and all(x.real == 0 for row in read_npy("C.npy")[2] for x in row)
     good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--conjugate-a", "--verify")
     assert read_npy("C.npy")[0] == "<f4"

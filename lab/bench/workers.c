@@ -174,7 +174,6 @@ static bool has_worked(worker_process *p)
     return more;
 }
 
-
 /* Does a thread of it want the processor, though others may have kept it from that? By /proc; where there is none CPU
  * time alone must do. */
 static bool wants_cpu(const worker_process *p)
