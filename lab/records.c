@@ -102,12 +102,14 @@ tw_status records_add(records *all, const record *r, const counters *c, const ch
     size_t size = 0;
     record_time_text now;
     record_host_text here;
+    record_run_text this_run;
     records_row row = {.r = *r, .counted = c != NULL};
     if (c != NULL) row.c = *c;
     if (line == NULL) {
         row.r.version = tw_version();
         row.r.time = record_time(now);
         row.r.host = record_host(here);
+        row.r.run_id = record_run(this_run);
         FILE *stream = open_memstream(&printed, &size);
         bool written = stream != NULL && record_write(stream, &row.r) == 0;
         if (stream != NULL && fclose(stream) != 0) written = false;

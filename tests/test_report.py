@@ -18,14 +18,19 @@ RESULTS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 READER = None
 
 
-def reading():
-    """Skip where the program cannot read records."""
+def reads():
+    """Can the program read records?"""
     global READER
     if READER is None:
         open("nothing.jsonl", "w").close()
         READER = "jansson" not in run("report", "nothing.jsonl", "-o", "nothing.html").stderr
         os.remove("nothing.jsonl")
-    if not READER:
+    return READER
+
+
+def reading():
+    """Skip where the program cannot read records."""
+    if not reads():
         raise Skip("the program was built without jansson")
 
 
@@ -140,6 +145,9 @@ def ladder_writes_the_page_of_its_run():
     for record in written + embedded:
         record.pop("time")
     assert embedded == written
+    if reads():
+        good("report", "ladder.html", "-o", "again.html")
+        assert open("again.html", "rb").read() == open("ladder.html", "rb").read(), "the page of the run is another one than that of its records"
     bad(7, "ladder", "--html", "nowhere/x.html", says=["nowhere/x.html", "cannot be written"])
     bad(2, "ladder", "--html", "x", "--json", "x", says="the same file")
 
@@ -533,6 +541,8 @@ def a_narrow_screen_has_bars_of_its_own():
     reading()
     page = report(next(f for f in committed() if f.endswith("ladder-4096.jsonl")))
     assert ".chart.narrow{display:none}" in page.style and re.search(r"@media screen and \(max-width:(\d+)px\)\{\.chart\.wide\{display:none\}\.chart\.narrow\{display:block;min-width:0;", page.style)
+    good("report", "page.html", "--slides", "-o", "slides.html")
+    assert ".slide svg{max-height:62vh}.slide .narrow{max-height:none}" in check("slides.html").style, "a high picture would shrink to a screen"
     wide = {svg["name"]: svg for svg in page.svgs}
     assert len(page.narrow) >= 3
     for svg in page.narrow:
