@@ -244,9 +244,8 @@ static exit_code finish_row(ladder *l, const row *r, const row_wish *wish)
     if (compared) note_time(l, p, &r->record, wish);
     if (wish->user != NULL && (beside || !default_build)) print_turns(l, r, wish->kernel, beside);
     const bool as_judged = l->problem.op_a == TW_N && l->problem.op_b == TW_N; /* degrees are those of no transposes */
-    if (wish->user != NULL && as_judged && !default_build && l->size == 0 &&
-        (r->outcome >= ROW_IMPOSSIBLE || r->outcome == ROW_WRONG))
-        degrees_tell(l->s->text, &l->degrees, wish->user, wish->tile, r->outcome != ROW_WRONG);
+    if (wish->user != NULL && as_judged && !default_build && l->size == 0 && r->outcome >= ROW_IMPOSSIBLE)
+        l->failed += degrees_tell(l->s->text, "  ", degrees_of(&l->degrees, wish->user, wish->tile)) != EXIT_OK;
     if (r->record.prepare_s > 0 && !default_build)
         fprintf(l->s->text, "  before it, the host transposed B in %s\n", term_seconds(r->record.prepare_s, prepare));
     if (compared && !default_build) note_curves(l, r, wish, label);
@@ -335,6 +334,14 @@ static void print_notes(const ladder *l)
 
 /* ---- running ---- */
 
+/* What the judge found wrong with a file, which is then not run on the device; NULL: nothing. It judged the transposes of
+ * a rung alone. */
+static const char *wrong_of(const ladder *l, const user_kernel *user, int tile)
+{
+    const bool judged = user->bears_rung || (!l->s->opt->transpose_a && !l->s->opt->transpose_b);
+    return judged ? degrees_wrong(degrees_of(&l->degrees, user, tile)) : NULL;
+}
+
 /* A rung, of a tile where the edge is chosen, and the files that are launched like it: those of one build in turns. */
 static exit_code run_builds(ladder *l, trial *t, row_wish wish)
 {
@@ -345,7 +352,10 @@ static exit_code run_builds(ladder *l, trial *t, row_wish wish)
     int count = 1, builds = 0;
     exit_code code = EXIT_OK;
     for (int i = 0; i < l->user.count; i++)
-        if (l->user.items[i].like == kernel) wishes[count] = wish, wishes[count++].user = &l->user.items[i];
+        if (l->user.items[i].like == kernel) {
+            wishes[count] = wish, wishes[count].user = &l->user.items[i];
+            wishes[count++].wrong = wrong_of(l, &l->user.items[i], wish.tile);
+        }
     term_progress(kernel->rung, -1);
     for (int wanted = row_is_rolled(kernel) ? 2 : 1; code == EXIT_OK && builds < wanted; builds += code == EXIT_OK) {
         for (int i = 0; i < count; i++) wishes[i].default_build = builds == 1;
@@ -400,7 +410,7 @@ static exit_code run_step(ladder *l, const tw_lab_kernel *kernel)
     return code;
 }
 
-/* Each file in each of its builds, before anything is timed. */
+/* Each file that will run in each of its builds, before anything is timed. */
 static exit_code build_user_kernel(const ladder *l)
 {
     const number_list *tiles = &l->s->opt->tiles;
@@ -408,12 +418,13 @@ static exit_code build_user_kernel(const ladder *l)
     for (int i = 0; code == EXIT_OK && i < l->user.count; i++) {
         const user_kernel *user = &l->user.items[i];
         if (strcmp(user->like->engine, l->s->device.engine) != 0) continue;
-        for (int n = 0; code == EXIT_OK && n < (tiles->count > 0 ? tiles->count : 1); n++)
+        for (int n = 0; code == EXIT_OK && n < (tiles->count > 0 ? tiles->count : 1); n++) {
+            const int tile = tiles->count > 0 ? (int)tiles->items[n] : 0;
+            if (wrong_of(l, user, tile) != NULL) continue;
             for (int build = 0; code == EXIT_OK && build < (row_is_rolled(user->like) ? 2 : 1); build++)
-                code = rows_build(l->s, &(row_wish){.kernel = user->like,
-                                                    .user = user,
-                                                    .tile = tiles->count > 0 ? (int)tiles->items[n] : 0,
-                                                    .default_build = build == 1});
+                code = rows_build(
+                    l->s, &(row_wish){.kernel = user->like, .user = user, .tile = tile, .default_build = build == 1});
+        }
     }
     return code;
 }
@@ -480,6 +491,7 @@ static exit_code climb_all(session *s)
     if (code == EXIT_OK && l.user.count > 0 && !warden_begin())
         code = diag_no_memory("the process that runs the files of --rung");
     if (code == EXIT_OK) code = degrees_see(&l.user, s->opt, &l.degrees);
+    if (code == EXIT_OK) code = degrees_crashed(&l.degrees);
     if (code == EXIT_OK && l.user.count > 0 && !watch_file_begin(deadline_s))
         code = diag_no_memory("the thread that keeps --deadline");
     if (code == EXIT_OK)

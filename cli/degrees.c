@@ -2,6 +2,7 @@
 #include "degrees.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include "hooks.h"
 #include "diag.h"
 #include "term.h"
@@ -23,6 +24,7 @@ static void see_pair(const degrees *d, double limit_s, degree_pair *pair)
     const lanes_question q = {.kernel = pair->user->like,
                               .source = &pair->user->source,
                               .tile = pair->tile,
+                              .transposes = pair->user->bears_rung,
                               .limit_s = limit_s,
                               .hooks = &program_hooks};
     lanes_see(&q, &pair->own);
@@ -48,32 +50,45 @@ exit_code degrees_see(const user_kernels *user, const options *opt, degrees *out
     return EXIT_OK;
 }
 
-int degrees_differences(FILE *text, const degree_pair *pair, const char *more, const char *less)
-{
-    char sentence[HOST_WHY];
-    int count = 0;
-    for (int kind = 0; kind <= ACCESS_KINDS; kind++) {
-        int differs = lanes_compare(&pair->own, &pair->like, pair->user->like->rung, kind, sentence);
-        if (differs != 0) fprintf(text, "%s%s\n", differs > 0 ? more : less, sentence);
-        count += differs != 0;
-    }
-    return count;
-}
-
-void degrees_tell(FILE *text, const degrees *d, const user_kernel *user, int tile, bool right)
+const degree_pair *degrees_of(const degrees *d, const user_kernel *user, int tile)
 {
     const degree_pair *pair = d->pairs;
-    const char *rung = user->like->rung;
     while (pair->user != user || pair->tile != tile) pair++;
-    const lanes *own = &pair->own;
-    if (own->outcome == LANES_CRASHED || own->outcome == LANES_RACE || (own->outcome == LANES_WRONG && right))
-        fprintf(text, "  %srun work-item by work-item on this machine: %s\n", right ? "right, but " : "", own->why);
-    else if (!right)
-        return;
-    else if (own->outcome != LANES_SEEN)
-        fprintf(text, "  its accesses were not judged: %s\n", own->why);
-    else if (pair->like.outcome != LANES_SEEN)
-        fprintf(text, "  its accesses were not judged: of %s, %s\n", rung, pair->like.why);
-    else if (degrees_differences(text, pair, "  right, but ", "  right, and ") == 0)
-        fprintf(text, "  right, and its accesses are those of %s\n", rung);
+    return pair;
+}
+
+const char *degrees_wrong(const degree_pair *pair) { return pair->own.outcome == LANES_WRONG ? pair->own.why : NULL; }
+
+exit_code degrees_crashed(const degrees *d)
+{
+    for (const degree_pair *pair = d->pairs; pair < d->pairs + d->count; pair++)
+        if (pair->own.outcome == LANES_CRASHED)
+            return diag(EXIT_RUN, "%s, launched like %s: %s", pair->user->source.file, pair->user->like->rung,
+                        pair->own.why);
+    return EXIT_OK;
+}
+
+exit_code degrees_tell(FILE *text, const char *indent, const degree_pair *pair)
+{
+    const char *rung = pair->user->like->rung;
+    char sentence[HOST_WHY], first[HOST_WHY] = "";
+    int count = 0;
+    if (pair->own.outcome != LANES_SEEN) {
+        fprintf(text, "%sits accesses were not judged: %s\n", indent, pair->own.why);
+        return EXIT_OK;
+    }
+    if (pair->like.outcome != LANES_SEEN) {
+        fprintf(text, "%sits accesses were not judged: of %s, %s\n", indent, rung, pair->like.why);
+        return EXIT_OK;
+    }
+    for (int kind = 0; kind < LANES_COMPARED; kind++) {
+        const int differs = lanes_compare(&pair->own, &pair->like, rung, kind, sentence);
+        if (differs != 0) fprintf(text, "%sright, %s %s\n", indent, differs > 0 ? "but" : "and", sentence);
+        if (differs > 0 && first[0] == '\0') memcpy(first, sentence, sizeof first);
+        count += differs != 0;
+    }
+    if (count == 0) fprintf(text, "%sright, and its accesses are those of %s\n", indent, rung);
+    return first[0] == '\0' || !pair->user->bears_rung
+               ? EXIT_OK
+               : diag(EXIT_CHECK, "%s, launched like %s: right, but %s", pair->user->source.file, rung, first);
 }

@@ -21,13 +21,18 @@ typedef struct degrees {
  * makes threads. EXIT_OK, or EXIT_MEMORY after a sentence. */
 exit_code degrees_see(const user_kernels *user, const options *opt, degrees *out);
 
-/* degrees_differences - a line for each difference of two that were seen, behind the word for where the file costs more
- * or does not. Returns how many. */
-int degrees_differences(FILE *text, const degree_pair *pair, const char *more, const char *less);
+/* degrees_tell - how a file whose product is right differs from its rung, a line for each difference, or why that is
+ * not known. EXIT_OK; or EXIT_CHECK, after a sentence, where it bears the rung's name and costs more. */
+exit_code degrees_tell(FILE *text, const char *indent, const degree_pair *pair);
 
-/* degrees_tell - how a file whose product was judged right differs from its rung, or why that is not known; of a wrong
- * one what a run on this machine found. */
-void degrees_tell(FILE *text, const degrees *d, const user_kernel *user, int tile, bool right);
+/* degrees_of - what was seen of this file at this edge. */
+const degree_pair *degrees_of(const degrees *d, const user_kernel *user, int tile);
+
+/* degrees_wrong - what is wrong with the file; NULL: nothing that could be found on this machine. */
+const char *degrees_wrong(const degree_pair *pair);
+
+/* degrees_crashed - EXIT_OK; or EXIT_RUN, after a sentence, where a file did not come to its end. */
+exit_code degrees_crashed(const degrees *d);
 
 /* explain_file - `tilewright explain FILE`. */
 exit_code explain_file(session *s, const char *path);

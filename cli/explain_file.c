@@ -40,8 +40,8 @@ static void print_table(FILE *text, const degree_pair *pair)
     }
     fprintf(
         text,
-        "\n%d barrier%s of the group, %d of a warp; the product is right, also where tiles are cut, in both orders of "
-        "the work-items.\nsectors of 32 bytes and lines of 128 that a request asks for; bytes that its lanes use; "
+        "\n%d barrier%s of the group, %d of a warp; the product is right, also on edge tiles, and no two work-items "
+        "race.\nsectors of 32 bytes and lines of 128 that a request asks for; bytes that its lanes use; "
         "wavefronts: passes through the banks;\non 1.0, on 1.2: transactions of a half-warp there, of tiles "
         "conflicts in 16 banks\n\n",
         pair->own.barriers[0], pair->own.barriers[0] == 1 ? "" : "s", pair->own.barriers[1]);
@@ -82,7 +82,7 @@ static void write_object(const session *s, const degree_pair *pair, const explai
     const lanes *own = &pair->own;
     char unused[HOST_WHY];
     int differences = 0;
-    for (int kind = 0; kind <= ACCESS_KINDS; kind++)
+    for (int kind = 0; kind < LANES_COMPARED; kind++)
         differences += lanes_compare(own, &pair->like, "", kind, unused) != 0;
     object o = object_begin(s->json);
     object_text(&o, "engine", pair->user->like->engine);
@@ -107,12 +107,16 @@ static void write_object(const session *s, const degree_pair *pair, const explai
 static exit_code unseen(const degree_pair *pair)
 {
     static const exit_code codes[] = {
-        [LANES_UNABLE] = EXIT_BUILD, [LANES_NOT_C] = EXIT_BUILD, [LANES_CRASHED] = EXIT_RUN,
-        [LANES_WRONG] = EXIT_CHECK,  [LANES_RACE] = EXIT_CHECK,  [LANES_UNJUDGED] = EXIT_CHECK,
-        [LANES_FAILED] = EXIT_MEMORY};
+        [LANES_UNABLE] = EXIT_BUILD, [LANES_NOT_C] = EXIT_BUILD,    [LANES_CRASHED] = EXIT_RUN,
+        [LANES_WRONG] = EXIT_CHECK,  [LANES_UNJUDGED] = EXIT_CHECK, [LANES_FAILED] = EXIT_MEMORY};
     const lanes *own = &pair->own;
-    return diag(codes[own->outcome], "%s, launched like %s: %s", pair->user->source.file, pair->user->like->rung,
-                own->why);
+    const char *file = pair->user->source.file;
+    const bool on_device = own->outcome != LANES_CRASHED && own->outcome != LANES_FAILED;
+    return diag(codes[own->outcome], "%s, launched like %s: %s%s%s%s", file, pair->user->like->rung, own->why,
+                on_device ? " (`ladder --rung " : "", on_device ? file : "",
+                own->outcome == LANES_WRONG ? "` says the same, and times it once it is right)"
+                : on_device                 ? "` judges its product on a device)"
+                                            : "");
 }
 
 static exit_code check_options(const options *o, const user_kernel *user)
@@ -144,11 +148,9 @@ static exit_code tell(session *s, const degree_pair *pair)
     x.rolled = row_is_rolled(x.kernel);
     if (code == EXIT_OK) {
         print_table(s->text, pair);
-        if (pair->like.outcome != LANES_SEEN)
-            fprintf(s->text, "%s could not be seen: %s\n", pair->user->like->rung, pair->like.why);
-        else if (degrees_differences(s->text, pair, "", "") == 0)
-            fprintf(s->text, "as %s\n", pair->user->like->rung);
+        const exit_code grade = degrees_tell(s->text, "", pair);
         if (s->opt->binary) code = look_into(&x);
+        if (code == EXIT_OK) code = grade;
     }
     write_object(s, pair, &x);
     s->json_lines = s->json != NULL;

@@ -98,8 +98,9 @@ const command commands[] = {
      "exercises/r01_naive.cl is one to start from. Its name selects the launch: r05_mine is launched like r05, "
      "any other name like r01. The file is compiled unchanged, verified like a rung, also with an alpha and a beta, "
      "and compared with the rung it is launched like: its speed, and what it asks of memory, as explain FILE shows "
-     "it. What a wrong one computes instead is named, if it is a known mistake. It runs with your rights; a run "
-     "that does not end by --deadline ends the command with exit status 8.\n\n"
+     "it. What is wrong with it is named in the words of explain FILE, and it gets no time. A kernel that bears a "
+     "rung's name must take the rung's transposes and cost no more; else the exit status is 1. It runs with your "
+     "rights; a run that does not end by --deadline ends the command with exit status 8.\n\n"
      "A rung that does not fit the shape, type or device is refused with the reason; that is no failure. If every "
      "rung of an engine is refused, the exit status is 3.",
      CMD_LADDER, 0, 0, cmd_ladder},
@@ -124,8 +125,9 @@ const command commands[] = {
      "Of a file of your own (help ladder says which) it shows the sectors, lines and wavefronts of each request, "
      "beside those of the rung it is launched like, and says where they differ. The C compiler ($CC, else cc, gcc or "
      "clang) compiles the text as C, and it runs on this machine in a process of its own, with your rights, until "
-     "--deadline at most, on whole and on edge tiles and in both orders of its work-items. --binary shows its inner "
-     "loop. "
+     "--deadline at most, on whole and on edge tiles and with each transpose. A wrong product, a race of two "
+     "work-items or an access that leaves its matrix is named, with exit status 1; as is what costs more than the rung "
+     "whose name it bears. --binary shows its inner loop. "
      "A kernel with vector types, or with what of CUDA C is C++, is not judged.\n\n"
      "--tables shows the tables of the course documents instead.\n\n"
      "--ranks N shows how `mpirun -n N tilewright multiply` would divide a product: the grid that it chooses, the "

@@ -17,7 +17,7 @@
 #include <ucontext.h>
 #endif
 
-enum { STACK = 1 << 16, MOST_WORDS = 64, PATH = 4096, WARP = 32 };
+enum { STACK = 1 << 16, UNSET_BYTES = 1 << 12, MOST_WORDS = 64, PATH = 4096, WARP = 32 };
 
 static const double COMPILER_S = 30;
 static const char SHIM[] = "../lab/host_shim.h"; /* as CMakeLists.txt names it, from kernels/ */
@@ -108,6 +108,17 @@ bool host_local_is_plain(const char *text)
     return true;
 }
 
+/* A line of the preprocessor: ROLLED's pragma says nothing to a compiler of C, and is counted instead. */
+static void put_line(FILE *out, const char *at, const char *end)
+{
+    static const char pragma[] = "_Pragma(\"unroll 1\")";
+    while (at < end) {
+        const bool found = strncmp(at, pragma, sizeof pragma - 1) == 0;
+        fputs(found ? "HOST_ROLLED" : (char[]){*at, '\0'}, out);
+        at += found ? sizeof pragma - 1 : 1;
+    }
+}
+
 /* The text with what macros cannot replace replaced. */
 static void put_as_c(FILE *out, const char *engine, const char *text)
 {
@@ -120,9 +131,11 @@ static void put_as_c(FILE *out, const char *engine, const char *text)
         end = user_kernel_skip(at);
         if (strncmp(at, "extern \"C\"", 10) == 0)
             end = at + 10, put = "";
-        else if (begins && *at == '#')
+        else if (begins && *at == '#') {
             end = line_end(at);
-        else if (word > 0) {
+            put_line(out, at, end);
+            put = "";
+        } else if (word > 0) {
             end = at + word;
             if (opencl && is_local(at, word))
                 put = strchr(";{}", before) != NULL && declares_tile(end) ? "HOST_TILE" : "__local";
@@ -294,6 +307,7 @@ typedef struct launch {
     bool stopped;
     unsigned char state[HOST_MOST_THREADS]; /* lane_state */
     int place[HOST_MOST_THREADS];           /* the barrier that it waits at */
+    int met[HOST_MOST_THREADS][2];          /* barriers so far, as in host_access */
     char *stacks;
     ucontext_t home, lane[HOST_MOST_THREADS];
 } launch;
@@ -312,6 +326,7 @@ static void go_home(void) { swapcontext(&running->lane[running->now], &running->
 static void wait_here(bool warp_only, int place)
 {
     if (running->now == 0) running->run->barriers[warp_only]++;
+    running->met[running->now][warp_only]++;
     running->state[running->now] = warp_only ? LANE_AT_WARP : LANE_AT_GROUP;
     running->place[running->now] = place;
     go_home();
@@ -341,8 +356,11 @@ static void note(const void *address, int bytes, bool store)
     int where = 0;
     while (where < WITH_OWN && !in_range(address, memory[where].first, memory[where].bytes)) where++;
     if (where > HOST_TILES && where < WITH_OWN) return; /* a constant, or the work-item's own */
-    host_access access = {
-        .where = where < WITH_OWN ? (host_memory)where : HOST_OUTSIDE, .bytes = bytes, .store = store, .at = address};
+    host_access access = {.where = where < WITH_OWN ? (host_memory)where : HOST_OUTSIDE,
+                          .bytes = bytes,
+                          .store = store,
+                          .met = {l->met[l->now][0], l->met[l->now][1]},
+                          .at = address};
     if (where < WITH_OWN) access.address = (const char *)address - (const char *)memory[where].first;
     if (r->note(r->job, now->block, l->now, &access)) return;
     running->stopped = true;
@@ -352,9 +370,13 @@ static void note(const void *address, int bytes, bool store)
 /* Work-item i is to begin at the kernel's entry, on a stack of its own. */
 static void begin_lane(launch *l, int i)
 {
+    const float unset = HOST_UNSET;
     l->state[i] = LANE_READY;
+    l->met[i][0] = l->met[i][1] = 0;
     getcontext(&l->lane[i]);
-    l->lane[i].uc_stack.ss_sp = l->stacks + (size_t)i * STACK;
+    char *stack = l->stacks + (size_t)i * STACK;
+    for (size_t at = STACK - UNSET_BYTES; at < STACK; at += sizeof unset) memcpy(stack + at, &unset, sizeof unset);
+    l->lane[i].uc_stack.ss_sp = stack;
     l->lane[i].uc_stack.ss_size = STACK;
     l->lane[i].uc_link = &l->home;
     makecontext(&l->lane[i], run_lane, 0);
@@ -374,11 +396,26 @@ static void release(launch *l, int first, int count, lane_state from)
         if (l->state[i] == from) l->state[i] = LANE_READY;
 }
 
-static void stop_for(launch *l, int thread, const char *what)
+static void tell_of(const launch *l, int thread, const char *what, char text[HOST_WHY])
 {
     const host_place block = l->kernel->now->block;
-    snprintf(l->run->fault, HOST_WHY, "work-item %d of group (%u, %u) %s", thread, block.x, block.y, what);
+    snprintf(text, HOST_WHY, "work-item %d of group (%u, %u) %s", thread, block.x, block.y, what);
+}
+
+static void stop_for(launch *l, int thread, const char *what)
+{
+    tell_of(l, thread, what, l->run->fault);
     l->stopped = true;
+}
+
+/* The first work-item from here on that has ended, though others wait. */
+static void ends_before(launch *l, int first, const char *what)
+{
+    while (l->state[first] != LANE_DONE) first++;
+    if (!l->run->ends_early)
+        stop_for(l, first, what);
+    else if (l->run->early[0] == '\0')
+        tell_of(l, first, what, l->run->early);
 }
 
 /* One warp, up to the next barrier of the group or its end. */
@@ -388,7 +425,7 @@ static void run_warp(launch *l, int first, int count)
     do {
         release(l, first, count, LANE_AT_WARP);
         for (int i = 0; i < count; i++) {
-            l->now = first + (l->run->backwards ? count - 1 - i : i);
+            l->now = first + i;
             if (l->state[l->now] != LANE_READY) continue;
             now->thread = (host_place){(unsigned)l->now % now->size.x, (unsigned)l->now / now->size.x, 0};
             swapcontext(&l->home, &l->lane[l->now]);
@@ -396,6 +433,8 @@ static void run_warp(launch *l, int first, int count)
         }
         if (count_of(l, first, count, LANE_AT_WARP) > 0 && count_of(l, first, count, LANE_AT_GROUP) > 0)
             stop_for(l, first, "and others of its warp wait at different barriers");
+        else if (count_of(l, first, count, LANE_AT_WARP) > 0 && count_of(l, first, count, LANE_DONE) > 0)
+            ends_before(l, first, "ends before a barrier that others of its warp wait at");
     } while (!l->stopped && count_of(l, first, count, LANE_AT_WARP) > 0);
 }
 
@@ -407,20 +446,17 @@ static void run_block(launch *l, int threads)
     do {
         release(l, 0, threads, LANE_AT_GROUP);
         const int warps = (threads + WARP - 1) / WARP;
-        for (int i = 0; i < warps && !l->stopped; i++) {
-            const int first = WARP * (l->run->backwards ? warps - 1 - i : i);
-            run_warp(l, first, threads - first < WARP ? threads - first : WARP);
-        }
-        int ended = 0, first = -1, other = -1;
-        while (ended < threads && l->state[ended] != LANE_DONE) ended++;
+        for (int i = 0; i < warps && !l->stopped; i++)
+            run_warp(l, WARP * i, threads - WARP * i < WARP ? threads - WARP * i : WARP);
+        int first = -1, other = -1;
         for (int i = 0; i < threads; i++) {
             if (l->state[i] != LANE_AT_GROUP) continue;
             if (first < 0) first = i;
             if (l->place[i] != l->place[first]) other = i;
         }
         if (!l->stopped && other >= 0) stop_for(l, other, "waits at another barrier than others of its group");
-        if (!l->stopped && !l->run->ends_early && ended < threads && count_of(l, 0, threads, LANE_AT_GROUP) > 0)
-            stop_for(l, ended, "ends before a barrier that others of its group wait at");
+        if (!l->stopped && first >= 0 && count_of(l, 0, threads, LANE_DONE) > 0)
+            ends_before(l, 0, "ends before a barrier that others of its group wait at");
     } while (!l->stopped && count_of(l, 0, threads, LANE_AT_GROUP) > 0);
 }
 
@@ -431,10 +467,11 @@ bool host_launch(const host_kernel *kernel, host_run *run)
     launch *l = calloc(1, sizeof *l);
     char *stacks = threads <= HOST_MOST_THREADS ? malloc((size_t)threads * STACK) : NULL;
     bool whole = l != NULL && stacks != NULL;
-    run->fault[0] = '\0';
+    run->fault[0] = run->early[0] = '\0';
     if (whole) {
         l->kernel = kernel, l->run = run, l->stacks = stacks;
         now->grid = run->grid, now->size = run->size, now->wait = wait_here, now->note = note;
+        now->op_a = run->op_a, now->op_b = run->op_b, now->rolled = now->fences = 0;
         running = l;
         for (unsigned y = 0; y < run->grid.y && !l->stopped; y++)
             for (unsigned x = 0; x < run->grid.x && !l->stopped; x++) {
@@ -443,6 +480,7 @@ bool host_launch(const host_kernel *kernel, host_run *run)
                 if (!l->stopped && run->after_block != NULL) run->after_block(run->job, now->block, now->tiles);
             }
         running = NULL;
+        run->rolled = now->rolled, run->fences = now->fences;
         whole = !l->stopped;
     }
     free(stacks);

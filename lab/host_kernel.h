@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 enum { HOST_MOST_THREADS = 1024, HOST_WHY = 512 };
+#define HOST_UNSET 4096.0f /* what a work-item's own memory holds before it is set */
 
 typedef struct host_place {
     unsigned x, y, z;
@@ -25,6 +26,8 @@ typedef struct host_now {
     void (*wait)(bool warp_only, int place);
     void (*note)(const void *address, int bytes, bool store);
     const char *tiles, *tiles_end, *image, *image_end;
+    int op_a, op_b; /* which the text may take for OP_A and OP_B */
+    unsigned rolled, fences;
 } host_now;
 
 typedef void host_entry(int m, int n, int k, float alpha, const float *a, long lda, const float *b, long ldb,
@@ -44,6 +47,7 @@ typedef struct host_access {
     int64_t address; /* within the operand, or within the tiles */
     int bytes;
     bool store;
+    int met[2];     /* barriers of the group, and of its warp, that the work-item has met */
     const void *at; /* on this machine; HOST_OUTSIDE: not to be read */
 } host_access;
 
@@ -61,10 +65,12 @@ typedef struct host_run {
     void (*after_block)(void *job, host_place block, const char *tiles);
     void *job;
     bool ends_early; /* a work-item may end before a barrier of the others, as in CUDA C */
-    bool backwards;  /* the last warp, and of each warp the last work-item, begins */
-    int barriers[2]; /* result: those that work-item 0 of the last group met: of the group, of a warp */
-    /* result: why the launch ended early, if it was for its barriers */
-    char fault[HOST_WHY];
+    int op_a, op_b;
+    /* results */
+    int barriers[2];         /* that work-item 0 of the last group met: of the group, of a warp */
+    unsigned rolled, fences; /* loops marked ROLLED that all work-items began, and fences that they met */
+    char early[HOST_WHY];    /* the first who ended before a barrier of the others, and might; else "" */
+    char fault[HOST_WHY];    /* why the launch ended early, if it was for its barriers */
 } host_run;
 
 /* host_why_not - why no kernel can be run here; NULL: one can, if its text is C. */

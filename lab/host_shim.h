@@ -3,8 +3,8 @@
  * kernel's. Compiled with -fsanitize=thread, which makes the compiler call __tsan_read4() and its like before every
  * access to memory; they are defined here, and hand address and size on. No sanitizer's library is linked.
  *
- * host_kernel.c gives -DHOST_CUDA or -DHOST_OPENCL, and replaces two things in the text that macros cannot: `extern
- * "C"` goes, and a __local that begins the declaration of a tile becomes HOST_TILE. */
+ * host_kernel.c gives -DHOST_CUDA or -DHOST_OPENCL, and replaces in the text what macros cannot: `extern "C"` goes, a
+ * __local that begins the declaration of a tile becomes HOST_TILE, and the pragma of ROLLED HOST_ROLLED. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -20,6 +20,8 @@ struct host_now {
     void (*note)(const void *address, int bytes, bool store);
     const char *tiles, *tiles_end; /* the arrays that the work-items of a group share */
     const char *image, *image_end; /* all that was compiled: these arrays, and constants */
+    int op_a, op_b;                /* of the run, for who compiles with OP_A and OP_B of these names */
+    unsigned rolled, fences;       /* loops marked ROLLED that were begun, fences that were met */
 } host_now;
 
 #define static_assert _Static_assert
@@ -61,6 +63,13 @@ QUIET void *__tsan_memcpy(void *to, const void *from, size_t bytes)
     return memcpy(to, from, bytes);
 }
 
+QUIET static inline bool host_rolled(void) { return host_now.rolled++, false; }
+#define HOST_ROLLED                                                                                                    \
+    if (host_rolled())                                                                                                 \
+        ;                                                                                                              \
+    else
+#define HOST_FENCE ((void)host_now.fences++)
+
 #define HOST_CHOOSE(x, y, which)                                                                                       \
     __extension__({                                                                                                    \
         __typeof__((x) + (y)) host_x = (x), host_y = (y);                                                              \
@@ -87,6 +96,10 @@ QUIET void *__tsan_memcpy(void *to, const void *from, size_t bytes)
 #define __syncwarp(...)  host_now.wait(true, __COUNTER__)
 #define __ldg(address)   (*(address))
 #define __ldcg(address)  (*(address))
+
+#define __threadfence_block()  HOST_FENCE
+#define __threadfence()        HOST_FENCE
+#define __threadfence_system() HOST_FENCE
 typedef struct float4 {
     float x, y, z, w;
 } __attribute__((aligned(16))) float4;
@@ -108,6 +121,13 @@ typedef struct float4 {
 #define CLK_LOCAL_MEM_FENCE      1
 #define barrier(fence)           host_now.wait(false, __COUNTER__)
 #define sub_group_barrier(fence) host_now.wait(true, __COUNTER__)
+
+#define work_group_barrier(...)     host_now.wait(false, __COUNTER__)
+#define mem_fence(fence)            HOST_FENCE
+#define read_mem_fence(fence)       HOST_FENCE
+#define write_mem_fence(fence)      HOST_FENCE
+#define atomic_work_item_fence(...) HOST_FENCE
+
 #define kernel
 #define global
 #define constant       const

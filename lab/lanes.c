@@ -7,10 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 #include "bench/workers.h"
+#include "mistake.h"
 #include "report/story.h"
 #include "user_kernel.h"
+#include "witness.h"
 
-enum { GAP = 1 << 20, WARP = ACCESS_WARP, HALF = WARP / 2, MOST_EVENTS = 4096, GROUPS = 3, LEAST_LD = 160 };
+enum { WARP = ACCESS_WARP, HALF = WARP / 2, MOST_EVENTS = 4096, GROUPS = 3, LEAST_LD = 160 };
 
 static const double LIMIT_S = 10;
 
@@ -28,7 +30,9 @@ enum { TILE_WORDS = 1 << 16 };
 typedef struct sight {
     lanes *out;
     host_run run;
-    bool watches; /* accesses are kept */
+    witness *witness;
+    bool watches;             /* accesses are kept */
+    char unwatched[HOST_WHY]; /* why they no longer are; else "" */
     int threads;
     int count[HOST_MOST_THREADS];
     event *events;                 /* MOST_EVENTS for each work-item */
@@ -48,38 +52,36 @@ static void note_owner(sight *s, const host_access *access)
     if (word < 0 || word > 0) s->owner[access->address / 4] = word < 0 ? -1 : 1;
 }
 
+static void watch(sight *s, host_place block, int thread, const host_access *access)
+{
+    static const signed char kinds[] = {LOAD_A, LOAD_B, STORE_C, -1};
+    const int i = s->count[thread];
+    if (!s->watches || !inner(block)) return;
+    note_owner(s, access);
+    if (i < MOST_EVENTS && access->bytes == 4 && access->where < HOST_OUTSIDE) {
+        s->events[thread * MOST_EVENTS + i] = (event){access->address, kinds[access->where], access->store};
+        s->count[thread]++;
+        return;
+    }
+    if (i == MOST_EVENTS)
+        snprintf(s->unwatched, HOST_WHY, "a work-item has more than %d accesses", MOST_EVENTS);
+    else
+        snprintf(s->unwatched, HOST_WHY, "a work-item has an access of %d bytes", access->bytes);
+    s->watches = false;
+}
+
 static bool see(void *job, host_place block, int thread, const host_access *access)
 {
     sight *s = job;
-    const int i = s->count[thread];
-    if (access->where == HOST_OUTSIDE) {
-        snprintf(s->out->why, HOST_WHY, "work-item %d of group (%u, %u) %s memory outside of A, B, C and the tiles",
-                 thread, block.x, block.y, access->store ? "writes" : "reads");
-        return end(s->out, LANES_CRASHED);
-    }
-    if (access->store && access->where <= HOST_B) {
-        snprintf(s->out->why, HOST_WHY, "%s is written", access->where == HOST_A ? "A" : "B");
-        return end(s->out, LANES_WRONG);
-    }
-    if (!s->watches || !inner(block)) return true;
-    note_owner(s, access);
-    if (i == MOST_EVENTS || access->bytes != 4) {
-        if (i == MOST_EVENTS)
-            snprintf(s->out->why, HOST_WHY, "a work-item has more than %d accesses", MOST_EVENTS);
-        else
-            snprintf(s->out->why, HOST_WHY, "a work-item has an access of %d bytes", access->bytes);
-        return end(s->out, LANES_UNJUDGED);
-    }
-    static const signed char kinds[] = {LOAD_A, LOAD_B, STORE_C, -1};
-    s->events[thread * MOST_EVENTS + i] = (event){access->address, kinds[access->where], access->store};
-    s->count[thread]++;
-    return true;
+    watch(s, block, thread, access);
+    return witness_see(s->witness, block, thread, access);
 }
 
 /* Whose tile is it? What is read there says, else what lies there at the end. */
 static void name_tiles(void *job, host_place block, const char *tiles)
 {
     sight *s = job;
+    witness_next_group(s->witness);
     if (!s->watches || !inner(block)) return;
     for (int t = 0; t < s->threads; t++)
         for (int i = 0; i < s->count[t]; i++) {
@@ -149,16 +151,19 @@ static bool add_warp(const sight *s, int first)
 
 /* ---- one product ---- */
 
-/* A launch of the kernel: shape and scalars. `where` names it in a sentence about what is wrong; "": the first. */
+/* A launch of the kernel: shape and scalars. */
 typedef struct trial {
     tw_problem problem;
     tw_lab_launch launch;
-    float alpha, beta;
-    char where[100];
 } trial;
 
+enum { MOST_TRIALS = 6 };
+
 typedef struct work {
-    trial even, odd; /* whole tiles, alpha 1 and beta 0; edge tiles, and scalars that show */
+    int count;
+    trial trials[MOST_TRIALS];
+    bool watches; /* the accesses of the first are kept */
+    int tile[3];  /* of C, and of k */
     const char *entry;
     bool cuda;
     int library;
@@ -166,17 +171,19 @@ typedef struct work {
 
 static size_t span(int64_t rows, int64_t cols, int64_t ld) { return sizeof(float) * (size_t)((rows - 1) * ld + cols); }
 
-/* Rows and columns of A and B differ, so that a swap shows. What lies beyond a row's end is NaN. */
+/* Integers from 1 to 7 without a pattern, so that an exchange of any two rows or columns shows. What lies beyond a
+ * row's end, and behind the last, is NaN. */
 static void fill(float *x, size_t bytes, int64_t cols, int64_t ld, int sign)
 {
+    uint32_t state = sign < 0 ? 1 : 2;
+    memset(x, 0xff, bytes + WITNESS_GAP);
     for (size_t i = 0; i < bytes / sizeof *x; i++) {
-        const size_t row = i / (size_t)ld, col = i % (size_t)ld;
-        const int value = 1 + (int)(sign < 0 ? (row * 3 + col * 7 + row * col) % 5 : (row * 5 + col * 11) % 7);
-        x[i] = (int64_t)col < cols ? (float)(sign * value) : NAN;
+        state = state * 1664525 + 1013904223;
+        if ((int64_t)(i % (size_t)ld) < cols) x[i] = (float)(sign * (int)(1 + (state >> 16) % 7));
     }
 }
 
-static bool transposes_b(const trial *t) { return t->launch.transposes_b != 0; }
+static bool transposes_b(const trial *t) { return t->launch.transposes_b != 0 || t->problem.op_b == TW_T; }
 
 /* C before the product: NaN where it must not be read, another number beyond a row's end. */
 static float c_before(const host_run *r, size_t i)
@@ -185,72 +192,140 @@ static float c_before(const host_run *r, size_t i)
     return i % (size_t)r->ldc >= (size_t)r->n ? beyond : r->beta == 0 ? NAN : (float)(1 + i % 3);
 }
 
-static float c_after(const host_run *r, bool b_transposed, size_t at)
+static double a_at(const host_run *r, long i, long p) { return r->a[r->op_a ? p * r->lda + i : i * r->lda + p]; }
+static double b_at(const host_run *r, long p, long j) { return r->b[r->op_b ? j * r->ldb + p : p * r->ldb + j]; }
+
+static bool same(double x, double y) { return x == y || (isnan(x) && isnan(y)); }
+
+/* "at 45 x 43 x 73 with B transposed, alpha 2 and beta 3: " */
+static void name_trial(const trial *t, char text[HOST_WHY])
 {
-    const long i = (long)(at / (size_t)r->ldc), j = (long)(at % (size_t)r->ldc);
-    float sum = 0;
-    if (j >= r->n) return c_before(r, at);
-    for (int p = 0; p < r->k; p++)
-        sum += r->a[i * r->lda + p] * (b_transposed ? r->b[j * r->ldb + p] : r->b[p * r->ldb + j]);
-    return r->beta == 0 ? r->alpha * sum : r->alpha * sum + r->beta * c_before(r, at);
+    static const char *const ops[] = {"", "A transposed", "B transposed", "A and B transposed"};
+    const tw_problem *p = &t->problem;
+    const char *op = ops[(p->op_a == TW_T) + 2 * (p->op_b == TW_T)];
+    const bool scaled = p->alpha != 1 || p->beta != 0;
+    int used = snprintf(text, HOST_WHY, "at %lld x %lld x %lld%s%s", (long long)p->m, (long long)p->n, (long long)p->k,
+                        op[0] != '\0' || scaled ? " with " : "", op);
+    if (scaled)
+        used += snprintf(text + used, HOST_WHY - (size_t)used, "%salpha %g and beta %g", op[0] != '\0' ? ", " : "",
+                         p->alpha, p->beta);
+    snprintf(text + used, HOST_WHY - (size_t)used, ": ");
 }
 
-static bool same(float x, float y) { return x == y || (isnan(x) && isnan(y)); }
+/* The trial is wrong, by what. */
+static bool is_wrong(const sight *s, const trial *t, const char *what)
+{
+    name_trial(t, s->out->why);
+    const size_t used = strlen(s->out->why);
+    snprintf(s->out->why + used, HOST_WHY - used, "%s", what);
+    return end(s->out, LANES_WRONG);
+}
 
-/* Is C right, and what the same launch makes with the work-items in the other order? */
-static bool is_right(const sight *s, const trial *t, const float *other)
+/* Dense copies of the operands and both Cs. false: no memory. */
+static bool make_product(const sight *s, mistake_product *x)
 {
     const host_run *r = &s->run;
-    for (size_t i = 0; i < r->c_bytes / sizeof *other; i++) {
-        const long row = (long)(i / (size_t)r->ldc), col = (long)(i % (size_t)r->ldc);
-        if (same(r->c[i], other[i])) continue;
-        snprintf(s->out->why, HOST_WHY,
-                 "%sC[%ld, %ld] depends on the order of the work-items: %g or %g; is a barrier missing?", t->where, row,
-                 col, r->c[i], other[i]);
-        return end(s->out, LANES_RACE);
-    }
-    for (size_t i = 0; i < r->c_bytes / sizeof *other; i++) {
-        const float expected = c_after(r, transposes_b(t), i);
-        if (same(r->c[i], expected)) continue;
-        snprintf(s->out->why, HOST_WHY, "%sC[%ld, %ld] is %g, expected %g", t->where, (long)(i / (size_t)r->ldc),
-                 (long)(i % (size_t)r->ldc), r->c[i], expected);
-        return end(s->out, LANES_WRONG);
-    }
+    const int64_t m = r->m, n = r->n, k = r->k;
+    double *a = malloc((size_t)(m * k + k * n + 3 * m * n) * sizeof *a), *b = a + m * k, *before = b + k * n,
+           *found = before + m * n, *expected = found + m * n;
+    if (a == NULL) return false;
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t p = 0; p < k; p++) a[i * k + p] = a_at(r, i, p);
+    for (int64_t p = 0; p < k; p++)
+        for (int64_t j = 0; j < n; j++) b[p * n + j] = b_at(r, p, j);
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++) {
+            const int64_t e = i * n + j;
+            double sum = 0;
+            for (int64_t p = 0; p < k; p++) sum += a[i * k + p] * b[p * n + j];
+            before[e] = c_before(r, (size_t)(i * r->ldc + j));
+            found[e] = r->c[i * r->ldc + j];
+            expected[e] = r->alpha * sum + (r->beta == 0 ? 0 : r->beta * before[e]);
+        }
+    *x = (mistake_product){.m = m,
+                           .n = n,
+                           .k = k,
+                           .alpha = r->alpha,
+                           .beta = r->beta,
+                           .unset = (double)HOST_UNSET,
+                           .a = a,
+                           .b = b,
+                           .before = before,
+                           .found = found,
+                           .expected = expected};
     return true;
 }
 
-/* One launch into c. */
-static bool run_once(const host_kernel *kernel, const trial *t, bool backwards, float *c, sight *s)
+/* Of a wrong element: what explains it, and where it stands. */
+static bool name_wrong(const sight *s, const trial *t, const mistake_product *x, int64_t wrong)
 {
-    host_run *r = &s->run;
-    r->backwards = backwards, r->c = c;
-    for (size_t i = 0; i < r->c_bytes / sizeof *c; i++) c[i] = c_before(r, i);
-    if (host_launch(kernel, r)) return true;
-    if (r->fault[0] != '\0') {
-        snprintf(s->out->why, HOST_WHY, "%s%.400s", t->where, r->fault);
-        return end(s->out, LANES_CRASHED);
-    }
-    if (t->where[0] != '\0' && s->out->outcome != LANES_FAILED) {
-        char what[HOST_WHY];
-        memcpy(what, s->out->why, sizeof what);
-        snprintf(s->out->why, HOST_WHY, "%s%.400s", t->where, what);
-    }
-    return false;
+    char what[HOST_WHY], part[MISTAKE_BYTES];
+    const int64_t row = wrong / x->n, col = wrong % x->n;
+    if (s->run.early[0] != '\0')
+        snprintf(what, sizeof what, "%s", s->run.early);
+    else if (mistake_of(x, part))
+        snprintf(what, sizeof what, "%s", part);
+    else if (!witness_name(s->witness, true, what) && !witness_name(s->witness, false, what))
+        snprintf(what, sizeof what, "%s", mistake_part(x, part) ? part : "C is wrong in all rows and columns");
+    const size_t used = strlen(what);
+    const double found = x->found[wrong], expected = x->expected[wrong];
+    char number[40] = "NaN";
+    if (!isnan(found)) snprintf(number, sizeof number, "%g", found);
+    snprintf(what + used, sizeof what - used, "; C[%lld, %lld] is %s, expected %g", (long long)row, (long long)col,
+             number, expected);
+    return is_wrong(s, t, what);
 }
 
-/* The product in both orders of the work-items; with watches the accesses of the first are kept. false: s->out says
- * what is wrong. */
+/* Is C right, and was nothing outside of it stored, nor loaded from outside of A and B? */
+static bool is_right(const sight *s, const trial *t)
+{
+    mistake_product x;
+    int64_t wrong = 0;
+    if (!make_product(s, &x)) return false;
+    while (wrong < x.m * x.n && same(x.found[wrong], x.expected[wrong])) wrong++;
+    const bool right = wrong == x.m * x.n;
+    if (!right)
+        name_wrong(s, t, &x, wrong);
+    else if (witness_is_faulty(s->witness))
+        is_wrong(s, t, witness_outside(s->witness));
+    free((double *)(uintptr_t)x.a);
+    return right && !witness_is_faulty(s->witness);
+}
+
+/* One launch, and what is wrong with it. */
+static bool judge_launch(const host_kernel *kernel, const work *w, const trial *t, sight *s)
+{
+    host_run *r = &s->run;
+    if ((s->witness = witness_open(r, w->tile)) == NULL) return false;
+    bool right = host_launch(kernel, r);
+    const char *why = r->fault[0] != '\0' ? r->fault : witness_why(s->witness);
+    if (right)
+        right = is_right(s, t);
+    else if (why[0] != '\0')
+        is_wrong(s, t, why);
+    if (s->out->outcome == LANES_WRONG && why == witness_why(s->witness) && why[0] != '\0' && r->fences > 0) {
+        const size_t used = strlen(s->out->why);
+        snprintf(s->out->why + used, HOST_WHY - used, "; at a fence nobody waits");
+    }
+    witness_close(s->witness);
+    return right;
+}
+
+/* The product, watched or not. false: s->out says what is wrong. */
 static bool run_trial(const host_kernel *kernel, const work *w, const trial *t, bool watches, sight *s)
 {
     const tw_problem *p = &t->problem;
+    const bool op_a = p->op_a == TW_T, op_b = transposes_b(t);
     host_run *r = &s->run;
     *r = (host_run){.m = (int)p->m,
                     .n = (int)p->n,
                     .k = (int)p->k,
-                    .alpha = t->alpha,
-                    .beta = t->beta,
+                    .alpha = (float)p->alpha,
+                    .beta = (float)p->beta,
+                    .op_a = op_a,
+                    .op_b = op_b,
                     .lda = p->lda,
-                    .ldb = transposes_b(t) ? LEAST_LD : p->ldb,
+                    .ldb = t->launch.transposes_b ? LEAST_LD : p->ldb,
                     .ldc = p->ldc,
                     .grid = {(unsigned)t->launch.grid_x, (unsigned)t->launch.grid_y, 1},
                     .size = {(unsigned)t->launch.threads_x, (unsigned)t->launch.threads_y, 1},
@@ -258,25 +333,21 @@ static bool run_trial(const host_kernel *kernel, const work *w, const trial *t, 
                     .after_block = name_tiles,
                     .job = s,
                     .ends_early = w->cuda};
-    r->a_bytes = span(r->m, r->k, r->lda), r->c_bytes = span(r->m, r->n, r->ldc);
-    r->b_bytes = transposes_b(t) ? span(r->n, r->k, r->ldb) : span(r->k, r->n, r->ldb);
+    r->a_bytes = op_a ? span(r->k, r->m, r->lda) : span(r->m, r->k, r->lda), r->c_bytes = span(r->m, r->n, r->ldc);
+    r->b_bytes = op_b ? span(r->n, r->k, r->ldb) : span(r->k, r->n, r->ldb);
     s->threads = (int)(r->size.x * r->size.y), s->watches = watches;
-    /* behind each a gap that belongs to none: more than a tile of rows */
-    float *a = malloc(r->a_bytes + GAP), *b = malloc(r->b_bytes + GAP), *c = malloc(r->c_bytes + GAP),
-          *other = malloc(r->c_bytes + GAP);
-    r->a = a, r->b = b;
+    float *a = malloc(r->a_bytes + WITNESS_GAP), *b = malloc(r->b_bytes + WITNESS_GAP);
+    r->a = a, r->b = b, r->c = malloc(r->c_bytes + WITNESS_GAP);
     bool right = false;
-    if (a != NULL && b != NULL && c != NULL && other != NULL) {
-        fill(a, r->a_bytes, r->k, r->lda, -1);
-        fill(b, r->b_bytes, transposes_b(t) ? r->k : r->n, r->ldb, 1);
-        right = run_once(kernel, t, false, c, s);
+    if (a != NULL && b != NULL && r->c != NULL) {
+        fill(a, r->a_bytes, op_a ? r->m : r->k, r->lda, -1);
+        fill(b, r->b_bytes, op_b ? r->k : r->n, r->ldb, 1);
+        for (size_t i = 0; i < r->c_bytes / sizeof *r->c; i++) r->c[i] = c_before(r, i);
+        right = judge_launch(kernel, w, t, s);
         if (watches) memcpy(s->out->barriers, r->barriers, sizeof r->barriers);
-        s->watches = false;
-        right = right && run_once(kernel, t, true, other, s);
-        r->c = c;
-        right = right && is_right(s, t, other);
+        if (watches) s->out->rolled = (int)(r->rolled / (r->grid.x * r->grid.y * (unsigned)s->threads));
     }
-    free(a), free(b), free(c), free(other);
+    free(a), free(b), free(r->c);
     return right;
 }
 
@@ -291,9 +362,13 @@ static void look(const work *w, sight *s)
         end(s->out, LANES_NOT_C);
         return;
     }
-    if (!run_trial(&kernel, w, &w->even, true, s) || !run_trial(&kernel, w, &w->odd, false, s)) return;
-    s->out->outcome = LANES_SEEN, s->out->why[0] = '\0';
-    for (int first = 0; first < s->threads && add_warp(s, first); first += WARP) continue;
+    for (int i = 0; i < w->count; i++)
+        if (!run_trial(&kernel, w, &w->trials[i], i == 0 && w->watches, s)) return;
+    s->out->outcome = LANES_SEEN;
+    snprintf(s->out->why, HOST_WHY, "%s", s->unwatched);
+    if (s->unwatched[0] != '\0') end(s->out, LANES_UNJUDGED);
+    for (int first = 0; w->watches && s->out->outcome == LANES_SEEN && first < s->threads; first += WARP)
+        add_warp(s, first);
 }
 
 /* Ends with the process, which frees all. */
@@ -331,37 +406,68 @@ static void run_apart(const work *w, const lanes_question *q, lanes *out)
     close(w->library);
 }
 
-static bool plan_trial(const tw_lab_choice *choice, const tw_problem *p, float alpha, float beta, trial *t, lanes *out)
+/* ---- which products ---- */
+
+/* One of `tiles` tiles in m, n and k, of which the last are cut by so much. */
+typedef struct shape {
+    int tiles[3], cut[3];
+    tw_op op_a, op_b;
+    double alpha, beta;
+} shape;
+
+/* The first is watched: its group in the middle is an inner one. No two of the others' edges have as many tiles, one is
+ * less than a tile deep, and leading dimensions differ. */
+static const shape shapes[MOST_TRIALS] = {
+    {{3, 3, 3}, {0, 0, 0}, TW_N, TW_N, 1, 0}, {{2, 4, 5}, {3, 5, 7}, TW_N, TW_N, 2, 3},
+    {{4, 2, 1}, {3, 5, 7}, TW_N, TW_N, 1, 0}, {{2, 4, 3}, {3, 5, 7}, TW_T, TW_N, 2, 3},
+    {{2, 4, 3}, {3, 5, 7}, TW_N, TW_T, 2, 3}, {{3, 2, 4}, {3, 5, 7}, TW_T, TW_T, 2, 3}};
+
+static tw_problem problem_of(const lanes_question *q, const work *w, const shape *x)
 {
-    *t = (trial){.problem = *p, .alpha = alpha, .beta = beta};
-    if (beta != 0)
-        snprintf(t->where, sizeof t->where, "at %lld x %lld x %lld with alpha %g and beta %g, ", (long long)p->m,
-                 (long long)p->n, (long long)p->k, alpha, beta);
-    if (tw_lab_launch_of(choice, p, &t->launch) != TW_OK) {
+    const int k = q->kernel->skinny ? w->tile[2] : x->tiles[2] * w->tile[2] - x->cut[2];
+    tw_problem p = tw_problem_make(TW_F32, x->op_a, x->op_b, x->tiles[0] * w->tile[0] - x->cut[0],
+                                   x->tiles[1] * w->tile[1] - x->cut[1], k);
+    p.alpha = x->alpha, p.beta = x->beta;
+    if (x != shapes) {
+        p.lda += 6, p.ldb += 9, p.ldc += 17;
+        return p;
+    }
+    if (!q->kernel->skinny) p.lda = LEAST_LD; /* the A of NVIDIA Best Practices is T wide */
+    p.ldb = p.n > 4 * LEAST_LD ? (p.n + WARP - 1) / WARP * WARP : 4 * LEAST_LD; /* whole lines */
+    p.ldc = p.ldb + WARP;
+    return p;
+}
+
+/* false: out says why the kernel cannot be judged. A kernel that refuses a transpose is not asked for it. */
+static bool plan_trial(const lanes_question *q, const shape *x, work *w, lanes *out)
+{
+    const tw_lab_choice choice = {.kernel = q->kernel->name, .tile = q->tile, .source = q->source};
+    trial *t = &w->trials[w->count];
+    *t = (trial){.problem = problem_of(q, w, x)};
+    if (tw_lab_launch_of(&choice, &t->problem, &t->launch) != TW_OK) {
+        if (x->op_a == TW_T || x->op_b == TW_T) return true;
         snprintf(out->why, HOST_WHY, "%s", tw_error_text());
         return end(out, LANES_UNJUDGED);
     }
-    if (t->launch.grid_x == GROUPS && t->launch.grid_y == GROUPS) return true;
+    w->count++;
+    if (t->launch.grid_x == x->tiles[1] && t->launch.grid_y == x->tiles[0]) return true;
     snprintf(out->why, HOST_WHY, "the kernel itself says which part of C a group computes");
     return end(out, LANES_UNJUDGED);
 }
 
-/* Three by three blocks, of which the one in the middle is seen; leading dimensions that are whole lines. Then the same
- * with the last blocks and the last of five tiles of k cut. */
+/* A rung of the table is right: it is watched, and no more. */
 static bool plan_trials(const lanes_question *q, work *w, lanes *out)
 {
-    enum { CUT_M = 3, CUT_N = 5, CUT_K = 7, DEEP = 5 };
+    enum { NOT_TRANSPOSED = 3 };
     const tw_lab_kernel *k = q->kernel;
-    const tw_lab_choice choice = {.kernel = k->name, .tile = q->tile, .source = q->source};
     const int tile = q->tile > 0 ? q->tile : k->default_tile > 0 ? k->default_tile : 16;
-    const int64_t m = GROUPS * (k->tile_m > 1 ? k->tile_m : tile), n = GROUPS * (k->tile_n > 1 ? k->tile_n : tile);
-    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, m, n, k->skinny ? tile : GROUPS * tile);
-    if (!k->skinny) p.lda = LEAST_LD; /* the A of NVIDIA Best Practices is T wide */
-    p.ldb = p.ldc = n > 4 * LEAST_LD ? (n + WARP - 1) / WARP * WARP : 4 * LEAST_LD;
-    out->tile = tile, out->k = (int)p.k;
-    if (!plan_trial(&choice, &p, 1, 0, &w->even, out)) return false;
-    p.m -= CUT_M, p.n -= CUT_N, p.k = k->skinny ? p.k : DEEP * tile - CUT_K;
-    return plan_trial(&choice, &p, 2, 3, &w->odd, out);
+    w->tile[0] = k->tile_m > 1 ? k->tile_m : tile, w->tile[1] = k->tile_n > 1 ? k->tile_n : tile, w->tile[2] = tile;
+    for (int i = 0; i < (q->source == NULL ? 1 : q->transposes ? MOST_TRIALS : NOT_TRANSPOSED); i++) {
+        if (i == NOT_TRANSPOSED && w->trials[0].launch.transposes_b) break;
+        if (!plan_trial(q, &shapes[i], w, out)) return false;
+    }
+    out->tile = tile, out->k = (int)w->trials[0].problem.k;
+    return true;
 }
 
 static lanes_outcome outcome_of(host_built built)
@@ -379,6 +485,41 @@ static bool uses_vectors(const char *text)
         end = at + 1;
     }
     return false;
+}
+
+/* Compile the text with these options, and do the work. */
+static void judge_built(const lanes_question *q, const char *text, const char *more, work *w, lanes *out)
+{
+    char options[sizeof w->trials[0].launch.options + 128];
+    snprintf(options, sizeof options, "%s %s %s", w->trials[0].launch.options, more,
+             q->options != NULL ? q->options : "");
+    host_built built = host_compile(q->kernel->engine, options, text, &w->library, out->why);
+    if (built == HOST_BUILT)
+        run_apart(w, q, out);
+    else
+        end(out, outcome_of(built));
+}
+
+/* One compilation does for all transposes, but where the preprocessor asks for them. */
+static void judge(const lanes_question *q, const char *text, work *w, lanes *out)
+{
+    const char *any = w->count > 0 && w->trials[w->count - 1].problem.op_b == TW_T
+                          ? "-DOP_A=(host_now.op_a) -DOP_B=(host_now.op_b)"
+                          : "";
+    w->watches = true;
+    judge_built(q, text, any, w, out);
+    if (out->outcome != LANES_NOT_C || any[0] == '\0') return;
+    for (int i = 0; i < w->count && (i == 0 || out->outcome == LANES_SEEN || out->outcome == LANES_UNJUDGED);) {
+        lanes found = *out;
+        work part = *w;
+        part.watches = i == 0, part.count = 0;
+        const tw_problem *first = &w->trials[i].problem;
+        for (; i < w->count && w->trials[i].problem.op_a == first->op_a && w->trials[i].problem.op_b == first->op_b;
+             i++)
+            part.trials[part.count++] = w->trials[i];
+        judge_built(q, text, "", &part, &found);
+        if (part.watches || found.outcome != LANES_SEEN) *out = found;
+    }
 }
 
 void lanes_see(const lanes_question *q, lanes *out)
@@ -407,14 +548,8 @@ void lanes_see(const lanes_question *q, lanes *out)
         user_kernel_free(&row);
         return;
     }
-    char options[sizeof w.even.launch.options + 64];
     w.entry = source->entry;
-    snprintf(options, sizeof options, "%s %s", w.even.launch.options, q->options != NULL ? q->options : "");
-    host_built built = host_compile(q->kernel->engine, options, source->text, &w.library, out->why);
-    if (built == HOST_BUILT)
-        run_apart(&w, q, out);
-    else
-        end(out, outcome_of(built));
+    judge(q, source->text, &w, out);
     user_kernel_free(&row);
 }
 
@@ -451,7 +586,9 @@ static int compare_kind(const lanes_kind *own, const lanes_kind *like, access_ki
         char in[64] = "";
         if (own->alike < own->requests) snprintf(in, sizeof in, ", in %d of %d requests", own->alike, own->requests);
         snprintf(text + used, HOST_WHY - used, "%s%s", in,
-                 own->at.wavefronts > like->at.wavefronts ? ": bank conflict" : "");
+                 own->at.wavefronts > like->at.wavefronts ? ": bank conflict"
+                 : own->at.sectors > like->at.sectors     ? ": uncoalesced"
+                                                          : "");
         return cost_of(&own->at) + own->at.lines > cost_of(&like->at) + like->at.lines ? 1 : -1;
     }
     if (differs(what, "happens", "time", " per thread", own->per_thread, like->per_thread, rung, text))
@@ -469,6 +606,9 @@ static int compare_kind(const lanes_kind *own, const lanes_kind *like, access_ki
 int lanes_compare(const lanes *own, const lanes *like, const char *rung, int kind, char text[HOST_WHY])
 {
     if (kind < ACCESS_KINDS) return compare_kind(&own->of[kind], &like->of[kind], (access_kind)kind, rung, text);
+    if (kind == LANES_ROLLED)
+        return own->rolled > like->rolled &&
+               differs("a work-item", "begins", "rolled loop", "", own->rolled, like->rolled, rung, text);
     for (int of_warp = 0; of_warp < 2; of_warp++)
         if (differs("a work-item", "meets", "barrier", of_warp ? " of its warp" : "", own->barriers[of_warp],
                     like->barriers[of_warp], rung, text))

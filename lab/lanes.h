@@ -3,8 +3,11 @@
  * those of the rung that a user kernel is launched like. No GPU is needed, and no driver.
  *
  * The i-th accesses of 32 neighbouring work-items make one request of a warp, which lab/access/access.h prices. A word
- * of a tile is A's or B's by what is read there. The product is checked too, in both orders of the work-items, and
- * again where tiles are cut. */
+ * of a tile is A's or B's by what is read there.
+ *
+ * This is the judge of user kernels, for `ladder --rung` and `explain`: the product is checked, also on edge tiles,
+ * with alpha and beta, and with each transpose; accesses are watched for races and for words that are nobody's
+ * (witness.h), and what is wrong is named (mistake.h). */
 #ifndef TILEWRIGHT_LANES_H
 #define TILEWRIGHT_LANES_H
 
@@ -31,9 +34,8 @@ typedef enum lanes_outcome {
     LANES_SEEN,
     LANES_UNABLE,   /* no C compiler is here */
     LANES_NOT_C,    /* it does not take the text */
-    LANES_CRASHED,  /* ended by a signal or the time limit, or touched memory that is not its own */
-    LANES_WRONG,    /* the product is wrong */
-    LANES_RACE,     /* it depends on the order of the work-items */
+    LANES_CRASHED,  /* ended by a signal or the time limit */
+    LANES_WRONG,    /* the product is wrong, work-items race, or an access is to what is not the kernel's */
     LANES_UNJUDGED, /* it does what no degree is known of: lanes of one warp part ways, or move more than 4 bytes */
     LANES_FAILED    /* no memory, or no temporary file */
 } lanes_outcome;
@@ -43,6 +45,7 @@ typedef struct lanes {
     char why[HOST_WHY]; /* in words, unless it was seen */
     int tile, k;        /* T, and the depth of the product: three tiles, of skinny rungs one */
     int barriers[2];    /* that a work-item meets: of the group, of a warp */
+    int rolled;         /* loops marked ROLLED that it begins */
     lanes_kind of[ACCESS_KINDS];
 } lanes;
 
@@ -50,6 +53,7 @@ typedef struct lanes_question {
     const tw_lab_kernel *kernel;
     const tw_lab_source *source; /* not NULL: this text, launched like kernel */
     int tile;                    /* where it may be chosen; 0: the row's own */
+    bool transposes;             /* it must take the transposes that the row takes */
     const char *options;         /* more of them for the compiler; NULL: none */
     double limit_s;              /* 0: 10 */
     const bench_hooks *hooks;
@@ -59,7 +63,10 @@ typedef struct lanes_question {
  * thread. */
 void lanes_see(const lanes_question *question, lanes *out);
 
-/* lanes_compare - of one kind of access, or ACCESS_KINDS: of barriers. 0: no difference; else 1 where `own` costs more,
+/* What lanes_compare compares behind the kinds of access. */
+enum { LANES_BARRIERS = ACCESS_KINDS, LANES_ROLLED, LANES_COMPARED };
+
+/* lanes_compare - one kind of access, or one of these. 0: no difference; else 1 where `own` costs more,
  * -1 where less or as much, and the sentence: "load of B asks 16 sectors a request where r04_banks asks 4". */
 int lanes_compare(const lanes *own, const lanes *like, const char *rung, int kind, char text[HOST_WHY]);
 

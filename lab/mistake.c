@@ -4,18 +4,14 @@
 
 #include "reference.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MOST_EDGE = 128, MOST_TILE = 64, LEAST_TILE = 2 };
 
-/* The operands and both Cs, in doubles, row by row. */
-typedef struct products {
-    int64_t m, n, k;
-    double *a, *b, *before, *found, *expected; /* before: C0 */
-    bool untouched;                            /* not one element of C was written */
-} products;
+typedef mistake_product products;
 
 /* ---- rows and columns that are exchanged, in all or within tiles ---- */
 
@@ -153,8 +149,9 @@ static bool fits_scalars(const products *s, double x, double y)
     return true;
 }
 
-static bool name_scalars(const products *s, double alpha, double beta, char text[MISTAKE_BYTES])
+static bool name_scalars(const products *s, char text[MISTAKE_BYTES])
 {
+    const double alpha = s->alpha, beta = s->beta;
     const struct {
         double x, y;
         const char *text;
@@ -165,7 +162,6 @@ static bool name_scalars(const products *s, double alpha, double beta, char text
                     {1, 1, "alpha and beta are ignored: C is A B + C"},
                     {alpha, alpha * beta, "alpha multiplies C too: C is alpha (A B + beta C)"},
                     {alpha * alpha, beta, "alpha is applied twice: C is alpha^2 A B + beta C"}};
-    if (fits_scalars(s, alpha, beta)) return false;
     for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++)
         if (fits_scalars(s, mistakes[i].x, mistakes[i].y)) {
             snprintf(text, MISTAKE_BYTES, "%s", mistakes[i].text);
@@ -174,17 +170,114 @@ static bool name_scalars(const products *s, double alpha, double beta, char text
     return false;
 }
 
+/* ---- sums of something else ---- */
+
+static bool fits_plus(const products *s, double more)
+{
+    for (int64_t e = 0; e < s->m * s->n; e++)
+        if (s->found[e] != s->expected[e] + more) return false;
+    return true;
+}
+
+/* A subscript within tiles that is taken for another, or that stays at the tile's first; products that each tile
+ * lacks. */
+typedef enum stray {
+    A_ROW_OF_COLUMN,
+    B_COLUMN_OF_ROW,
+    A_ROW_STAYS,
+    B_COLUMN_STAYS,
+    A_STEP_STAYS,
+    B_STEP_STAYS,
+    A_LAGS,
+    LACKS_FIRST,
+    LACKS_LAST,
+    STRAYS
+} stray;
+
+static double stray_sum(const products *s, stray what, int64_t tile, int64_t i, int64_t j)
+{
+    const int64_t row = i - i % tile, col = j - j % tile,
+                  of_a = what == A_ROW_OF_COLUMN ? row + j % tile
+                         : what == A_ROW_STAYS   ? row
+                                                 : i,
+                  of_b = what == B_COLUMN_OF_ROW  ? col + i % tile
+                         : what == B_COLUMN_STAYS ? col
+                                                  : j;
+    double sum = 0;
+    if (of_a >= s->m || of_b >= s->n) return (double)NAN;
+    for (int64_t p = 0; p < s->k; p++) {
+        const int64_t at = p % tile,
+                      p_a = what == A_STEP_STAYS          ? p - at
+                            : what == A_LAGS && p >= tile ? p - tile
+                                                          : p,
+                      p_b = what == B_STEP_STAYS ? p - at : p;
+        if ((what == LACKS_FIRST && at == 0) || (what == LACKS_LAST && at == tile - 1)) continue;
+        sum += s->a[of_a * s->k + p_a] * s->b[p_b * s->n + of_b];
+    }
+    return sum;
+}
+
+static bool fits_stray(const products *s, stray what, int64_t tile)
+{
+    for (int64_t i = 0; i < s->m; i++)
+        for (int64_t j = 0; j < s->n; j++)
+            if (!(s->found[i * s->n + j] == stray_sum(s, what, tile, i, j))) return false;
+    return true;
+}
+
+/* Has the first row of each so many the sum of them all, and have the others 0? */
+static bool fits_one_sum(const products *s, int64_t rows)
+{
+    for (int64_t i = 0; i < s->m; i++)
+        for (int64_t j = 0; j < s->n; j++) {
+            double sum = 0;
+            for (int64_t other = i; i % rows == 0 && other < i + rows && other < s->m; other++)
+                sum += s->expected[other * s->n + j];
+            if (s->found[i * s->n + j] != sum) return false;
+        }
+    return true;
+}
+
+static bool name_other_sum(const products *s, char text[MISTAKE_BYTES])
+{
+    static const char *const strays[STRAYS] = {
+        [A_ROW_OF_COLUMN] = "the row of A follows the column of C: x and y are exchanged there",
+        [B_COLUMN_OF_ROW] = "the column of B follows the row of C: x and y are exchanged there",
+        [A_ROW_STAYS] = "the row of A does not move: all take the tile's first",
+        [B_COLUMN_STAYS] = "the column of B does not move: all take the tile's first",
+        [A_STEP_STAYS] = "the column of A does not move: each step takes the tile's first",
+        [B_STEP_STAYS] = "the row of B does not move: each step takes the tile's first",
+        [A_LAGS] = "from the second on, each tile of A is the one before it",
+        [LACKS_FIRST] = "the first product is missing",
+        [LACKS_LAST] = "the last product is missing"};
+    for (int64_t tile = MOST_TILE; tile >= LEAST_TILE; tile /= 2) {
+        const bool whole = tile >= s->m && tile >= s->n; /* there are no tiles */
+        if (!whole && tile > s->k) continue;
+        for (int what = 0; what < (whole ? (int)A_ROW_STAYS : (int)STRAYS); what++)
+            if (fits_stray(s, (stray)what, tile)) {
+                char in[40] = "";
+                if (!whole) snprintf(in, sizeof in, "in each tile of %lld, ", (long long)tile);
+                snprintf(text, MISTAKE_BYTES, "%s%s", in, strays[what]);
+                return true;
+            }
+        if (whole) continue;
+        if (fits_one_sum(s, tile)) {
+            snprintf(
+                text, MISTAKE_BYTES,
+                "the first of each %lld rows of C is the sum of them all, the others are 0: all products are added "
+                "to one sum",
+                (long long)tile);
+            return true;
+        }
+    }
+    return false;
+}
+
 /* ---- */
 
 static bool name(const products *s, char text[MISTAKE_BYTES])
 {
     if (fits_multiple(s, 1)) return false;
-    if (s->untouched) {
-        snprintf(text, MISTAKE_BYTES,
-                 "all of C is still NaN: not written, or computed from what must not be read (C where beta is 0, or "
-                 "beyond A and B)");
-        return true;
-    }
     if (name_exchange(s, text)) return true;
     const int64_t begun = steps_of_all(s, false), ended = steps_of_all(s, true);
     if (begun == 0)
@@ -195,9 +288,49 @@ static bool name(const products *s, char text[MISTAKE_BYTES])
         name_missing(s, "first", s->k - ended, text);
     else if (fits_multiple(s, 2))
         snprintf(text, MISTAKE_BYTES, "C is twice the product: each is added twice");
+    else if (s->unset != 0 && fits_plus(s, s->unset))
+        snprintf(text, MISTAKE_BYTES, "each sum begins with what lay in its register: it is not set to 0");
     else
-        return name_part(s, text);
+        return name_other_sum(s, text);
     return true;
+}
+
+/* With alpha and beta taken out of it, which of small integers leaves no rounding. */
+static bool name_unscaled(const products *s, char text[MISTAKE_BYTES])
+{
+    const int64_t count = s->m * s->n;
+    double *room = malloc((size_t)(2 * count) * sizeof *room);
+    products plain = *s;
+    if (room == NULL) return false;
+    for (int64_t e = 0; e < count; e++) {
+        const double more = s->beta == 0 ? 0 : s->beta * s->before[e];
+        room[e] = (s->found[e] - more) / s->alpha, room[count + e] = (s->expected[e] - more) / s->alpha;
+    }
+    plain.found = room, plain.expected = room + count;
+    const bool named = name(&plain, text);
+    free(room);
+    return named;
+}
+
+bool mistake_of(const mistake_product *s, char text[MISTAKE_BYTES])
+{
+    text[0] = '\0';
+    if (fits_multiple(s, 1)) return false;
+    if (s->untouched) {
+        snprintf(text, MISTAKE_BYTES, "%s",
+                 s->beta == 0 ? "all of C is still NaN: not written, or computed from what must not be read (C where "
+                                "beta is 0, or beyond A and B)"
+                              : "C is not written");
+        return true;
+    }
+    const bool scaled = s->alpha != 1 || s->beta != 0;
+    return (scaled && name_scalars(s, text)) || (s->alpha != 0 && name_unscaled(s, text));
+}
+
+bool mistake_part(const mistake_product *s, char text[MISTAKE_BYTES])
+{
+    text[0] = '\0';
+    return name_part(s, text);
 }
 
 bool mistake_name(const oracle *o, const void *c, char text[MISTAKE_BYTES])
@@ -211,20 +344,23 @@ bool mistake_name(const oracle *o, const void *c, char text[MISTAKE_BYTES])
         return false;
     double *room = malloc((size_t)(p->m * p->k + p->k * p->n + 2 * p->m * p->n) * sizeof *room);
     if (room == NULL) return false;
+    double *b = room + p->m * p->k, *before = b + p->k * p->n, *found = before + p->m * p->n;
     const products s = {.m = p->m,
                         .n = p->n,
                         .k = p->k,
+                        .alpha = p->alpha,
+                        .beta = p->beta,
                         .a = room,
-                        .b = room + p->m * p->k,
-                        .before = room + p->m * p->k + p->k * p->n,
-                        .found = room + p->m * p->k + p->k * p->n + p->m * p->n,
+                        .b = b,
+                        .before = before,
+                        .found = found,
                         .expected = o->reference,
                         .untouched = memcmp(c, o->c0, oracle_c_bytes(o)) == 0};
-    view_load(x.a, 0, s.m, 0, s.k, s.a, s.k);
-    view_load(x.b, 0, s.k, 0, s.n, s.b, s.n);
-    view_load((view){.type = x.type_c, .base = o->c0, .row = x.problem.ldc, .col = 1}, 0, s.m, 0, s.n, s.before, s.n);
-    view_load((view){.type = x.type_c, .base = c, .row = x.problem.ldc, .col = 1}, 0, s.m, 0, s.n, s.found, s.n);
-    const bool named = p->alpha == 1 && p->beta == 0 ? name(&s, text) : name_scalars(&s, p->alpha, p->beta, text);
+    view_load(x.a, 0, s.m, 0, s.k, room, s.k);
+    view_load(x.b, 0, s.k, 0, s.n, b, s.n);
+    view_load((view){.type = x.type_c, .base = o->c0, .row = x.problem.ldc, .col = 1}, 0, s.m, 0, s.n, before, s.n);
+    view_load((view){.type = x.type_c, .base = c, .row = x.problem.ldc, .col = 1}, 0, s.m, 0, s.n, found, s.n);
+    const bool named = mistake_of(&s, text) || mistake_part(&s, text);
     free(room);
     return named;
 }

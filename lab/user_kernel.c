@@ -162,15 +162,17 @@ static bool is_of_family(const char *rung, const char *entry)
 }
 
 /* The row of the engine whose rung, now or formerly, the kernel's name means: r05_mine means r05_outer; else r01's. */
-static const tw_lab_kernel *row_like(const char *engine, const char *entry)
+static const tw_lab_kernel *row_like(const char *engine, const char *entry, bool *bears_rung)
 {
     const tw_lab_kernel *row, *first = NULL;
     for (int i = 0; (row = tw_lab_kernel_at(i)) != NULL; i++) {
         if (strcmp(row->engine, engine) != 0 || row->dtype != TW_F32) continue;
         if (first == NULL) first = row;
         if (row->family ? is_of_family(row->rung, entry) || shares_word(row->formerly, entry)
-                        : shares_word(row->rung, entry))
+                        : shares_word(row->rung, entry)) {
+            *bears_rung = true;
             return row;
+        }
     }
     return first;
 }
@@ -261,7 +263,7 @@ static tw_status make_kernel(reading *in, size_t bytes, user_kernel *out)
     if (status == TW_OK && strstr(in->text, header) == NULL && strstr(in->text, "define PARAMETERS") == NULL)
         status = refuse(in, "found no #include \"%s\", which says what PARAMETERS, A, B and C are", header);
     if (status != TW_OK) return status;
-    out->like = row_like(in->engine, out->entry);
+    out->like = row_like(in->engine, out->entry, &out->bears_rung);
     make_label(in->path, out->label);
     return make_source(in, out);
 }

@@ -14,6 +14,7 @@ enum { USER_KERNEL_MOST_BYTES = 1 << 18, USER_KERNEL_LABEL = 40, USER_KERNEL_ENT
 typedef struct user_kernel {
     const tw_lab_kernel *like;     /* the row that it is launched like */
     tw_lab_source source;          /* file: the path as given */
+    bool bears_rung;               /* its name is a rung's: it must take what the rung takes, and cost no more */
     char label[USER_KERNEL_LABEL]; /* "own:mine.cl": its rung in tables and records */
     char entry[USER_KERNEL_ENTRY];
     char *memory;

@@ -275,6 +275,12 @@ static tw_status judge_row(const bench_setup *s, trial *t, const row_wish *wish,
     trial_verdict verdict;
     if (row_refused(s, t, wish, out)) return TW_OK;
     describe_plan(s, wish, out);
+    if (wish->wrong != NULL) {
+        out->record.verified = "WRONG";
+        out->outcome = ROW_WRONG;
+        snprintf(out->text, sizeof out->text, "%s", wish->wrong);
+        return TW_OK;
+    }
     progress(s, out, "verifying");
     tw_status status = trial_judge(t, choice, &verdict);
     if (status == TW_OK && verdict.passed && wish->user != NULL) status = judge_uneven(s, t, wish, choice, &verdict);
