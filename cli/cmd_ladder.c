@@ -334,8 +334,8 @@ static void print_notes(const ladder *l)
 
 /* ---- running ---- */
 
-/* What the judge found wrong with a file, which is then not run on the device; NULL: nothing. It judged the transposes of
- * a rung alone. */
+/* What the judge found wrong with a file, which is then not run on the device; NULL: nothing. A kernel that bears no
+ * rung's name was judged without transposes. */
 static const char *wrong_of(const ladder *l, const user_kernel *user, int tile)
 {
     const bool judged = user->bears_rung || (!l->s->opt->transpose_a && !l->s->opt->transpose_b);
