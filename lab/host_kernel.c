@@ -119,15 +119,34 @@ static void put_line(FILE *out, const char *at, const char *end)
     }
 }
 
+/* Of the loop `for (...; x < LENGTH; ...)` that UNROLLED stands before. */
+typedef struct loop_length {
+    const char *condition, *first, *end; /* NULL: there is none */
+} loop_length;
+
+static loop_length length_of(const char *at)
+{
+    at += strspn(at, " \t\r\n");
+    if (strncmp(at, "for", 3) != 0) return (loop_length){0};
+    const char *condition = at + strcspn(at, ";{"), *first = condition + strcspn(condition, "<{"),
+               *end = first + strcspn(first, ";{");
+    if (*condition != ';' || *first != '<' || first[1] == '<' || *end != ';') return (loop_length){0};
+    for (const char *c = at; c < end; c++) /* `for (;;)`, or a comment with such signs */
+        if ((c > condition && c < first && *c == ';') || user_kernel_skip(c) > c) return (loop_length){0};
+    return (loop_length){condition + 1, first + (first[1] == '=' ? 2 : 1), end};
+}
+
 /* The text with what macros cannot replace replaced. */
 static void put_as_c(FILE *out, const char *engine, const char *text)
 {
     const bool opencl = strcmp(engine, "opencl") == 0;
     char before = ';';  /* what stands before, comments, blanks and lines of the preprocessor aside */
     bool begins = true; /* a line */
+    loop_length loop = {0};
     for (const char *at = text, *end; *at != '\0'; at = end) {
         const char *put = NULL;
         size_t word = word_at(at);
+        if (at == loop.condition) fprintf(out, " HOST_ASK(%.*s), ", (int)(loop.end - loop.first), loop.first);
         end = user_kernel_skip(at);
         if (strncmp(at, "extern \"C\"", 10) == 0)
             end = at + 10, put = "";
@@ -137,7 +156,9 @@ static void put_as_c(FILE *out, const char *engine, const char *text)
             put = "";
         } else if (word > 0) {
             end = at + word;
-            if (opencl && is_local(at, word))
+            if (word == 8 && strncmp(at, "UNROLLED", 8) == 0 && (loop = length_of(end)).condition != NULL)
+                put = "";
+            else if (opencl && is_local(at, word))
                 put = strchr(";{}", before) != NULL && declares_tile(end) ? "HOST_TILE" : "__local";
             before = 'a';
         } else if (end == at) {
@@ -326,7 +347,11 @@ static void go_home(void) { swapcontext(&running->lane[running->now], &running->
 static void wait_here(bool warp_only, int place)
 {
     if (running->now == 0) running->run->barriers[warp_only]++;
-    running->met[running->now][warp_only]++;
+    host_now *now = running->kernel->now;
+    const bool of_global = now->of_global; /* of local memory nothing is ordered */
+    now->of_global = false;
+    running->run->of_global += of_global;
+    running->met[running->now][warp_only] += !of_global;
     running->state[running->now] = warp_only ? LANE_AT_WARP : LANE_AT_GROUP;
     running->place[running->now] = place;
     go_home();
@@ -471,7 +496,7 @@ bool host_launch(const host_kernel *kernel, host_run *run)
     if (whole) {
         l->kernel = kernel, l->run = run, l->stacks = stacks;
         now->grid = run->grid, now->size = run->size, now->wait = wait_here, now->note = note;
-        now->op_a = run->op_a, now->op_b = run->op_b, now->rolled = now->fences = 0;
+        now->op_a = run->op_a, now->op_b = run->op_b, now->rolled = now->asked = now->fences = run->of_global = 0;
         running = l;
         for (unsigned y = 0; y < run->grid.y && !l->stopped; y++)
             for (unsigned x = 0; x < run->grid.x && !l->stopped; x++) {
@@ -480,7 +505,7 @@ bool host_launch(const host_kernel *kernel, host_run *run)
                 if (!l->stopped && run->after_block != NULL) run->after_block(run->job, now->block, now->tiles);
             }
         running = NULL;
-        run->rolled = now->rolled, run->fences = now->fences;
+        run->rolled = now->rolled, run->asked = now->asked, run->fences = now->fences;
         whole = !l->stopped;
     }
     free(stacks);

@@ -27,7 +27,8 @@ typedef struct host_now {
     void (*note)(const void *address, int bytes, bool store);
     const char *tiles, *tiles_end, *image, *image_end;
     int op_a, op_b; /* which the text may take for OP_A and OP_B */
-    unsigned rolled, fences;
+    unsigned rolled, asked, fences;
+    bool of_global;
 } host_now;
 
 typedef void host_entry(int m, int n, int k, float alpha, const float *a, long lda, const float *b, long ldb,
@@ -67,10 +68,11 @@ typedef struct host_run {
     bool ends_early; /* a work-item may end before a barrier of the others, as in CUDA C */
     int op_a, op_b;
     /* results */
-    int barriers[2];         /* that work-item 0 of the last group met: of the group, of a warp */
-    unsigned rolled, fences; /* loops marked ROLLED that all work-items began, and fences that they met */
-    char early[HOST_WHY];    /* the first who ended before a barrier of the others, and might; else "" */
-    char fault[HOST_WHY];    /* why the launch ended early, if it was for its barriers */
+    int barriers[2];            /* that work-item 0 of the last group met: of the group, of a warp */
+    unsigned rolled, asked;     /* of all work-items, as in host_shim.h */
+    unsigned fences, of_global; /* fences that they met, and barriers of the group that order global memory alone */
+    char early[HOST_WHY];       /* the first who ended before a barrier of the others, and might; else "" */
+    char fault[HOST_WHY];       /* why the launch ended early, if it was for its barriers */
 } host_run;
 
 /* host_why_not - why no kernel can be run here; NULL: one can, if its text is C. */

@@ -4,7 +4,8 @@
  * access to memory; they are defined here, and hand address and size on. No sanitizer's library is linked.
  *
  * host_kernel.c gives -DHOST_CUDA or -DHOST_OPENCL, and replaces in the text what macros cannot: `extern "C"` goes, a
- * __local that begins the declaration of a tile becomes HOST_TILE, and the pragma of ROLLED HOST_ROLLED. */
+ * __local that begins the declaration of a tile becomes HOST_TILE, the pragma of ROLLED HOST_ROLLED, and
+ * UNROLLED goes for a HOST_ASK of its loop's length. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -21,7 +22,10 @@ struct host_now {
     const char *tiles, *tiles_end; /* the arrays that the work-items of a group share */
     const char *image, *image_end; /* all that was compiled: these arrays, and constants */
     int op_a, op_b;                /* of the run, for who compiles with OP_A and OP_B of these names */
-    unsigned rolled, fences;       /* loops marked ROLLED that were begun, fences that were met */
+    unsigned rolled;               /* loops marked ROLLED that were begun */
+    unsigned asked;                /* for the end of loops marked UNROLLED, if it is not constant */
+    unsigned fences;               /* that were met */
+    bool of_global;                /* the barrier that comes orders global memory alone */
 } host_now;
 
 #define static_assert _Static_assert
@@ -68,7 +72,8 @@ QUIET static inline bool host_rolled(void) { return host_now.rolled++, false; }
     if (host_rolled())                                                                                                 \
         ;                                                                                                              \
     else
-#define HOST_FENCE ((void)host_now.fences++)
+#define HOST_ASK(...) host_now.asked += !__builtin_constant_p((__VA_ARGS__))
+#define HOST_FENCE    ((void)host_now.fences++)
 
 #define HOST_CHOOSE(x, y, which)                                                                                       \
     __extension__({                                                                                                    \
@@ -119,7 +124,7 @@ typedef struct float4 {
 #define mad(x, y, z)             fma(x, y, z)
 #define CLK_GLOBAL_MEM_FENCE     2
 #define CLK_LOCAL_MEM_FENCE      1
-#define barrier(fence)           host_now.wait(false, __COUNTER__)
+#define barrier(fence)           (host_now.of_global = !((fence)&CLK_LOCAL_MEM_FENCE), host_now.wait(false, __COUNTER__))
 #define sub_group_barrier(fence) host_now.wait(true, __COUNTER__)
 
 #define work_group_barrier(...)     host_now.wait(false, __COUNTER__)

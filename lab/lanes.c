@@ -303,9 +303,11 @@ static bool judge_launch(const host_kernel *kernel, const work *w, const trial *
         right = is_right(s, t);
     else if (why[0] != '\0')
         is_wrong(s, t, why);
-    if (s->out->outcome == LANES_WRONG && why == witness_why(s->witness) && why[0] != '\0' && r->fences > 0) {
+    if (!right && why == witness_why(s->witness) && r->fences + r->of_global > 0) {
         const size_t used = strlen(s->out->why);
-        snprintf(s->out->why + used, HOST_WHY - used, "; at a fence nobody waits");
+        snprintf(s->out->why + used, HOST_WHY - used, "%s",
+                 r->fences > 0 ? "; at a fence nobody waits"
+                               : "; barrier(CLK_GLOBAL_MEM_FENCE) orders global memory alone");
     }
     witness_close(s->witness);
     return right;
@@ -345,7 +347,8 @@ static bool run_trial(const host_kernel *kernel, const work *w, const trial *t, 
         for (size_t i = 0; i < r->c_bytes / sizeof *r->c; i++) r->c[i] = c_before(r, i);
         right = judge_launch(kernel, w, t, s);
         if (watches) memcpy(s->out->barriers, r->barriers, sizeof r->barriers);
-        if (watches) s->out->rolled = (int)(r->rolled / (r->grid.x * r->grid.y * (unsigned)s->threads));
+        const unsigned all = r->grid.x * r->grid.y * (unsigned)s->threads;
+        if (watches) s->out->rolled = (int)(r->rolled / all), s->out->asked = (int)(r->asked / all);
     }
     free(a), free(b), free(r->c);
     return right;
@@ -609,6 +612,9 @@ int lanes_compare(const lanes *own, const lanes *like, const char *rung, int kin
     if (kind == LANES_ROLLED)
         return own->rolled > like->rolled &&
                differs("a work-item", "begins", "rolled loop", "", own->rolled, like->rolled, rung, text);
+    if (kind == LANES_ASKED)
+        return own->asked > like->asked && differs("a work-item", "asks", "time", " for the end of an unrolled loop",
+                                                   own->asked, like->asked, rung, text);
     for (int of_warp = 0; of_warp < 2; of_warp++)
         if (differs("a work-item", "meets", "barrier", of_warp ? " of its warp" : "", own->barriers[of_warp],
                     like->barriers[of_warp], rung, text))

@@ -46,6 +46,7 @@ typedef struct lanes {
     int tile, k;        /* T, and the depth of the product: three tiles, of skinny rungs one */
     int barriers[2];    /* that a work-item meets: of the group, of a warp */
     int rolled;         /* loops marked ROLLED that it begins */
+    int asked;          /* how often it asks for the end of a loop marked UNROLLED that is not constant */
     lanes_kind of[ACCESS_KINDS];
 } lanes;
 
@@ -64,7 +65,7 @@ typedef struct lanes_question {
 void lanes_see(const lanes_question *question, lanes *out);
 
 /* What lanes_compare compares behind the kinds of access. */
-enum { LANES_BARRIERS = ACCESS_KINDS, LANES_ROLLED, LANES_COMPARED };
+enum { LANES_BARRIERS = ACCESS_KINDS, LANES_ROLLED, LANES_ASKED, LANES_COMPARED };
 
 /* lanes_compare - one kind of access, or one of these. 0: no difference; else 1 where `own` costs more,
  * -1 where less or as much, and the sentence: "load of B asks 16 sectors a request where r04_banks asks 4". */

@@ -311,6 +311,9 @@ static void outcome_cases(void)
     outcome_case("a barrier of the warp in place of the group's", "barrier(CLK_LOCAL_MEM_FENCE);\n        ROLLED",
                  "sub_group_barrier(CLK_LOCAL_MEM_FENCE);\n        ROLLED", LANES_WRONG,
                  "no barrier stands between the stores into a tile and its reads");
+    outcome_case("a barrier of global memory alone", "barrier(CLK_LOCAL_MEM_FENCE);\n        ROLLED",
+                 "barrier(CLK_GLOBAL_MEM_FENCE);\n        ROLLED", LANES_WRONG,
+                 "barrier(CLK_GLOBAL_MEM_FENCE) orders global memory alone");
     outcome_case("a guard before the barriers", "    ROLLED\n    for (int t",
                  "    if (i >= m || j >= n) return;\n    for (int t", LANES_WRONG,
                  "at 29 x 59 x 73 with alpha 2 and beta 3: work-item 11 of group (3, 0) ends before");
