@@ -311,6 +311,9 @@ static void outcome_cases(void)
     outcome_case("a barrier of the warp in place of the group's", "barrier(CLK_LOCAL_MEM_FENCE);\n        ROLLED",
                  "sub_group_barrier(CLK_LOCAL_MEM_FENCE);\n        ROLLED", LANES_WRONG,
                  "no barrier stands between the stores into a tile and its reads");
+    outcome_case("a fence is not blamed for a wrong product", "p < TILE; p++)",
+                 "p < TILE - 1; mem_fence(CLK_LOCAL_MEM_FENCE), p++)", LANES_WRONG,
+                 "the last product is missing; C[0, 0]");
     outcome_case("a barrier of global memory alone", "barrier(CLK_LOCAL_MEM_FENCE);\n        ROLLED",
                  "barrier(CLK_GLOBAL_MEM_FENCE);\n        ROLLED", LANES_WRONG,
                  "barrier(CLK_GLOBAL_MEM_FENCE) orders global memory alone");
