@@ -124,9 +124,10 @@ typedef struct float4 {
 #define mad(x, y, z)             fma(x, y, z)
 #define CLK_GLOBAL_MEM_FENCE     2
 #define CLK_LOCAL_MEM_FENCE      1
-#define barrier(fence)           (host_now.of_global = !((fence)&CLK_LOCAL_MEM_FENCE), host_now.wait(false, __COUNTER__))
+#define barrier(fence)           (HOST_OF_GLOBAL(fence), host_now.wait(false, __COUNTER__))
 #define sub_group_barrier(fence) host_now.wait(true, __COUNTER__)
 
+#define HOST_OF_GLOBAL(fence)       host_now.of_global = !((fence)&CLK_LOCAL_MEM_FENCE)
 #define work_group_barrier(...)     host_now.wait(false, __COUNTER__)
 #define mem_fence(fence)            HOST_FENCE
 #define read_mem_fence(fence)       HOST_FENCE

@@ -16,8 +16,8 @@ typedef struct witness witness;
 witness *witness_open(const host_run *run, const int tile[3]);
 void witness_close(witness *w);
 
-/* witness_see - as host_run.note. false: a race, a store into A or B, or an access to memory that is nobody's; witness_why
- * says which. */
+/* witness_see - as host_run.note. false: a race, a store into A or B, or an access to memory that is nobody's;
+ * witness_why says which. */
 bool witness_see(witness *w, host_place block, int thread, const host_access *access);
 const char *witness_why(const witness *w);
 
