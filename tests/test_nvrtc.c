@@ -6,6 +6,9 @@
  *   the binary   r07: the loads of the next tile stand before the multiply-adds, its stores behind them; r05 and r06:
  *                the share of multiply-adds in the innermost loop
  *
+ * What the version of tools/pins does worse fails; what another does worse is told with its version, and skipped. What
+ * does not compile fails with each.
+ *
  *   test_nvrtc --digests [ARCH]    a line for each of --full's kernels, by which two trees can be compared;
  *                                  ARCH: one of the three, "oldest" the first
  *
@@ -20,6 +23,50 @@
 #include "support/tap.h"
 
 static const nvrtc_api *nvrtc;
+
+/* ---- the version that was tried ---- */
+
+/* Of the line nvidia-cuda-nvrtc==13.0.88 of tools/pins the 13 and the 0. */
+static bool read_pin(const char *path, int *major, int *minor)
+{
+    bool found = false;
+    char line[256];
+    FILE *file = fopen(path, "r");
+    if (file == NULL) return false;
+    while (!found && fgets(line, (int)sizeof line, file) != NULL)
+        found = sscanf(line, "nvidia-cuda-nvrtc==%d.%d.", major, minor) == 2;
+    fclose(file);
+    return found;
+}
+
+static int pinned_major, pinned_minor;
+
+/* How another version than the pinned one calls itself in a reason; "" for the pinned one. */
+static const char *another_version(int major, int minor)
+{
+    static char text[64];
+    text[0] = '\0';
+    if (major != pinned_major || minor != pinned_minor)
+        snprintf(text, sizeof text, "NVRTC %d.%d, not %d.%d of tools/pins: ", major, minor, pinned_major, pinned_minor);
+    return text;
+}
+
+/* The verdict on what the compiler made of a text. */
+__attribute__((format(printf, 2, 3))) static void judge_compiler(bool good, const char *format, ...)
+{
+    char told[768];
+    va_list arguments;
+    const char *another = another_version(nvrtc->major, nvrtc->minor);
+    const int used = snprintf(told, sizeof told, "%s", another);
+    va_start(arguments, format);
+    vsnprintf(told + used, sizeof told - (size_t)used, format, arguments);
+    va_end(arguments);
+    told[strcspn(told, "\n")] = '\0';
+    if (!good && another[0] != '\0')
+        tap_skip(told);
+    else
+        tap_result(good, "%s", told);
+}
 
 /* ---- compiling ---- */
 
@@ -121,6 +168,17 @@ static void planted_cases(void)
         tap_result(f.registers == -1 && f.spilled_bytes == -1, "registers %d, spilled %d", f.registers,
                    f.spilled_bytes);
     }
+}
+
+static void pin_cases(void)
+{
+    if (tap_case("tools/pins has a version of nvidia-cuda-nvrtc"))
+        tap_result(pinned_major > 0, "%s", "there is no line nvidia-cuda-nvrtc==X.Y.Z");
+    if (tap_case("the pinned version is judged, another is told"))
+        tap_result(strcmp(another_version(pinned_major, pinned_minor), "") == 0 &&
+                       strncmp(another_version(pinned_major, pinned_minor + 5), "NVRTC ", 6) == 0 &&
+                       strncmp(another_version(pinned_major + 1, pinned_minor), "NVRTC ", 6) == 0,
+                   "%d.%d", pinned_major, pinned_minor);
 }
 
 /* ---- reading the binary ----
@@ -430,15 +488,14 @@ static void compile_case(const kernel_row *row, const char *file, const char *ar
     if (c.error != 0)
         tap_result(false, "NVRTC's error %d: %.600s", c.error, log);
     else if (f.registers <= 0 || f.spilled_bytes < 0)
-        tap_result(false, "the log says nothing of the kernel: %.300s", log);
+        judge_compiler(false, "the log says nothing of the kernel: %.300s", log);
     else if (f.warning[0] != '\0')
-        tap_result(false, "%s: wgmma is serialized: %.600s", f.warning, strstr(log, f.warning));
+        judge_compiler(false, "%s: wgmma is serialized: %.600s", f.warning, strstr(log, f.warning));
     else {
-        if (f.spilled_bytes > 0)
-            printf("# %s %s spills %d bytes, %d registers\n", row->lab.name, arch, f.spilled_bytes, f.registers);
-        tap_result(!(row->lab.production && f.spilled_bytes > 0) &&
-                       !((row->lab.production || sums_in_registers(row)) && f.stack_bytes > 0),
-                   "%d bytes spilled, %d of stack, %d registers", f.spilled_bytes, f.stack_bytes, f.registers);
+        judge_compiler(!(row->lab.production && f.spilled_bytes > 0) &&
+                           !((row->lab.production || sums_in_registers(row)) && f.stack_bytes > 0),
+                       "%d bytes spilled, %d of stack, %d registers", f.spilled_bytes, f.stack_bytes, f.registers);
+        printf("# %s: %d registers, %d bytes spilled\n", tap.name, f.registers, f.spilled_bytes);
     }
     compiled_free(&c);
 }
@@ -469,14 +526,15 @@ static void binary_cases(const char *arch)
         code text = code_of(&c, rungs[i], atoi(arch + 3));
         loop l = main_loop(&text);
         if (l.ffma > 0) printf("# %s %s: %d of %d instructions are FFMAs\n", rungs[i], arch, l.ffma, l.own);
-        tap_result(l.ffma == ffma[i], "%d FFMAs", l.ffma);
+        judge_compiler(l.ffma == ffma[i], "%d FFMAs", l.ffma);
         compiled_free(&c);
     }
     if (tap_case("cuda r07_prefetch %s binary: loads, then multiply-adds, then stores", arch)) {
         compiled c = compile_rung("r07_prefetch", arch);
         code text = code_of(&c, "r07_prefetch", atoi(arch + 3));
         loop l = main_loop(&text);
-        tap_result(order_holds(&text, &l, why), "%s", why);
+        bool holds = order_holds(&text, &l, why);
+        judge_compiler(holds, "%s", why);
         compiled_free(&c);
     }
     /* r06 loads its tile and stores it at once: the same reading must refuse it. */
@@ -484,7 +542,7 @@ static void binary_cases(const char *arch)
         compiled c = compile_rung("r06_unrolled", arch);
         code text = code_of(&c, "r06_unrolled", atoi(arch + 3));
         loop l = main_loop(&text);
-        tap_result(l.ffma == 256 && !order_holds(&text, &l, why), "its order was taken for r07's");
+        judge_compiler(l.ffma == 256 && !order_holds(&text, &l, why), "its order was taken for r07's");
         compiled_free(&c);
     }
 }
@@ -534,7 +592,7 @@ static void bad_cases(bool knows_hopper)
     if (tap_case("a kernel that must spill is found out")) {
         compiled c = compile(hungry, "hungry.cu", "sm_80", "--maxrregcount=32");
         findings f = read_log(c.log != NULL ? c.log : "");
-        tap_result(c.error == 0 && f.spilled_bytes > 0, "error %d, %d bytes spilled", c.error, f.spilled_bytes);
+        judge_compiler(c.error == 0 && f.spilled_bytes > 0, "error %d, %d bytes spilled", c.error, f.spilled_bytes);
         compiled_free(&c);
     }
     if (knows_hopper && gpu_source("cuda/ladder/r13_matrix.cu") != NULL &&
@@ -550,8 +608,8 @@ static void bad_cases(bool knows_hopper)
             c = compile(bad, "bad.cu", "sm_90a", found[0].options);
         }
         findings f = read_log(c.log != NULL ? c.log : "");
-        tap_result(c.error == 0 && f.warning[0] != '\0', "error %d, no warning: %.400s", c.error,
-                   c.log != NULL ? c.log : "");
+        judge_compiler(c.error == 0 && f.warning[0] != '\0', "error %d, no warning: %.400s", c.error,
+                       c.log != NULL ? c.log : "");
         compiled_free(&c);
         free(bad);
     }
@@ -738,7 +796,9 @@ int main(int argc, char **argv)
     digesting = argc > 1 && strcmp(argv[1], "--digests") == 0;
     if (!digesting) {
         tap_start(argc, argv);
+        read_pin(TESTS_FOLDER "/../tools/pins", &pinned_major, &pinned_minor);
         planted_cases();
+        pin_cases();
         narrow_case();
     }
     cu_api_load(); /* reads TILEWRIGHT_NVRTC; whether there is a driver does not matter */

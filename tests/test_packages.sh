@@ -1,9 +1,9 @@
 #!/bin/sh
-# test_packages.sh - what ./dev package makes and refuses, and that one version number stands everywhere. With --full it
-# makes the packages twice, in two folders, and looks into them. Prints TAP.
+# test_packages.sh - what ./dev package makes and refuses, that one version number stands everywhere, and that what is
+# fetched is pinned. With --full it makes the packages twice, in two folders, and looks into them. Prints TAP.
 set -u
 
-quick='one_version other_versions_are_found refusals'
+quick='one_version other_versions_are_found what_is_fetched_is_pinned refusals'
 long='made_twice byte_equal contents dependencies program_runs archive_is_the_commit checksums sbom_names_every_file'
 long="$long lintian_is_content system_blas_in_a_debian"
 cases=$quick
@@ -35,6 +35,16 @@ other_versions_are_found() {
         found 's/find_package(tilewright [0-9.]*/find_package(tilewright 7.8/' examples/CMakeLists.txt &&
         found 's/find_package(tilewright [0-9.]*/find_package(tilewright 7.8/' docs/GUIDE.md &&
         found 's/^Package: libtilewright[0-9]*/Package: libtilewright7/' tools/package/debian/control.in
+}
+
+what_is_fetched_is_pinned() {
+    "$root/tools/pypi.sh" --check || return 1
+    refused 'has no version of left-pad' "$root/tools/pypi.sh" "$work/venv" left-pad && [ ! -e "$work/venv" ] || return 1
+    copy=$work/pinned && mkdir -p "$copy/tests" "$copy/.ci" "$copy/python" "$copy/examples" || return 1
+    cp -R "$root/tools" "$root/dev" "$copy/" && "$copy/tools/pypi.sh" --check || return 1
+    echo 'venv/bin/pip install left-pad' >"$copy/tests/get_more.sh"
+    refused 'get_more.sh' "$copy/tools/pypi.sh" --check && rm "$copy/tests/get_more.sh" && echo 'left-pad>=1' >>"$copy/tools/pins" || return 1
+    refused 'left-pad>=1' "$copy/tools/pypi.sh" --check
 }
 
 refused() { # SAYS COMMAND ...

@@ -106,6 +106,7 @@ check 'clang-format' formatted
 check 'no line over 120 columns' columns
 check 'no retired name' retired
 check 'pages and comments name what there is' tools/check_docs.py
+check 'what is fetched is pinned' tools/pypi.sh --check
 check 'the library does not print, end the process or read the environment' no_calls
 check 'gcc -Wall -Wextra -Wpedantic -Wshadow -Wconversion' build build/lint-gcc gcc -DTILEWRIGHT_TESTS=OFF \
     -DCMAKE_C_FLAGS="-Wconversion -g -ffile-prefix-map=$PWD=."

@@ -7,7 +7,6 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 here=$(pwd -P)/build/peers
 fetch=1 && [ "${1:-}" = --no-install ] && fetch=''
-python=/usr/bin/python3 && [ -x "$python" ] || python=python3
 umask 022 # what others can write is not opened
 mkdir -p "$here" || exit 1
 log=$here/log
@@ -23,8 +22,7 @@ first() {
 wheels() {
     [ -n "$fetch" ] || return 1
     name=$1 && shift
-    { [ -x "$here/venv/bin/pip" ] || "$python" -m venv "$here/venv"; } >>"$log" 2>&1 &&
-        "$here/venv/bin/pip" install --disable-pip-version-check --no-deps --upgrade "$@" >>"$log" 2>&1 &&
+    tools/pypi.sh "$here/venv" --no-deps "$@" >>"$log" 2>&1 &&
         "$here/venv/bin/pip" list --disable-pip-version-check --format=freeze | grep -i "^$1==" >"$here/$name.version"
 }
 in_venv() { first "$here"/venv/lib/"$1" "$here"/venv/lib/python3*/site-packages/"$1"; }

@@ -85,12 +85,9 @@ packages() {
     [ -e "$folder/one/SHA256SUMS" ] || (umask 022 && "$folder/clone/dev" package "$folder/one")
 }
 
-environment() { # FOLDER - a virtual environment, empty
-    rm -rf "$1" && "$python" -m venv "$1" && "$1/bin/pip" install --quiet --upgrade pip
+environment() { # FOLDER PACKAGE - a virtual environment with it alone
+    rm -rf "$1" && "$root/tools/pypi.sh" "$1" --quiet "$2"
 }
-python=/usr/bin/python3
-[ -x "$python" ] || python=python3
-"$python" -c 'import venv, ensurepip' 2>/dev/null || python=python3 # Debian's may lack them
 
 # ---- the steps ----
 
@@ -150,7 +147,7 @@ step_lintian() {
 
 step_sbom() {
     packages && tools/package/check_sbom.py "$folder/one" || return 1
-    environment "$folder/spdx" && "$folder/spdx/bin/pip" install --quiet spdx-tools || return 1
+    environment "$folder/spdx" spdx-tools || return 1
     "$folder/spdx/bin/pyspdxtools" -i "$folder/one/tilewright-$version.spdx.json" --version SPDX-2.3 || return 1
     figure "$(grep '^[0-9]* packages with' "$folder/logs/sbom.log"), valid by spdx-tools"
 }
@@ -166,8 +163,7 @@ step_debian() {
 step_wheel() {
     packages || return 1
     [ -e "$root/tools/wheel.sh" ] || { figure 'there is no tools/wheel.sh' && return 3; }
-    wheel=$(ls "$folder"/one/*.whl) && environment "$folder/wheel" || return 1
-    "$folder/wheel/bin/pip" install --quiet "$wheel" || return 1
+    wheel=$(ls "$folder"/one/*.whl) && environment "$folder/wheel" "$wheel" || return 1
     (cd / && env -i HOME="$folder" "$folder/wheel/bin/python" - <<'PYTHON') || return 1
 import numpy as np, tilewright
 a, b = np.random.rand(100, 77), np.random.rand(77, 102)

@@ -1,0 +1,44 @@
+#!/bin/sh
+# newest.sh - ./dev lint --newest: the packages of tools/pins that PyPI has in a newer version, and what its newest NVRTC does worse to the
+# CUDA kernels than the one that is here (tests/get_nvrtc.sh): what test_nvrtc tells, and kernels that take more registers or spill more.
+# It tells and does not judge: the exit status is 0, or 1 where the newest cannot be had.
+#
+#   tools/newest.sh BUILD [TEST_NVRTC-ARGUMENT ...]        BUILD has tests/test_nvrtc
+set -u
+cd "$(dirname "$0")/.." || exit 1
+build=$1 && shift
+newest=$(tests/get_nvrtc.sh --newest build/nvrtc) && tried=$(tests/get_nvrtc.sh build/nvrtc) || exit 1
+
+echo "In tools/pins, and the newest of PyPI:"
+sed -n 's/^\([^#]*\)==/\1 /p' tools/pins | while read -r name pinned; do
+    there=$(build/nvrtc/newest/bin/pip --disable-pip-version-check index versions "$name" 2>/dev/null | sed -n '1s/.*(\(.*\))/\1/p')
+    [ "$there" = "$pinned" ] || printf '    %-22s %-14s %s\n' "$name" "$pinned" "${there:-not known}"
+done
+
+# compiled NVRTC LOG ARGUMENT ...
+compiled() {
+    nvrtc=$1 log=$2 && shift 2
+    TILEWRIGHT_NVRTC=$nvrtc "$build/tests/test_nvrtc" "$@" >"$log"
+    grep -q '^# NVRTC ' "$log" || { echo "newest.sh: $nvrtc compiles nothing: $log" >&2 && exit 1; }
+}
+mkdir -p build/newest
+compiled "$tried" build/newest/tried.log "$@"
+compiled "$newest" build/newest/newest.log "$@"
+version() { sed -n 's/^# NVRTC \([0-9.]*\),.*/\1/p' "build/newest/$1.log"; }
+echo "NVRTC $(version newest) beside $(version tried), which was tried:"
+sed -n -e '/ # SKIP /s/^/    /p' -e '/^not ok/{s/^/    /p;n;s/^/    /p}' build/newest/newest.log
+awk '
+    !/^# cuda_.*: [0-9]+ registers, [0-9]+ bytes spilled$/ { next }
+    { registers = $(NF - 4); spilled = $(NF - 2); kernel = $0; sub(/: [0-9]+ registers.*/, "", kernel); sub(/^# /, "", kernel) }
+    !newest { before[kernel] = registers; before_spilled[kernel] = spilled; next }
+    !(kernel in before) { next }
+    { count++ }
+    registers > before[kernel] || spilled > before_spilled[kernel] {
+        worse++
+        printf "    %s: %d registers, %d before", kernel, registers, before[kernel]
+        if (spilled > before_spilled[kernel]) printf ", %d bytes spilled, %d before", spilled, before_spilled[kernel]
+        print ""
+    }
+    registers < before[kernel] { better++ }
+    END { printf "%d kernels: %d take more registers or spill more, %d take fewer registers\n", count, worse, better }
+' build/newest/tried.log newest=1 build/newest/newest.log
