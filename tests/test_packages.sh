@@ -55,7 +55,12 @@ refused() { # SAYS COMMAND ...
 
 refusals() {
     mkdir "$work/full" && touch "$work/full/mine" || return 1
-    refused 'package takes one folder' "$root/dev" package --no-install a b || return 1
+    # Before anything is installed, as where all that it needs is missing.
+    mkdir "$work/bare" || return 1
+    for tool in sh dirname nproc cat sed id apt-get; do
+        ! command -v $tool >/dev/null || ln -s "$(command -v $tool)" "$work/bare/$tool" || return 1
+    done
+    refused 'package takes one folder' env PATH="$work/bare" "$root/dev" package --no-install a b || return 1
     refused "./dev package knows no '--fast'" "$root/dev" package --fast || return 1
     cp -R "$root/tools" "$work/tools" || return 1
     refused 'is no clone' env GIT_CEILING_DIRECTORIES="$work" "$work/tools/package.sh" "$work/new" || return 1
