@@ -15,8 +15,8 @@
 # of which folders that is, and needs nothing built. --shard I/N takes the share I of N: with N machines, one each,
 # every program runs once; --summary adds up what they said. N programs run side by side (as many as there are cores),
 # the longest first, by tests/times or what they last took here: each keeps what it writes in a folder of its own name,
-# and what they share, compiled kernels, is made for that. The status is one line, rewritten, on a terminal, else a
-# line every 30 seconds.
+# has a TMPDIR of its own, and what they share, compiled kernels, is made for that. The status is one line, rewritten, on
+# a terminal, else a line every 30 seconds.
 set -u
 
 here=$(cd "$(dirname "$0")/.." && pwd) || exit 1
@@ -135,7 +135,7 @@ judge() {
     }' "$1"
 }
 
-work=$(mktemp -d "${TMPDIR:-/tmp}/tilewright-tests.XXXXXX") || exit 1
+work=$(mktemp -d "${TMPDIR:-/tmp}/tilewright-tests.XXXXXX") && chmod 711 "$work" || exit 1 # TMPDIR is below it, also for other users
 trap 'rm -rf "$work"' EXIT
 # Without its folder no worker takes another program.
 trap 'mv "$work" "$work.over" && work=$work.over; cat "$work"/pid.* 2>/dev/null | xargs kill "$!" 2>/dev/null; exit 130' INT TERM
@@ -250,6 +250,7 @@ run_program() {
     export ASAN_OPTIONS="allocator_may_return_null=1:detect_stack_use_after_return=0:intercept_tls_get_addr=0:exitcode=99:log_path=$sanitizer"
     export UBSAN_OPTIONS="print_stacktrace=1:exitcode=99:log_path=$sanitizer"
     export TSAN_OPTIONS="halt_on_error=1:exitcode=99:log_path=$sanitizer"
+    mkdir -m 755 "$work/tmp.$number" && export TMPDIR="$work/tmp.$number"
     before=$(clock)
     echo "$number $before $name" >"$work/running.$number"
     # shellcheck disable=SC2086 # words on purpose
@@ -259,6 +260,7 @@ run_program() {
     status=$?
     rm -f "$work/pid.$number" "$work/running.$number"
     [ -d "$work" ] || exit 130 # stopped
+    rm -rf "$TMPDIR"
     seconds=$(echo "$before $(clock)" | LC_ALL=C awk '{ printf "%.1f", $2 - $1 }')
     cat "$sanitizer".* >>"$log" 2>/dev/null
     reports=$(cat "$sanitizer".* 2>/dev/null | grep -cE 'ERROR: |WARNING: ThreadSanitizer|runtime error:')

@@ -5,7 +5,8 @@ set -u
 
 cases='results_come_as_programs_end failures_are_repeated nothing_ran_is_a_failure status_has_an_estimate a_terminal_has_one_status_line
 longest_first times_of_all_programs_are_known shards_share_every_program_once parts_share_every_case_once shards_are_added_up what_is_not_asked_for_is_not_built
-sanitizers_run_the_covering_set a_build_is_told_without_a_terminal nothing_outlives_an_interrupted_build'
+sanitizers_run_the_covering_set a_build_is_told_without_a_terminal nothing_outlives_an_interrupted_build
+temporary_folders_are_their_own'
 # shellcheck source=tests/support/tap.sh
 . "$(dirname "$0")/support/tap.sh"
 
@@ -39,6 +40,28 @@ results_come_as_programs_end() {
     wait_for grep -q '^f/quick  *1 passed' out || { touch go && wait && return 1; }
     ! grep slow out || { touch go && wait && return 1; }
     touch go && wait && last_line_is out '2 passed, 0 failed, 0 skipped'
+}
+
+# What the first process of a machine makes below TMPDIR, others do not make at the same time: neither programs nor cases side by side.
+temporary_folders_are_their_own() {
+    telling="touch \$TMPDIR/mine; ls \$TMPDIR >>$work/there; echo \$TMPDIR >>$work/folders; $passing"
+    program one 1 "$telling" && program two 1 "$telling" && run --jobs 2 f >out 2>err || { cat out && return 1; }
+    cat >cases.py <<END
+import os, sys
+sys.path.insert(0, "$root/tests")
+from support.tap import case, main
+@case
+def one():
+    open(os.environ["TMPDIR"] + "/mine", "x")
+    print(os.environ["TMPDIR"], file=open("$work/folders", "a"))
+@case
+def two(): one()
+main(side_by_side=2)
+END
+    python3 -B cases.py >out || { cat out && return 1; }
+    cat there folders && [ "$(cat there)" = "mine
+mine" ] && [ "$(sort -u folders | wc -l)" -eq 4 ] || return 1
+    while read -r folder; do [ ! -e "$folder" ] || { echo "$folder is left" && return 1; }; done <folders
 }
 
 failures_are_repeated() {

@@ -14,6 +14,7 @@ import argparse
 import concurrent.futures
 import multiprocessing
 import os
+import shutil
 import sys
 import tempfile
 import time
@@ -53,13 +54,19 @@ def judge(function):
 
 
 def in_a_folder(function):
-    """The function's verdict in an empty folder, which is the working directory."""
+    """The function's verdict in an empty folder, which is the working directory. TMPDIR is another: what a launcher or a driver makes there once
+    for all its processes, as Open MPI does, two cases must not make at the same time."""
     with tempfile.TemporaryDirectory(prefix="tilewright-test.") as folder:
+        above, own = os.environ.get("TMPDIR"), tempfile.mkdtemp(prefix="tilewright-tmp.")
+        os.environ["TMPDIR"] = tempfile.tempdir = own
         os.chdir(folder)
         try:
             return function()
         finally:
             os.chdir("/")
+            tempfile.tempdir = None
+            os.environ.pop("TMPDIR") if above is None else os.environ.update(TMPDIR=above)
+            shutil.rmtree(own, ignore_errors=True)  # a launcher that was killed may still be writing
 
 
 def run(chosen, each):
