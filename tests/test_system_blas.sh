@@ -130,13 +130,16 @@ same() {
 handlers_own() { same -DOWN_XERBLA -DOWN_CBLAS_XERBLA; }
 handlers_default() { same; }
 
-# python WHAT IMPORT - runs the program on stdin by our library; its standard error, with a line per call of ours, goes into lines.
+# python MODULE - runs the program on stdin by our library; its standard error, with a line per call of ours, goes into lines. The LAPACK is
+# the reference's, whichever the system has chosen: OpenBLAS's, which comes along with NumPy, multiplies by itself.
 python() {
-    python=/usr/bin/python3
+    python=/usr/bin/python3 lapack=$(ls -d /usr/lib/*/lapack/liblapack.so.3 2>/dev/null | head -n 1)
     $python -c "import $1" 2>/dev/null || skip "there is no $1 of the system" || return 1
-    LD_LIBRARY_PATH=${below%/*} LD_DEBUG=libs $python -c "import $1" 2>&1 | grep -qF 'find library=libblas.so.3' || skip "$1 has a BLAS of its own" || return 1
-    LD_LIBRARY_PATH=$folder TILEWRIGHT_VERBOSE=1 $python - 2>lines || { cat lines && return 1; }
+    [ -n "$lapack" ] || skip "the reference LAPACK is not installed (liblapack3)" || return 1
+    LD_LIBRARY_PATH=${below%/*}:${lapack%/*} LD_DEBUG=libs $python -c "import $1" 2>&1 | grep -qF 'find library=libblas.so.3' || skip "$1 has a BLAS of its own" || return 1
+    LD_LIBRARY_PATH=$folder:${lapack%/*} TILEWRIGHT_VERBOSE=1 $python - 2>lines || { cat lines && return 1; }
 }
+
 # taken NAME ... - calls of these are among the lines.
 taken() {
     for name in "$@"; do grep -q "^tilewright: $name " lines || { echo "no call of $name" && cat lines && return 1; }; done
