@@ -11,17 +11,19 @@
 # --worktree   clone the files as they lie here, not what is committed
 # --files      clone nothing: the folder FILES is there as /srv/files, and COMMAND runs in it, not in ./dev
 #
-# MIRROR in the environment chooses the Debian mirror. Nothing but /proc, /dev and /sys (to read) is shared with the machine outside, in a
-# mount namespace of its own that ends with the script.
+# MIRROR in the environment chooses the Debian mirror. How this machine reaches PyPI and the mirror is passed on: proxies, pip's index and
+# certificate, what apt checks. No cache is. Nothing but /proc, /dev and /sys (to read) is shared with the machine outside, in a mount
+# namespace of its own that ends with the script.
 set -eu
 
 if [ "${1:-}" = --inside ]; then # in the new namespaces, as root of FOLDER's machine
     root=$2 && shift 2
     mount -t proc proc "$root/proc"
     mount --rbind /dev "$root/dev"
+    mount -t tmpfs tmpfs "$root/dev/shm"
     mount -t sysfs -o ro sysfs "$root/sys" # PoCL ends the process where it cannot read the machine's memory there
     exec env -i HOME=/root TERM=dumb PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-        ${http_proxy:+http_proxy="$http_proxy"} chroot "$root" /bin/sh -c '
+        ${http_proxy:+http_proxy="$http_proxy"} ${https_proxy:+https_proxy="$https_proxy"} chroot "$root" /bin/sh -c '
         if [ -e /srv/files ]; then cd /srv/files && exec "$@"; fi
         cd /root && git clone --quiet /srv/tilewright.git tilewright && cd tilewright || exit 1
         failed=0
@@ -47,12 +49,26 @@ if ! [ -e "$folder/base/.made" ]; then
     debootstrap --variant=minbase --include=git bookworm "$folder/base" "${MIRROR:-http://deb.debian.org/debian}"
     chroot "$folder/base" apt-get clean
     rm -rf "$folder/base/var/lib/apt/lists"/*
-    # How this machine reaches its mirror, where that is out of the ordinary.
-    apt-config dump | grep -E '^Acquire::(https?::Proxy|Check-)' >"$folder/base/etc/apt/apt.conf.d/99outside" || true
     touch "$folder/base/.made"
 fi
 rm -rf --one-file-system "$folder/root"
 cp -a "$folder/base" "$folder/root"
+
+echo force-unsafe-io >"$folder/root/etc/dpkg/dpkg.cfg.d/unsafe-io" # it is thrown away: nothing need reach the disk
+
+# How this machine reaches its mirrors, where that is out of the ordinary.
+apt-config dump | grep -E '^Acquire::(https?::Proxy|Check-)' >"$folder/root/etc/apt/apt.conf.d/99outside" || true
+pip_says() { # KEY - from the environment or a file, the environment first
+    python3 -m pip config list 2>/dev/null | sed -n "s/^[^.]*\.$1='\(.*\)'\$/\1/p" | head -n 1
+}
+echo '[global]' >"$folder/root/etc/pip.conf"
+for key in index-url extra-index-url trusted-host proxy; do
+    value=$(pip_says $key) && [ -z "$value" ] || printf '%s = %s\n' $key "$value" | sed 's/\\n/\n    /g' >>"$folder/root/etc/pip.conf"
+done
+if certificate=$(pip_says cert) && [ -e "$certificate" ]; then
+    cp "$certificate" "$folder/root/etc/outside.pem"
+    echo 'cert = /etc/outside.pem' >>"$folder/root/etc/pip.conf"
+fi
 if [ -n "$files" ]; then
     cp -R "$files" "$folder/root/srv/files"
     exec unshare --mount --pid --fork --kill-child "$0" --inside "$folder/root" "$@"

@@ -7,7 +7,7 @@
 #   tools/pypi.sh --check               each line of the table is a version, and nothing else in the tree asks PyPI
 #
 # --newest  the newest versions instead: for ./dev lint --newest
-# PACKAGE   a name of tools/pins, or a FILE.whl as it lies; what it depends on is pinned too
+# PACKAGE   a name of tools/pins, or a FILE.whl as it lies; what it depends on must be there too
 set -eu
 
 pins=$(dirname "$0")/pins
@@ -32,4 +32,7 @@ if ! [ -x "$venv/bin/pip" ]; then
     "$python" -m venv --clear "$venv"
 fi
 if [ -n "$newest" ]; then set -- --upgrade "$@"; else set -- --constraint "$pins" "$@"; fi
-exec "$venv/bin/pip" install --disable-pip-version-check --retries 1 "$@"
+"$venv/bin/pip" install --disable-pip-version-check --retries 1 "$@"
+[ -z "$newest" ] || exit 0
+came=$("$venv/bin/pip" freeze --disable-pip-version-check | grep -vxFf "$pins" | grep -v ' @ ') || exit 0
+fail "tools/pins has no version of what came along: $came"
