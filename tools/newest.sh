@@ -1,19 +1,25 @@
 #!/bin/sh
-# newest.sh - ./dev lint --newest: the packages of tools/pins that PyPI has in a newer version, and what its newest NVRTC does worse to the
-# CUDA kernels than the one that is here (tests/get_nvrtc.sh): what test_nvrtc tells, and kernels that take more registers or spill more.
-# It tells and does not judge: the exit status is 0, or 1 where the newest cannot be had.
+# newest.sh - ./dev lint --newest: the packages of tools/pins that PyPI has in a newer version; where these are of the libraries of
+# ./dev peers, what `bench --against` says of the newest; and what the newest NVRTC does worse to the CUDA kernels than the one that is
+# here (tests/get_nvrtc.sh): what test_nvrtc tells, and kernels that take more registers or spill more. It tells and does not judge: the
+# exit status is 0, or 1 where the newest cannot be had.
 #
-#   tools/newest.sh BUILD [TEST_NVRTC-ARGUMENT ...]        BUILD has tests/test_nvrtc
+#   tools/newest.sh BUILD [TEST_NVRTC-ARGUMENT ...]        BUILD has tilewright and tests/test_nvrtc
 set -u
 cd "$(dirname "$0")/.." || exit 1
 build=$1 && shift
 newest=$(tests/get_nvrtc.sh --newest build/nvrtc) && tried=$(tests/get_nvrtc.sh build/nvrtc) || exit 1
 
 echo "In tools/pins, and the newest of PyPI:"
+mkdir -p build/newest
 sed -n 's/^\([^#]*\)==/\1 /p' tools/pins | while read -r name pinned; do
     there=$(build/nvrtc/newest/bin/pip --disable-pip-version-check index versions "$name" 2>/dev/null | sed -n '1s/.*(\(.*\))/\1/p')
     [ "$there" = "$pinned" ] || printf '    %-22s %-14s %s\n' "$name" "$pinned" "${there:-not known}"
-done
+done | tee build/newest/newer
+if grep -qE "^ *($(sed -n 's/^ *wheels [a-z]* //p' tools/peers.sh | tr -s ' \n' '|' | sed 's/|$//')) " build/newest/newer; then
+    tools/peers.sh --newest
+    TILEWRIGHT_PEERS=$PWD/build/newest/peers "$build/tilewright" bench --against openblas,mkl,onednn,aocl,eigen --size 256 --samples 3 --threads 1
+fi
 
 # compiled NVRTC LOG ARGUMENT ...
 compiled() {
@@ -21,7 +27,6 @@ compiled() {
     TILEWRIGHT_NVRTC=$nvrtc "$build/tests/test_nvrtc" "$@" >"$log"
     grep -q '^# NVRTC ' "$log" || { echo "newest.sh: $nvrtc compiles nothing: $log" >&2 && exit 1; }
 }
-mkdir -p build/newest
 compiled "$tried" build/newest/tried.log "$@"
 compiled "$newest" build/newest/newest.log "$@"
 version() { sed -n 's/^# NVRTC \([0-9.]*\),.*/\1/p' "build/newest/$1.log"; }

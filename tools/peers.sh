@@ -2,11 +2,16 @@
 # peers.sh - ./dev peers: other libraries for `tilewright bench --against`, as PyPI and Debian have them, unpacked into build/peers and
 # installed nowhere. Each gets a name there, NAME.so, by lab/peers.def. What is there already is left; prints what there is.
 #
-#   tools/peers.sh [--no-install]
+#   tools/peers.sh [--no-install | --newest]
+#
+# --newest  PyPI's newest in place of those of tools/pins, anew, in build/newest/peers: for ./dev lint --newest
 set -u
 cd "$(dirname "$0")/.." || exit 1
-here=$(pwd -P)/build/peers
-fetch=1 && [ "${1:-}" = --no-install ] && fetch=''
+here=$(pwd -P)/build/peers fetch=1 newest=''
+case ${1:-} in
+--no-install) fetch='' ;;
+--newest) newest=--newest here=$(pwd -P)/build/newest/peers && rm -rf "$here" ;;
+esac
 umask 022 # what others can write is not opened
 mkdir -p "$here" || exit 1
 log=$here/log
@@ -22,7 +27,8 @@ first() {
 wheels() {
     [ -n "$fetch" ] || return 1
     name=$1 && shift
-    tools/pypi.sh "$here/venv" --no-deps "$@" >>"$log" 2>&1 &&
+    # shellcheck disable=SC2086 # --newest or nothing
+    tools/pypi.sh $newest "$here/venv" --no-deps "$@" >>"$log" 2>&1 &&
         "$here/venv/bin/pip" list --disable-pip-version-check --format=freeze | grep -i "^$1==" >"$here/$name.version"
 }
 in_venv() { first "$here"/venv/lib/"$1" "$here"/venv/lib/python3*/site-packages/"$1"; }
