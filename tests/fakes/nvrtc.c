@@ -1,7 +1,8 @@
 /* nvrtc.c - a fake libnvrtc.so.13: compiles everything to "FAKE" and what of the operands it was compiled for, and
  * notes the architecture in FAKE_LOG. FAKE_ARCHS, "75 80", is what it knows; FAKE_NVRTC "major=11" its version, and
  * "slow_ms=1500" how long it takes. OLD:
- * without cubins. */
+ * without cubins, else with builtins, which it opens as NVRTC 13.0 does: by a bare name. */
+#include <dlfcn.h>
 #include <time.h>
 
 #include "engines/cuda/cu_api.h"
@@ -13,7 +14,7 @@
         FAULT(name, fault);                                                                                            \
         if (fault != 0) return fault;                                                                                  \
         __VA_ARGS__;                                                                                                   \
-        return 0;                                                                                                      \
+        return fault;                                                                                                  \
     }
 /* What gives something back does so whatever it returns: leak checkers look at the engine. */
 #define GIVE(name, parameters, ...)                                                                                    \
@@ -29,9 +30,15 @@ static const char message[] = "fake.cu(3): error: the fake compiler was told to 
 /* of A and of B: the operations, N or T, and the types, s or u of bytes; bytes of an element */
 typedef char binary[sizeof "FAKE NN--4"];
 
-static void compile(char *to, int count, const char *const *options)
+static nvrtc_result compile(char *to, int count, const char *const *options)
 {
     int unused;
+#ifndef OLD
+    if (fake_number("FAKE_NVRTC", "major", 13, &unused) == 13) {
+        void *builtins = dlopen("libnvrtc-builtins.so.13.0", RTLD_LAZY); /* not a toolkit's */
+        if (builtins == NULL || dlsym(builtins, "fake_builtins") == NULL) return 7;
+    }
+#endif
     const int slow_ms = fake_number("FAKE_NVRTC", "slow_ms", 0, &unused);
     nanosleep(&(struct timespec){.tv_sec = slow_ms / 1000, .tv_nsec = slow_ms % 1000 * 1000000L}, NULL);
     memcpy(to, "FAKE NN--4", sizeof(binary));
@@ -42,6 +49,7 @@ static void compile(char *to, int count, const char *const *options)
         for (int q = 0; q < 2; q++)
             if (strcmp(options[i], q == 0 ? "-DOP_A=1" : "-DOP_B=1") == 0) to[5 + q] = 'T';
     }
+    return 0;
 }
 
 static int list_archs(int *out)
@@ -67,8 +75,8 @@ CALL(nvrtcCreateProgram,
      (void)name; (void)count; (void)headers; (void)names; *program = calloc(1, sizeof(binary)))
 GIVE(nvrtcDestroyProgram, (nvrtc_program * program), free(*program))
 CALL(nvrtcCompileProgram, (nvrtc_program program, int count, const char *const *options),
-     compile((char *)program, count, options);
-     if (count > 0) fake_log(options[0]))
+     fault = compile((char *)program, count, options);
+     if (fault == 0 && count > 0) fake_log(options[0]))
 CALL(nvrtcGetProgramLogSize, (nvrtc_program program, size_t *bytes), (void)program; *bytes = sizeof message)
 CALL(nvrtcGetProgramLog, (nvrtc_program program, char *log), (void)program; strcpy(log, message))
 CALL(nvrtcGetPTXSize, (nvrtc_program program, size_t *bytes), (void)program; *bytes = sizeof(binary))

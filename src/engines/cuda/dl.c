@@ -87,6 +87,18 @@ const cu_api *cu_api_load(void)
     return NULL;
 }
 
+/* NVRTC opens its builtins by a bare name, which finds what is loaded already: else, up to 13.0, one that lies where the
+ * loader does not look, as PyPI's, compiles nothing. Where they are not beside it, it looks for them itself. */
+static void load_builtins(const nvrtc_api *nvrtc)
+{
+    char path[sizeof nvrtc->file + 64];
+    const char *end = strrchr(nvrtc->file, '/');
+    if (end == NULL) return;
+    snprintf(path, sizeof path, "%.*s/libnvrtc-builtins.so.%d.%d", (int)(end - nvrtc->file), nvrtc->file, nvrtc->major,
+             nvrtc->minor);
+    dlopen(path, RTLD_NOW | RTLD_LOCAL);
+}
+
 static void load_compiler(void)
 {
     read_environment_once();
@@ -107,6 +119,7 @@ static void load_compiler(void)
     if (!compiler_loaded) snprintf(compiler_why, sizeof compiler_why, "nvrtcVersion failed");
     struct link_map *map;
     if (dlinfo(library, RTLD_DI_LINKMAP, &map) == 0) snprintf(compiler.file, sizeof compiler.file, "%s", map->l_name);
+    if (compiler_loaded) load_builtins(&compiler);
 }
 
 const nvrtc_api *nvrtc_api_load(void)
