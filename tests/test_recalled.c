@@ -1,10 +1,14 @@
-/* test_recalled.c - a product right after others that differ in one field, and plans that are kept: none is taken for
- * another's. */
+/* test_recalled.c - a product right after others that differ in one field, plans that are kept, and workspaces: none is
+ * taken for another's. */
+#include "engines/cpu/cpu_engine.h"
 #include "integers.h"
 #include "plan.h"
 #include "support/expect.h"
 #include "support/tap.h"
 #include "tilewright_lab.h"
+
+#include <math.h>
+#include <stdlib.h>
 
 /* A product that is computed at once after another one of the same thread, which differs from it in one field. */
 typedef struct recalled {
@@ -215,9 +219,106 @@ static void kept_by_beta(void)
     tap_result(right, "it was, or was not");
 }
 
+/* ---- workspaces that an engine keeps ---- */
+
+/* Memory of the engine that is full of one byte. */
+typedef struct taken {
+    unsigned char *memory;
+    size_t bytes;
+    int byte;
+} taken;
+
+static bool take(engine *e, size_t bytes, int byte, taken *out)
+{
+    *out = (taken){cpu_take(e, bytes), bytes, byte};
+    if (out->memory != NULL) memset(out->memory, byte, bytes);
+    return out->memory != NULL && (uintptr_t)out->memory % 64 == 0;
+}
+
+/* False: another one has written here. */
+static bool give(engine *e, taken *x)
+{
+    bool whole = true;
+    for (size_t i = 0; i < x->bytes; i++) whole = whole && x->memory[i] == x->byte;
+    cpu_give(e, x->memory);
+    x->memory = NULL;
+    return whole;
+}
+
+/* Each size after each other, which was given back: all of its bytes can be written, and a second one of the same size
+ * is another. About the sizes at which pages are taken, and more than the engine keeps. */
+static void workspaces(void)
+{
+    enum { MiB = 1 << 20, HELD = KEPT_WORKSPACES + 2 };
+    static const size_t sizes[] = {1,           64,           5000,         MiB - 64,     MiB - 1,
+                                   MiB,         2 * MiB - 65, 2 * MiB - 64, 2 * MiB - 63, 2 * MiB,
+                                   2 * MiB + 1, 3 * MiB,      4 * MiB - 64, 4 * MiB - 63, 9 * MiB / 2,
+                                   6 * MiB};
+    enum { SIZES = sizeof sizes / sizeof *sizes };
+    for (size_t i = 0; i < SIZES; i++) {
+        if (!tap_case("workspaces: %zu bytes, then others", sizes[i])) continue;
+        bool good = true;
+        for (size_t j = 0; good && j < SIZES; j++) {
+            engine e = {0};
+            taken x, y;
+            good = take(&e, sizes[i], 1, &x) && give(&e, &x) && take(&e, sizes[j], 2, &x) && take(&e, sizes[i], 3, &y);
+            good = good && give(&e, &x) && give(&e, &y);
+            for (int k = 0; k < KEPT_WORKSPACES; k++) free(e.kept[k]);
+        }
+        tap_result(good, "of one some was another's");
+    }
+    if (tap_case("workspaces: more at once than are kept")) {
+        engine e = {0};
+        taken held[HELD];
+        bool good = true;
+        for (int round = 0; round < 3; round++) {
+            for (int i = 0; i < HELD; i++) good = good && take(&e, (size_t)(1000 + 5000 * round * i), i + 1, &held[i]);
+            for (int i = 0; i < HELD && good; i++) good = give(&e, &held[i]);
+        }
+        for (int k = 0; k < KEPT_WORKSPACES; k++) free(e.kept[k]);
+        tap_result(good, "of one some was another's");
+    }
+}
+
+/* Products of changing size and type on one context: packed operands grow from nothing to more than 2 MiB by steps of
+ * a half at most, shrink, and grow again. */
+static void products_of_changing_size(void)
+{
+    static const tw_dtype dtypes[] = {TW_CF64, TW_F64, TW_F32, TW_I8, TW_BF16};
+    enum { DTYPES = sizeof dtypes / sizeof *dtypes, STEPS = 13 };
+    for (int threads = 1; threads <= 7; threads += threads == 1 ? 1 : 5) {
+        tw_context *context = NULL;
+        const tw_options options = {.size = sizeof options, .engine = "cpu", .threads = threads};
+        const tw_lab_choice any = {.kernel = NULL};
+        char text[200] = "";
+        int64_t most = 0;
+        if (!tap_case("products of changing size and type: %d thread%s", threads, threads > 1 ? "s" : "")) continue;
+        bool right = tw_open(&options, &context) == TW_OK;
+        for (int way = 0; right && way < 3; way++)
+            for (int step = 0; right && step < STEPS; step++) {
+                const int at = way == 1 ? STEPS - 1 - step : step;
+                const int64_t size = (int64_t)(120 * pow(1.25, at));
+                integers x = {0};
+                /* wide ones grow in the first way, and stand among others in the last */
+                const tw_dtype dtype = dtypes[way == 0 ? 0 : (way + at) % DTYPES];
+                const tw_problem p = tw_problem_make(dtype, TW_N, TW_T, 24, size, size);
+                tw_lab_plan made;
+                right = tw_lab_plan_of(context, &any, &p, &made) == TW_OK &&
+                        integers_make(&p, NULL, (uint64_t)size, &x) == TW_OK;
+                if (made.workspace_bytes > most) most = made.workspace_bytes;
+                right = right && tw_gemm(context, &p, x.a, x.b, x.c) == TW_OK && integers_judge(&x, text, sizeof text);
+                integers_free(&x);
+            }
+        tap_result(right && most > 4 << 20, "%s; the largest workspace has %lld bytes", text, (long long)most);
+        tw_close(context);
+    }
+}
+
 int main(int argc, char **argv)
 {
     tap_start(argc, argv);
+    workspaces();
+    products_of_changing_size();
     recalled_cases();
     kept_plans();
     kept_by_beta();
