@@ -106,6 +106,14 @@ def a_block_of_more_than_two_to_the_31_elements():
         assert done.returncode == 0 and "large, 0 faults" in done.out, done.out + done.err
 
 
+@case
+def sums_that_are_exchanged_in_several_rounds():
+    """By one MPI, or by both with --full: a round begins above 32 MiB."""
+    for mpi in built()[:None if FULL else 1]:
+        done = mpirun(mpi, 3, os.path.join(BUILD, f"tests/mpi_gemm_{mpi}"), "rounds")
+        assert done.returncode == 0 and "2 rounds, 0 faults" in done.out, done.out + done.err
+
+
 # ---- the program: the same bytes as of one process ----------------------------------------------------------------------
 
 @case

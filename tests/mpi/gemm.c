@@ -12,6 +12,7 @@
  *   mpirun -n P gemm refusals
  *   mpirun -n P gemm absent                  the last rank never calls: the others give up and say so
  *   mpirun -n P gemm large                   blocks of 2^31 elements, in messages of 2 GiB together
+ *   mpirun -n 3 gemm rounds                  sums of segments of k that are exchanged in several rounds
  *
  * Every rank makes every element of A, B and C0 from its place, so that nothing need be sent to check. The first line
  * of standard output is "N products" or the like; a fault is a line on standard error and exit status 1. */
@@ -699,6 +700,26 @@ static void large(void)
     tw_mpi_plan_free(plan);
 }
 
+/* ---- sums in rounds ---- */
+
+/* A rank takes 32 MiB of the others' sums a round: 600 of its rows, so that one rank has a row in the last round and the
+ * others none; and one row, which is longer than that. */
+static int sum_in_rounds(void)
+{
+    static const int64_t sizes[][3] = {{1801, 3495, 7}, {4, 2100001, 3}};
+    int done = 0;
+    for (; done < 2; done++) {
+        char *bits = NULL;
+        product x = {.whole = true, .grid = {1, 1, ranks}};
+        x.p = tw_problem_make(TW_F64, TW_N, TW_N, sizes[done][0], sizes[done][1], sizes[done][2]);
+        x.p.dtype_b = x.p.dtype_c = TW_F64, x.p.alpha = 2, x.p.beta = -1;
+        snprintf(x.text, sizeof x.text, "rounds, %" PRId64 " x %" PRId64, x.p.m, x.p.n);
+        run_product(&x, TW_MPI_PANELS_AUTO, &bits);
+        free(bits);
+    }
+    return done;
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
@@ -742,9 +763,12 @@ int main(int argc, char **argv)
         absent();
     } else if (argc == 2 && strcmp(argv[1], "large") == 0) {
         large(), done = 1;
+    } else if (argc == 2 && strcmp(argv[1], "rounds") == 0) {
+        done = sum_in_rounds();
     } else {
         fprintf(stderr, "usage: gemm products CASES SEED | cuda CASES SEED TYPE | nccl CASES SEED TYPE | lost GRID | "
-                        "stuck WAY K | once WAY PLACE M N K | late SECONDS | memory | refusals | absent | large\n");
+                        "stuck WAY K | once WAY PLACE M N K | late SECONDS | memory | refusals | absent | large | "
+                        "rounds\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     MPI_Allreduce(MPI_IN_PLACE, &faults, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
