@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "support/elements.h"
 #include "support/folder.h"
 #include "support/io_parse.h"
 
@@ -142,6 +143,28 @@ static void complex_elements_are_converted(void)
             if (out[e] != expected || narrow[e] != (float)expected)
                 fail_msg("variant %d: number %d is %.17g, expected %.17g", variant, e, out[e], expected);
         }
+    }
+}
+
+/* Of every type to every type that elements are converted to, about the columns of a strip and of a piece. */
+static void every_width_is_converted(void)
+{
+    static const io_type targets[] = {IO_F64,  IO_F32,  IO_F16, IO_BF16, IO_E4M3, IO_E5M2,
+                                      IO_CF32, IO_CF64, IO_I8,  IO_U8,   IO_I32};
+    enum { ROWS = 3, STRIP = 16, PIECE = 256 };
+    static _Alignas(MOST_ELEMENT) char out[ROWS * (2 * PIECE + 2) * MOST_ELEMENT];
+    for (int variant = 0; variant < IO_TYPE_COUNT * LAYOUTS * 2 * 8; variant++) {
+        const io_type from = (io_type)(variant / (LAYOUTS * 2 * 8));
+        const int64_t cols = about(variant / 4 % 2 ? PIECE : STRIP, variant % 4);
+        io_matrix m = elements_make(from, variant / 8 % 2, ROWS, cols, (elements_layout)(variant / 16 % LAYOUTS));
+        for (size_t t = 0; t < COUNT(targets); t++) {
+            const alphabet all = alphabet_of(targets[t], false);
+            memset(out, 0x55, sizeof out);
+            io_convert(&m, targets[t], out);
+            elements_check(out, &all, from, 0, 0, ROWS, cols, false, m.swapped ? "swapped" : "not swapped");
+            assert_int_equal(out[(size_t)(ROWS * cols) * all.bytes], 0x55);
+        }
+        io_free(&m);
     }
 }
 
@@ -650,6 +673,7 @@ static void the_first_offender_is_named(void)
 static const check_case cases[] = {
     CHECK_CASE(complex_elements_are_converted),
     CHECK_CASE(complex_elements_fit),
+    CHECK_CASE(every_width_is_converted),
     CHECK_CASE(types_have_names),
     CHECK_CASE(formats_follow_endings),
     CHECK_CASE(result_types_are_numpys),

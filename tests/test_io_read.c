@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "support/elements.h"
 #include "support/folder.h"
 #include "support/io_parse.h"
 
@@ -165,11 +166,13 @@ static io_status read_pipe(const void *bytes, size_t count, const io_raw_shape *
     int ends[2];
     char path[32];
     assert_int_equal(pipe(ends), 0);
-    assert_int_equal(write(ends[1], bytes, count), (ssize_t)count);
+    const pid_t writer = fork(); /* a pipe does not hold all that is written */
+    if (writer == 0) _exit(write(ends[1], bytes, count) != (ssize_t)count);
     close(ends[1]);
     snprintf(path, sizeof path, "/dev/fd/%d", ends[0]);
     io_status status = io_read(path, raw, m, error);
     close(ends[0]);
+    assert_int_equal(waitpid(writer, NULL, 0), writer);
     return status;
 }
 
@@ -194,6 +197,22 @@ static void pipes_are_streamed(void)
     check_sentence(&error, "/dev/fd/", "is empty");
     assert_int_equal(read_pipe("?", 1, NULL, &m, &error), IO_BAD_FILE);
     check_sentence(&error, "/dev/fd/", "begins with '?'");
+}
+
+/* What a stream brings goes into memory of 64 KiB first, then into twice as much. */
+static void every_length_of_a_stream_is_read(void)
+{
+    enum { FIRST = 1 << 16 };
+    for (int which = 0; which < 8; which++) {
+        const int64_t count = about(which < 4 ? FIRST : 2 * FIRST, which % 4);
+        const io_raw_shape shape = {IO_U8, 1, count};
+        const alphabet all = alphabet_of(IO_U8, false);
+        io_matrix m = elements_make(IO_U8, false, 1, count, BY_ROWS), found;
+        io_error error;
+        if (read_pipe(m.data, (size_t)count, &shape, &found, &error) != IO_OK) fail_msg("%s", error.text);
+        elements_check(found.data, &all, IO_U8, 0, 0, 1, count, false, "a stream");
+        io_free(&m), io_free(&found);
+    }
 }
 
 /* Read a stream that begins with these bytes and goes on with one character for ever. */
@@ -298,6 +317,68 @@ static void a_file_that_changes_while_it_is_read(void)
     assert_int_equal(after, before); /* nothing is open any more */
 }
 
+/* ---- blocks of a file ---------------------------------------------------------------------------------- */
+
+/* A file of two lines, each `before` elements and then `run`; by columns a .npy file. */
+static void write_lines(const char *path, const io_matrix *m, bool by_columns)
+{
+    char header[100];
+    unsigned char head[128];
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    /* descr: another byte order than this machine's where elements are swapped; 2 bytes of a bfloat are raw ones */
+    const char order = m->swapped != io_host_is_big_endian() ? '>' : '<';
+    static const char *const kinds[IO_TYPE_COUNT] = {"f8", "f4", "f2", "i1", "i2", "i4",  "i8", "u1",
+                                                     "u2", "u4", "u8", "V2", "c8", "c16", "V1", "V1"};
+    snprintf(header, sizeof header, "{'descr': '%c%s', 'fortran_order': %s, 'shape': (%" PRId64 ", %" PRId64 "), }",
+             order, kinds[m->type], by_columns ? "True" : "False", m->rows, m->cols);
+    const size_t count = make_npy(head, 1, header, "", 0), bytes = (size_t)(m->rows * m->cols) * io_type_bytes(m->type);
+    const bool good = fwrite(head, 1, count, f) == count && fwrite(m->data, 1, bytes, f) == bytes;
+    assert_true((fclose(f) == 0) & good);
+}
+
+/* All of a file and what lies inside, in the file's order and row by row, from either byte order, to its own type and
+ * to those that products are computed in. */
+static void every_length_of_a_block_is_read(void)
+{
+    enum { PIECE_BYTES = 1 << 16, BEFORE = 3, LINES = 2 };
+    static const io_type wider[] = {IO_F64, IO_F32, IO_CF64};
+    for (int variant = 0; variant < IO_TYPE_COUNT * 4 * 4 * 2 * 2; variant++) {
+        const io_type from = (io_type)(variant / 64);
+        const io_type to = variant / 16 % 4 < 3 ? wider[variant / 16 % 4] : from;
+        const bool swapped = variant % 2, columns = variant / 2 % 2;
+        /* without a layout of its own raw bytes have no order; to its own type only what io_convert() gives */
+        const bool raw_bytes = from == IO_BF16 || from == IO_E4M3 || from == IO_E5M2;
+        if (swapped && (raw_bytes || io_type_bytes(from) == 1)) continue;
+        if (from == to && (from == IO_I16 || from == IO_I64 || from == IO_U16 || from == IO_U32 || from == IO_U64))
+            continue;
+        const alphabet all = alphabet_of(to, false);
+        const size_t widest = io_type_bytes(from) > all.bytes ? io_type_bytes(from) : all.bytes;
+        const int64_t run = about(PIECE_BYTES / (int64_t)widest, variant / 4 % 4), length = BEFORE + run;
+        io_matrix m = elements_make(from, swapped, columns ? length : LINES, columns ? LINES : length,
+                                    columns ? BY_COLUMNS : BY_ROWS);
+        const io_raw_shape shape = {from, -1, -1};
+        io_source source;
+        io_error error;
+        char *out = malloc((size_t)(LINES * length) * all.bytes);
+        assert_non_null(out);
+        write_lines(in_folder("A.npy"), &m, columns);
+        if (io_source_open(in_folder("A.npy"), &shape, &source, &error) != IO_OK) fail_msg("%s", error.text);
+        assert_int_equal(source.matrix.type, from);
+        for (int how = 0; how < 4; how++) {
+            const bool by_rows = how % 2, inner = how / 2;
+            const int64_t first = inner ? BEFORE : 0, i = columns ? first : 0, j = columns ? 0 : first,
+                          rows = columns ? length - first : LINES, cols = columns ? LINES : length - first;
+            if (io_source_read(&source, i, j, rows, cols, to, by_rows, out, &error) != IO_OK)
+                fail_msg("%s", error.text);
+            elements_check(out, &all, from, i, j, rows, cols, columns && !by_rows, columns ? "by columns" : "by rows");
+        }
+        io_source_close(&source);
+        io_free(&m);
+        free(out);
+    }
+}
+
 static const check_case cases[] = {
     CHECK_CASE(raw_checks_its_length),
     CHECK_CASE(raw_needs_a_shape),
@@ -308,6 +389,8 @@ static const check_case cases[] = {
     CHECK_CASE(pipes_are_streamed),
     FOLDER_CASE(streams_are_bounded),
     FOLDER_CASE(a_file_that_changes_while_it_is_read),
+    FOLDER_CASE(every_length_of_a_block_is_read),
+    CHECK_CASE(every_length_of_a_stream_is_read),
 };
 
 CHECK_MAIN(cases)

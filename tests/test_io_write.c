@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "support/elements.h"
 #include "support/folder.h"
 #include "support/io_parse.h"
 
@@ -162,7 +163,132 @@ static void complex_is_written(void)
     assert_string_equal(text, MTX("array complex general\n1 2\n1 -2\n0.1 0\n"));
 }
 
-/* One row that is longer than a block, and nothing at all. */
+static const io_type written[] = {IO_F64, IO_F32, IO_F16, IO_BF16, IO_I32, IO_CF32, IO_CF64};
+
+/* The bytes of the file before it has its name; for free(). */
+static char *bytes_so_far(const io_output *output, size_t most, size_t *count)
+{
+    char *bytes = malloc(most + 1);
+    assert_non_null(bytes);
+    *count = read_back(output->temp_path, bytes, most + 1);
+    return bytes;
+}
+
+/* Which rows and columns fill a block of 64 KiB, and one more or less: of one row, and of rows of 100. */
+static void shape_about(int64_t block, int which, int64_t *rows, int64_t *cols)
+{
+    *rows = which < 4 ? 2 : about(block / 100, which - 4);
+    *cols = which < 4 ? about(block, which) : 100;
+}
+
+/* By rows, by columns and with gaps, in either byte order, to .npy and raw. */
+static void every_length_of_elements_is_written(void)
+{
+    enum { BLOCK_BYTES = 1 << 16 };
+    for (int variant = 0; variant < (int)COUNT(written) * 8 * LAYOUTS * 2; variant++) {
+        const io_type type = written[variant / (8 * LAYOUTS * 2)];
+        const alphabet all = alphabet_of(type, false), little = alphabet_of(type, io_host_is_big_endian());
+        const bool npy = variant % 2, swapped = variant % 3 == 0;
+        int64_t rows, cols;
+        io_output output;
+        io_error error;
+        size_t count;
+        shape_about(BLOCK_BYTES / (int64_t)all.bytes, variant / (LAYOUTS * 2) % 8, &rows, &cols);
+        io_matrix m = elements_make(type, swapped, rows, cols, (elements_layout)(variant / 2 % LAYOUTS));
+        const size_t expected = (size_t)(rows * cols) * all.bytes, head = npy ? 128 : 0;
+        if (io_output_open(&output, in_folder("C"), &error) != IO_OK ||
+            io_output_write(&output, npy ? IO_FORMAT_NPY : IO_FORMAT_RAW, &m, &error) != IO_OK)
+            fail_msg("%s", error.text);
+        char *bytes = bytes_so_far(&output, head + expected, &count);
+        assert_int_equal(count, head + expected);
+        elements_check(bytes + head, npy ? &little : &all, type, 0, 0, rows, cols, false, npy ? "npy" : "raw");
+        free(bytes);
+        io_free(&m);
+        io_output_discard(&output);
+    }
+}
+
+/* Text goes in blocks of 32 KiB, which a longest number of 64 bytes ends: of numbers of one digit, column by column. */
+static void every_length_of_text_is_written(void)
+{
+    enum { BLOCK_BYTES = 1 << 15, MOST_NUMBER = 64 };
+    for (int variant = 0; variant < (int)COUNT(written) * 4 * 2; variant++) {
+        const io_type type = written[variant / 8];
+        const bool complex = io_type_is_complex(type);
+        const int64_t each = complex ? 4 : 2, block = (BLOCK_BYTES - MOST_NUMBER) / each,
+                      count = about(block, variant % 4);
+        const bool one_column = variant / 4 % 2;
+        const int64_t rows = one_column ? count : 1, cols = one_column ? 1 : count;
+        io_output output;
+        io_error error;
+        size_t length;
+        char head[100];
+        io_matrix m = elements_make(type, false, rows, cols, BY_ROWS);
+        const int head_bytes = snprintf(head, sizeof head, "%s%s general\n%" PRId64 " %" PRId64 "\n", MTX("array "),
+                                        complex          ? "complex"
+                                        : type == IO_I32 ? "integer"
+                                                         : "real",
+                                        rows, cols);
+        if (io_output_open(&output, in_folder("C"), &error) != IO_OK ||
+            io_output_write(&output, IO_FORMAT_MTX, &m, &error) != IO_OK)
+            fail_msg("%s", error.text);
+        char *text = bytes_so_far(&output, (size_t)(head_bytes + count * each), &length), *at = text + head_bytes;
+        assert_int_equal(length, head_bytes + count * each);
+        assert_memory_equal(text, head, (size_t)head_bytes);
+        for (int64_t x = 0; x < count; x++, at += each) {
+            const int64_t i = one_column ? x : 0, j = one_column ? 0 : x;
+            char number[5] = {(char)('0' + number_of(i, j, 0)), '\n'};
+            if (complex) number[1] = ' ', number[2] = (char)('0' + number_of(i, j, 1)), number[3] = '\n';
+            assert_memory_equal(at, number, (size_t)each);
+        }
+        free(text);
+        io_free(&m);
+        io_output_discard(&output);
+    }
+}
+
+/* Blocks at their places, of whole rows and of a part of each, in this machine's byte order and in the other. */
+static void every_length_of_a_block_is_put(void)
+{
+    enum { PIECE_BYTES = 1 << 16, BEFORE = 3, BEHIND = 2 };
+    for (int variant = 0; variant < (int)COUNT(written) * 8 * 2; variant++) {
+        const io_type type = written[variant / 16];
+        const bool swapped = variant % 2, whole = variant / 8 % 2;
+        const alphabet all = alphabet_of(type, swapped);
+        const int64_t run = about(PIECE_BYTES / (int64_t)all.bytes, variant / 2 % 4);
+        const int64_t cols = whole ? run : BEFORE + run + BEHIND, first = whole ? 0 : BEFORE;
+        io_matrix m = elements_make(type, false, 2, cols, BY_ROWS);
+        io_output output;
+        io_error error;
+        size_t count;
+        bool good = io_output_open(&output, in_folder("C"), &error) == IO_OK &&
+                    io_output_begin(&output, IO_FORMAT_RAW, &m, &error) == IO_OK;
+        output.blocks.swapped = swapped;                             /* as .npy on a big-endian machine */
+        for (int part = 0; good && part < (whole ? 1 : 3); part++) { /* the last columns first */
+            const int64_t j = part == 0   ? first
+                              : part == 1 ? 0
+                                          : BEFORE + run,
+                          width = part == 0   ? run
+                                  : part == 1 ? BEFORE
+                                              : BEHIND;
+            char *block = malloc((size_t)(2 * width) * all.bytes);
+            assert_non_null(block);
+            for (int64_t i = 0; i < 2; i++)
+                memcpy(block + (size_t)(i * width) * all.bytes,
+                       (const char *)m.data + (size_t)(i * cols + j) * all.bytes, (size_t)width * all.bytes);
+            good = io_output_put(&output, 0, j, 2, width, block, &error) == IO_OK;
+            free(block);
+        }
+        if (!good) fail_msg("%s", error.text);
+        char *bytes = bytes_so_far(&output, (size_t)(2 * cols) * all.bytes, &count);
+        assert_int_equal(count, (size_t)(2 * cols) * all.bytes);
+        elements_check(bytes, &all, type, 0, 0, 2, cols, false, whole ? "whole rows" : "parts of rows");
+        free(bytes);
+        io_free(&m);
+        io_output_discard(&output);
+    }
+}
+
 /* C of f16 and bf16, in either byte order: the bits come back, of bf16 in .npy as raw bytes. */
 static void two_byte_floats_are_written(void)
 {
@@ -194,6 +320,7 @@ static void two_byte_floats_are_written(void)
     }
 }
 
+/* One row that is longer than a block, and nothing at all. */
 static void odd_shapes_are_written(void)
 {
     enum { LONG = 20001 };
@@ -589,6 +716,9 @@ static const check_case cases[] = {
     FOLDER_CASE(two_byte_floats_are_written),
     FOLDER_CASE(odd_shapes_are_written),
     FOLDER_CASE(complex_is_written),
+    FOLDER_CASE(every_length_of_elements_is_written),
+    FOLDER_CASE(every_length_of_text_is_written),
+    FOLDER_CASE(every_length_of_a_block_is_put),
     FOLDER_CASE(a_discarded_output_leaves_nothing),
     FOLDER_CASE(bad_targets_are_refused),
     FOLDER_CASE(bad_writes_are_refused),
