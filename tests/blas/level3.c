@@ -121,6 +121,23 @@ static void large(routine r)
     }
 }
 
+/* The same by every name and layout, side, triangle and op; the other side of the product is short. */
+static void several_blocks(routine r)
+{
+    enum { SHORT = 3 };
+    const int order = r == SYMM ? 530 : 300; /* up to 512 a symmetric matrix is copied whole */
+    for (int is_f32 = 0; is_f32 < 2; is_f32++)
+        for (way way = FORTRAN; way < WAYS; way++) {
+            char why[WHY] = "";
+            if (!tap_case("%s_%s_%s_of_several_blocks", names[r], is_f32 ? "f32" : "f64", way_names[way])) continue;
+            call x = {.routine = r, .way = way, .m = SHORT, .n = order, .k = SHORT, .alpha = -2, .beta = 0.5};
+            bool good = right_in_all(x, (judging){.is_f32 = is_f32}, why);
+            x.m = order, x.n = SHORT;
+            if (!rank(&x)) good = good && right_in_all(x, (judging){.is_f32 = is_f32, .padding = 3}, why);
+            tap_result(good, "%s", why);
+        }
+}
+
 /* ---- what arithmetic with NaN and infinity must show ---- */
 
 static void special_values(void)
@@ -373,7 +390,7 @@ int main(int argc, char **argv)
     bits_of_threads();
     verbosity();
     for (routine r = SYMM; r < GEMM; r++) without_memory(r);
-    for (routine r = SYMM; r < GEMM; r++) products(r), other_ways(r);
+    for (routine r = SYMM; r < GEMM; r++) products(r), other_ways(r), several_blocks(r);
     large(SYMM), large(TRMM), large(TRSM);
     other_triangle_is_not_read();
     wrong_arguments();
