@@ -362,6 +362,98 @@ static void wrong_arguments(void)
     }
 }
 
+/* Groups that do nothing before, between and behind others, each in its own way: without products, without rows,
+ * columns or depth. What they name in the arrays is theirs all the same, and nobody else's. */
+enum { MOST_GROUPS = 7, MOST_PRODUCTS = 12 };
+
+typedef struct idle_groups {
+    int groups, m[MOST_GROUPS], n[MOST_GROUPS], k[MOST_GROUPS], size[MOST_GROUPS];
+    int64_t wide_m[MOST_GROUPS], wide_n[MOST_GROUPS], wide_k[MOST_GROUPS], wide_size[MOST_GROUPS];
+} idle_groups;
+
+/* At each place one of: two products, one product, no products, no rows, no columns, no depth (C is multiplied by
+ * beta). */
+static void draw_groups(idle_groups *x, unsigned drawn)
+{
+    static const int kinds[][4] = {{2, 2, 2, 2}, {2, 2, 2, 1}, {2, 2, 2, 0}, {0, 2, 2, 2}, {2, 0, 2, 1}, {2, 2, 0, 1}};
+    memset(x, 0, sizeof *x);
+    x->groups = 2 + (int)(drawn % 5);
+    for (int g = 0; g < x->groups; g++) {
+        drawn = drawn * 1664525u + 1013904223u;
+        const int *kind = kinds[(drawn >> 16) % 6];
+        x->wide_m[g] = x->m[g] = kind[0], x->wide_n[g] = x->n[g] = kind[1], x->wide_k[g] = x->k[g] = kind[2];
+        x->wide_size[g] = x->size[g] = kind[3];
+    }
+}
+
+/* Group g has alpha g + 1 and beta 2, product i of all has A i + 1 everywhere and B 1: C, once 1, becomes alpha A B +
+ * 2. */
+#define IDLE_GROUPS(T, number, s, parts, wide, way, x)                                                                 \
+    do {                                                                                                               \
+        static T a[MOST_PRODUCTS][4][parts], b[4][parts];                                                              \
+        T c[MOST_PRODUCTS][4][parts], alpha[MOST_GROUPS][parts] = {{0}}, beta[MOST_GROUPS][parts] = {{0}};             \
+        const number *at_a[MOST_PRODUCTS], *at_b[MOST_PRODUCTS];                                                       \
+        number *at_c[MOST_PRODUCTS];                                                                                   \
+        for (int i = 0; i < MOST_PRODUCTS; i++)                                                                        \
+            for (int e = 0; e < 4; e++) a[i][e][0] = (T)(i + 1), b[e][0] = 1, c[i][e][0] = 1, c[i][e][(parts)-1] = 1;  \
+        for (int i = 0; i < MOST_PRODUCTS; i++)                                                                        \
+            at_a[i] = (const void *)a[i], at_b[i] = (const void *)b, at_c[i] = (void *)c[i];                           \
+        for (int g = 0; g < MOST_GROUPS; g++) alpha[g][0] = (T)(g + 1), beta[g][0] = 2;                                \
+        if ((wide) && (way) == FORTRAN)                                                                                \
+            s##gemm_batch_64_(letters, letters, (x)->wide_m, (x)->wide_n, (x)->wide_k, (const void *)alpha, at_a,      \
+                              wide_lds, at_b, wide_lds, (const void *)beta, at_c, wide_lds, &wide_groups,              \
+                              (x)->wide_size);                                                                         \
+        else if (wide)                                                                                                 \
+            cblas_##s##gemm_batch64_(layout, ops, ops, (x)->wide_m, (x)->wide_n, (x)->wide_k, (const void *)alpha,     \
+                                     at_a, wide_lds, at_b, wide_lds, (const void *)beta, at_c, wide_lds, wide_groups,  \
+                                     (x)->wide_size);                                                                  \
+        else if ((way) == FORTRAN)                                                                                     \
+            s##gemm_batch_(letters, letters, (x)->m, (x)->n, (x)->k, (const void *)alpha, at_a, lds, at_b, lds,        \
+                           (const void *)beta, at_c, lds, &(x)->groups, (x)->size);                                    \
+        else                                                                                                           \
+            cblas_##s##gemm_batch(layout, ops, ops, (x)->m, (x)->n, (x)->k, (const void *)alpha, at_a, lds, at_b, lds, \
+                                  (const void *)beta, at_c, lds, (x)->groups, (x)->size);                              \
+        for (int g = 0, i = 0; g < (x)->groups; g++)                                                                   \
+            for (int last = i + (x)->size[g]; i < last; i++)                                                           \
+                for (int e = 0; e < 4; e++) {                                                                          \
+                    const bool is_written = (x)->m[g] > 0 && (x)->n[g] > 0;                                            \
+                    const double wanted = is_written ? (g + 1) * (i + 1) * (x)->k[g] + 2 : 1;                          \
+                    wrong += (double)c[i][e][0] != wanted;                                                             \
+                    wrong += (parts) > 1 && (double)c[i][e][(parts)-1] != (is_written ? 2 : 1);                        \
+                }                                                                                                      \
+    } while (0)
+
+static void idle_groups_case(char type, way way, bool wide)
+{
+    static const int lds[MOST_GROUPS] = {2, 2, 2, 2, 2, 2, 2};
+    static const int64_t wide_lds[MOST_GROUPS] = {2, 2, 2, 2, 2, 2, 2};
+    const CBLAS_TRANSPOSE ops[MOST_GROUPS] = {CblasNoTrans, CblasNoTrans, CblasNoTrans, CblasNoTrans,
+                                              CblasNoTrans, CblasNoTrans, CblasNoTrans};
+    const char *const letters = "NNNNNNN";
+    const CBLAS_LAYOUT layout = way == C_ROWS ? CblasRowMajor : CblasColMajor;
+    int wrong = 0;
+    if (!tap_case("%cgemm_batch_with_idle_groups_%s_%d_bits", type, way_names[way], wide ? 64 : 32)) return;
+    heard.calls = 0;
+    for (unsigned drawn = 0; drawn < 200; drawn++) {
+        idle_groups x;
+        draw_groups(&x, drawn);
+        const int64_t wide_groups = x.groups;
+        switch (type) {
+        case 's': IDLE_GROUPS(float, float, s, 1, wide, way, &x); break;
+        case 'd': IDLE_GROUPS(double, double, d, 1, wide, way, &x); break;
+        case 'c': IDLE_GROUPS(float, void, c, 2, wide, way, &x); break;
+        default: IDLE_GROUPS(double, void, z, 2, wide, way, &x);
+        }
+    }
+    tap_result(wrong == 0 && heard.calls == 0, "%d elements are wrong; %d calls of the handler", wrong, heard.calls);
+}
+
+static void idle_groups_cases(void)
+{
+    for (const char *type = "sdcz"; *type != '\0'; type++)
+        for (int x = 0; x < 2 * WAYS; x++) idle_groups_case(*type, (way)(x / 2), x % 2);
+}
+
 /* The text of a call of two groups of two, in which one address of one array is NULL, or the array. */
 static const char *told_of_address(CBLAS_LAYOUT layout, int array, int index, double c[4])
 {
@@ -717,6 +809,7 @@ int main(int argc, char **argv)
     wrong_arguments(); /* first: a part of it is a process whose context is new */
     beyond_memory();
     for (const char *type = "sdcz"; *type != '\0'; type++) batches(*type, false), batches(*type, true);
+    idle_groups_cases();
     long_sums();
     missing_addresses();
     arrays_that_are_not_read();
