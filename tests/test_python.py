@@ -770,6 +770,36 @@ def recipes_have_the_bits_of_their_scalars():
 
 
 @case
+def a_recipe_is_taken_for_no_other_call():
+    """Each call after another one that differs from it in one thing, both ways round, and after all others."""
+    rng = np.random.default_rng(4)
+    room = rng.standard_normal((2, 24, 48)) + 1j * rng.standard_normal((2, 24, 48))
+    a, b = np.ascontiguousarray(room[0, :6, :6]), np.ascontiguousarray(room[1, :6, :6])
+    calls = [(a, b, more) for more in (
+        {}, {"alpha": 2}, {"alpha": 1j}, {"beta": 0}, {"dtype": "complex64"}, {"conjugate_a": True}, {"conjugate_b": True}, {"engine": "cpu"})]
+    calls += [(x, b, {}) for x in (a.T, room[0, :6, :6], room[0, :12:2, :6], a[:5], a.real.copy(), a.astype("complex64"), a[0], a[None], np.stack([a, b]))]
+    calls += [(a, x, {}) for x in (b.T, room[1, :6, :6], room[1, :6, :12:2], b[:, :5], b.real.copy(), b.astype("complex64"), b[:, 0], b[None], np.stack([a, b]))]
+    calls += [(a[:, :n].copy(), b[:n].copy(), {}) for n in (1, 5, 3)] + [(room[0, :, :24].copy(), room[1].copy(), {})]
+
+    def alone(x, y, more):
+        tw._matmul._recipes.clear()
+        return tw.matmul(x, y, **more)
+
+    def is_that(found, wanted):
+        return found.dtype == wanted.dtype and found.shape == wanted.shape and np.array_equal(found, wanted)
+
+    wanted = [alone(*call) for call in calls]
+    for i, (x, y, more) in enumerate(calls):
+        for j in (0, (i + 1) % len(calls)):
+            tw._matmul._recipes.clear()
+            for k in (j, j, i, i, j):
+                assert is_that(tw.matmul(calls[k][0], calls[k][1], **calls[k][2]), wanted[k]), f"call {i} beside call {j}: {k} is another's"
+    tw._matmul._recipes.clear()
+    for k in [*range(len(calls)), *reversed(range(len(calls)))] * 2:
+        assert is_that(tw.matmul(calls[k][0], calls[k][1], **calls[k][2]), wanted[k]), f"call {k}, after all others, is another's"
+
+
+@case
 def recipes_do_not_pile_up():
     for n in range(1, 60):
         tw.matmul(np.ones((1, n)), np.ones((n, 1)))
