@@ -157,6 +157,30 @@ static void run_case(const spread_case *x)
     free_operands(x, &o);
 }
 
+/* Products that grow, shrink and grow again on one context, which keeps what it has taken of its devices. */
+static void changing_sizes_case(void)
+{
+    static const spread_case x = {
+        "sm=90 multiprocessors=4 order=1", 2, 1700, TW_F32, TW_N, TW_T, 0, 0, 70, 1, 0, false, NULL};
+    static const int sides[] = {700, 900, 1200, 1500, 2000, 1200, 700, 900, 2000};
+    if (!tap_case("products of changing size on one context")) return;
+    tw_context *context = NULL;
+    tw_status status = open_devices(&x, &context);
+    bool right = true;
+    for (size_t i = 0; i < sizeof sides / sizeof *sides && status == TW_OK && right; i++) {
+        spread_case one = x;
+        operands o;
+        one.m = sides[i], one.n = sides[i] + 7;
+        const tw_problem p = problem_of(&one);
+        right = make_operands(&one, &p, &o);
+        status = tw_gemm(context, &p, o.a, o.b, o.c);
+        right = right && status == TW_OK && memcmp(o.c, o.expected, o.c_bytes) == 0;
+        free_operands(&one, &o);
+    }
+    tw_close(context);
+    tap_result(right && status == TW_OK, "%s", status != TW_OK ? tw_error_text() : "C is wrong");
+}
+
 /* A failure that is told with these words; where memory ran out C is as it was. */
 static void fail_case(const spread_case *x, tw_status expected, const char *says)
 {
@@ -522,6 +546,7 @@ int main(int argc, char **argv)
     }
     tap_start(argc, argv);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) run_case(&cases[i]);
+    changing_sizes_case();
     limit_case();
     const spread_case lost = {
         "sm=80 order=6 lost=1 after=3", 2, 1500, TW_F32, TW_N, TW_N, 1300, 900, 65, 1, 0, false, NULL};
