@@ -568,12 +568,12 @@ static int small(int i, int seed) { return (i * 7 * seed) % 11 - 5; }
 
 static bool half_is_right(bool f16, way way, bool wide, int ops, const int n_of[3], float beta, size_t off)
 {
-    enum { MOST = 60 * 60 };
+    enum { MOST = 142 * 142 };
     static uint16_t room_a[MOST + 1], room_b[MOST + 1];
     static float room_c[MOST + 1];
     uint16_t *a = (uint16_t *)(void *)((char *)room_a + off), *b = (uint16_t *)(void *)((char *)room_b + off);
     char *c = (char *)room_c + off;
-    const int m = n_of[0], n = n_of[1], k = n_of[2], ld = 60;
+    const int m = n_of[0], n = n_of[1], k = n_of[2], lda = 140, ldb = 141, ldc = 142;
     const bool rows = way == C_ROWS, flips_a = ops % 3 > 0, flips_b = ops / 3 > 0;
     const CBLAS_LAYOUT layout = rows ? CblasRowMajor : CblasColMajor;
     const CBLAS_TRANSPOSE op_a = OP(111 + ops % 3), op_b = OP(111 + ops / 3);
@@ -584,26 +584,26 @@ static bool half_is_right(bool f16, way way, bool wide, int ops, const int n_of[
         const float z = (float)small(i, 3);
         memcpy((char *)a + 2 * i, &x, 2), memcpy((char *)b + 2 * i, &y, 2), memcpy(c + 4 * i, &z, 4);
     }
-    const int64_t m_64 = m, n_64 = n, k_64 = k, ld_64 = ld;
+    const int64_t m_64 = m, n_64 = n, k_64 = k, lda_64 = lda, ldb_64 = ldb, ldc_64 = ldc;
     if (way == FORTRAN && wide)
-        (f16 ? shgemm_64_ : sbgemm_64_)(LETTER((int)op_a), LETTER((int)op_b), &m_64, &n_64, &k_64, &alpha, a, &ld_64, b,
-                                        &ld_64, &beta, (void *)c, &ld_64);
+        (f16 ? shgemm_64_ : sbgemm_64_)(LETTER((int)op_a), LETTER((int)op_b), &m_64, &n_64, &k_64, &alpha, a, &lda_64,
+                                        b, &ldb_64, &beta, (void *)c, &ldc_64);
     else if (way == FORTRAN)
-        (f16 ? shgemm_ : sbgemm_)(LETTER((int)op_a), LETTER((int)op_b), &m, &n, &k, &alpha, a, &ld, b, &ld, &beta,
-                                  (void *)c, &ld);
+        (f16 ? shgemm_ : sbgemm_)(LETTER((int)op_a), LETTER((int)op_b), &m, &n, &k, &alpha, a, &lda, b, &ldb, &beta,
+                                  (void *)c, &ldc);
     else if (wide)
-        (f16 ? cblas_shgemm64_ : cblas_sbgemm64_)(layout, op_a, op_b, m, n, k, alpha, a, ld, b, ld, beta, (void *)c,
-                                                  ld);
+        (f16 ? cblas_shgemm64_ : cblas_sbgemm64_)(layout, op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta, (void *)c,
+                                                  ldc);
     else
-        (f16 ? cblas_shgemm : cblas_sbgemm)(layout, op_a, op_b, m, n, k, alpha, a, ld, b, ld, beta, (void *)c, ld);
+        (f16 ? cblas_shgemm : cblas_sbgemm)(layout, op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta, (void *)c, ldc);
     for (int at = 0; at < MOST; at++) {
-        const int i = rows ? at / ld : at % ld, j = rows ? at % ld : at / ld;
+        const int i = rows ? at / ldc : at % ldc, j = rows ? at % ldc : at / ldc;
         float expected = (float)small(at, 3), made;
         if (i < m && j < n) {
             int sum = 0;
             for (int p = 0; p < k; p++)
-                sum += small(flips_a == rows ? p * ld + i : i * ld + p, 1) *
-                       small(flips_b == rows ? j * ld + p : p * ld + j, 2);
+                sum += small(flips_a == rows ? p * lda + i : i * lda + p, 1) *
+                       small(flips_b == rows ? j * ldb + p : p * ldb + j, 2);
             expected = alpha * (float)sum + beta * expected;
         }
         memcpy(&made, c + 4 * at, 4);
@@ -614,7 +614,7 @@ static bool half_is_right(bool f16, way way, bool wide, int ops, const int n_of[
 
 static void halves(void)
 {
-    static const int sizes[][3] = {{1, 1, 1}, {5, 7, 3}, {40, 33, 51}, {4, 3, 0}};
+    static const int sizes[][3] = {{1, 1, 1}, {5, 7, 3}, {40, 33, 51}, {130, 135, 9}, {4, 3, 0}};
     for (int x = 0; x < 4 * WAYS; x++) {
         const bool f16 = x / 2 / WAYS, wide = x % 2;
         const way way = (enum way)(x / 2 % WAYS);
@@ -684,7 +684,7 @@ typedef struct whole {
     float alpha, beta;
 } whole;
 
-enum { EDGE = 40 };
+enum { EDGE = 72, LDA_WHOLE = EDGE - 2, LDB_WHOLE = EDGE - 1 }; /* C's is EDGE */
 static uint8_t whole_a[EDGE * EDGE], whole_b[EDGE * EDGE];
 static int32_t whole_c[EDGE * EDGE], whole_co[EDGE];
 
@@ -693,22 +693,22 @@ static void call_whole(const whole *x)
     const CBLAS_TRANSPOSE op_a = OP(111 + x->ops % 3), op_b = OP(111 + x->ops / 3);
     const CBLAS_OFFSET offsets[] = {CblasFixOffset, CblasColOffset, CblasRowOffset};
     const CBLAS_LAYOUT layout = x->way == C_ROWS ? CblasRowMajor : CblasColMajor;
-    const int ld = EDGE;
-    const int64_t m = x->m, n = x->n, k = x->k, ld_64 = EDGE;
+    const int lda = LDA_WHOLE, ldb = LDB_WHOLE, ldc = EDGE;
+    const int64_t m = x->m, n = x->n, k = x->k, lda_64 = LDA_WHOLE, ldb_64 = LDB_WHOLE, ldc_64 = EDGE;
     const int8_t ao = (int8_t)x->ao, bo = (int8_t)x->bo;
     const char *letter = &"FCR"[x->offset];
     if (x->way == FORTRAN && x->wide)
-        gemm_s8u8s32_64_(LETTER((int)op_a), LETTER((int)op_b), letter, &m, &n, &k, &x->alpha, (int8_t *)whole_a, &ld_64,
-                         &ao, whole_b, &ld_64, &bo, &x->beta, whole_c, &ld_64, whole_co);
+        gemm_s8u8s32_64_(LETTER((int)op_a), LETTER((int)op_b), letter, &m, &n, &k, &x->alpha, (int8_t *)whole_a,
+                         &lda_64, &ao, whole_b, &ldb_64, &bo, &x->beta, whole_c, &ldc_64, whole_co);
     else if (x->way == FORTRAN)
         gemm_s8u8s32_(LETTER((int)op_a), LETTER((int)op_b), letter, &x->m, &x->n, &x->k, &x->alpha, (int8_t *)whole_a,
-                      &ld, &ao, whole_b, &ld, &bo, &x->beta, whole_c, &ld, whole_co);
+                      &lda, &ao, whole_b, &ldb, &bo, &x->beta, whole_c, &ldc, whole_co);
     else if (x->wide)
-        cblas_gemm_s8u8s3264_(layout, op_a, op_b, offsets[x->offset], m, n, k, x->alpha, whole_a, ld_64, ao, whole_b,
-                              ld_64, bo, x->beta, whole_c, ld_64, whole_co);
+        cblas_gemm_s8u8s3264_(layout, op_a, op_b, offsets[x->offset], m, n, k, x->alpha, whole_a, lda_64, ao, whole_b,
+                              ldb_64, bo, x->beta, whole_c, ldc_64, whole_co);
     else
-        cblas_gemm_s8u8s32(layout, op_a, op_b, offsets[x->offset], x->m, x->n, x->k, x->alpha, whole_a, ld, ao, whole_b,
-                           ld, bo, x->beta, whole_c, ld, whole_co);
+        cblas_gemm_s8u8s32(layout, op_a, op_b, offsets[x->offset], x->m, x->n, x->k, x->alpha, whole_a, lda, ao,
+                           whole_b, ldb, bo, x->beta, whole_c, ldc, whole_co);
 }
 
 static bool whole_is_right(const whole *x)
@@ -717,7 +717,7 @@ static bool whole_is_right(const whole *x)
     static int32_t before[EDGE * EDGE];
     for (int i = 0; i < EDGE * EDGE; i++) {
         whole_a[i] = (uint8_t)(i * 37 + 11), whole_b[i] = (uint8_t)(i * 91 + 3);
-        whole_c[i] = before[i] = i * 1000003 - 700000;
+        whole_c[i] = before[i] = (int32_t)(i * INT64_C(1000003) % 2000000011 - 700000);
     }
     for (int i = 0; i < EDGE; i++) whole_co[i] = i * 999 - 5000;
     call_whole(x);
@@ -727,8 +727,8 @@ static bool whole_is_right(const whole *x)
         if (i < x->m && j < x->n) {
             double sum = 0;
             for (int p = 0; p < x->k; p++) {
-                const uint8_t of_a = whole_a[flips_a == rows ? p * EDGE + i : i * EDGE + p],
-                              of_b = whole_b[flips_b == rows ? j * EDGE + p : p * EDGE + j];
+                const uint8_t of_a = whole_a[flips_a == rows ? p * LDA_WHOLE + i : i * LDA_WHOLE + p],
+                              of_b = whole_b[flips_b == rows ? j * LDB_WHOLE + p : p * LDB_WHOLE + j];
                 sum += ((rows ? of_a : (int8_t)of_a) + x->ao) * ((rows ? (int8_t)of_b : of_b) + x->bo);
             }
             expected = nearbyint((double)x->alpha * sum + (x->beta != 0 ? (double)x->beta * before[at] : 0) +
@@ -744,16 +744,16 @@ static bool whole_is_right(const whole *x)
 
 static void wholes(void)
 {
-    static const int sizes[][3] = {{1, 1, 1}, {5, 7, 3}, {33, 18, 40}, {4, 3, 0}};
+    static const int sizes[][3] = {{1, 1, 1}, {5, 7, 3}, {33, 18, 40}, {67, 70, 2}, {4, 3, 0}};
     static const float scalars[][2] = {{1, 0}, {1, 1}, {0.5F, 0}, {-3, 0.25F}, {0, 1}, {2e6F, 1}};
     for (int x = 0; x < 2 * WAYS; x++) {
         int wrong = 0, number = 0;
         if (!tap_case("gemm_s8u8s32_%s_%d_bits", way_names[x / 2], x % 2 ? 64 : 32)) continue;
         for (int ops = 0; ops < 9; ops++)
             for (int offset = 0; offset < 3; offset++)
-                for (int q = 0; q < 4 * 6; q++, number++) {
-                    const int *s = sizes[q % 4];
-                    const float *ab = scalars[q / 4];
+                for (int q = 0; q < 5 * 6; q++, number++) {
+                    const int *s = sizes[q % 5];
+                    const float *ab = scalars[q / 5];
                     const whole w = {(enum way)(x / 2),
                                      x % 2,
                                      ops,
