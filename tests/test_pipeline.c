@@ -195,6 +195,36 @@ static void lose_workspace(void)
     tw_lab_pipeline_close(p), tw_close(context);
 }
 
+/* A workspace that is larger than all before it is asked for, however little larger; no other one is. */
+static void grow_workspace(void)
+{
+    static const int64_t sides[] = {512, 576, 640, 768, 640, 896, 512};
+    const tw_options options = {.size = sizeof options, .engine = "cuda", .threads = 2};
+    const void *const at = (const void *)(uintptr_t)256;
+    tw_context *context = NULL;
+    tw_lab_pipeline *p = NULL;
+    int64_t most = 0;
+    int grown = 0;
+    if (!tap_case("a workspace grows where a product wants more, and only there")) return;
+    setenv("FAKE_CUDA", "sm=90 multiprocessors=4", 1), setenv("FAKES", "", 1);
+    bool right = tw_open(&options, &context) == TW_OK && tw_lab_pipeline_open(context, &p) == TW_OK;
+    for (size_t i = 0; i < sizeof sides / sizeof *sides && right; i++) {
+        tw_problem x = tw_problem_make(TW_F32, TW_N, TW_N, sides[i], 512, sides[i]);
+        int64_t bytes = 0;
+        x.place_a = x.place_b = x.place_c = TW_DEVICE;
+        right = tw_workspace_bytes(context, &x, &bytes) == TW_OK;
+        const bool grows = bytes > most;
+        setenv("FAKES", "cuMemAlloc_v2=2", 1);
+        right = right && tw_lab_pipeline_prepare(p, &x, at, at, at) == (grows ? TW_NO_MEMORY : TW_OK);
+        setenv("FAKES", "", 1);
+        right = right && tw_lab_pipeline_prepare(p, &x, at, at, at) == TW_OK;
+        if (grows) most = bytes, grown++;
+    }
+    tap_result(right && grown > 3, "after %d larger ones, the last of %lld bytes: %s", grown, (long long)most,
+               tw_error_text());
+    tw_lab_pipeline_close(p), tw_close(context);
+}
+
 /* Exchanges are for a pipeline that has joined ranks: here it alone. */
 static void join_and_leave(void)
 {
@@ -245,6 +275,7 @@ int main(int argc, char **argv)
     run_case(&(pipeline_case){"sm=75 order=1", "cuStreamQuery=700", true, false, 0}, TW_DEVICE_FAILED, "cuStreamQuery");
     fail_each_call();
     lose_workspace();
+    grow_workspace();
     join_and_leave();
     return tap_finish();
 }
