@@ -221,17 +221,25 @@ static void kept_by_beta(void)
 
 /* ---- workspaces that an engine keeps ---- */
 
-/* Memory of the engine that is full of one byte. */
+/* Memory of the engine with one byte at both ends and in each page. */
 typedef struct taken {
     unsigned char *memory;
     size_t bytes;
-    int byte;
+    unsigned char byte;
 } taken;
+
+enum { END = 128, PAGE = 4096 };
+
+static size_t next_place(size_t at, size_t bytes)
+{
+    const bool inside = at >= END && at + END < bytes;
+    return !inside ? at + 1 : at + PAGE + END < bytes ? at + PAGE : bytes - END;
+}
 
 static bool take(engine *e, size_t bytes, int byte, taken *out)
 {
-    *out = (taken){cpu_take(e, bytes), bytes, byte};
-    if (out->memory != NULL) memset(out->memory, byte, bytes);
+    *out = (taken){cpu_take(e, bytes), bytes, (unsigned char)byte};
+    for (size_t i = 0; out->memory != NULL && i < bytes; i = next_place(i, bytes)) out->memory[i] = out->byte;
     return out->memory != NULL && (uintptr_t)out->memory % 64 == 0;
 }
 
@@ -239,7 +247,7 @@ static bool take(engine *e, size_t bytes, int byte, taken *out)
 static bool give(engine *e, taken *x)
 {
     bool whole = true;
-    for (size_t i = 0; i < x->bytes; i++) whole = whole && x->memory[i] == x->byte;
+    for (size_t i = 0; i < x->bytes; i = next_place(i, x->bytes)) whole = whole && x->memory[i] == x->byte;
     cpu_give(e, x->memory);
     x->memory = NULL;
     return whole;
@@ -285,8 +293,8 @@ static void workspaces(void)
 static void products_of_changing_size(void)
 {
     static const tw_dtype dtypes[] = {TW_CF64, TW_F64, TW_F32, TW_I8, TW_BF16};
-    enum { DTYPES = sizeof dtypes / sizeof *dtypes, STEPS = 13 };
-    for (int threads = 1; threads <= 7; threads += threads == 1 ? 1 : 5) {
+    enum { DTYPES = sizeof dtypes / sizeof *dtypes, STEPS = 11 };
+    for (int threads = 1; threads <= 3; threads += 2) {
         tw_context *context = NULL;
         const tw_options options = {.size = sizeof options, .engine = "cpu", .threads = threads};
         const tw_lab_choice any = {.kernel = NULL};
@@ -309,7 +317,7 @@ static void products_of_changing_size(void)
                 right = right && tw_gemm(context, &p, x.a, x.b, x.c) == TW_OK && integers_judge(&x, text, sizeof text);
                 integers_free(&x);
             }
-        tap_result(right && most > 4 << 20, "%s; the largest workspace has %lld bytes", text, (long long)most);
+        tap_result(right && most > 2 << 20, "%s; the largest workspace has %lld bytes", text, (long long)most);
         tw_close(context);
     }
 }
