@@ -4,7 +4,7 @@
 # here (tests/get_nvrtc.sh): what test_nvrtc tells, and kernels that take more registers or spill more. It tells and does not judge: the
 # exit status is 0, or 1 where the newest cannot be had.
 #
-#   tools/newest.sh BUILD [TEST_NVRTC-ARGUMENT ...]        BUILD has tilewright and tests/test_nvrtc
+#   tools/newest.sh BUILD [ARGUMENT-OF-TEST ...]        BUILD has tilewright and tests/test_nvrtc
 set -u
 cd "$(dirname "$0")/.." || exit 1
 build=$1 && shift
