@@ -1,5 +1,5 @@
 /* guard.c - signal handlers. Only async-signal-safe calls stand in them; everything they need is laid ready before. */
-#define _POSIX_C_SOURCE 200809L
+#define _GNU_SOURCE /* REG_RIP */
 #include "guard.h"
 
 #include <errno.h>
@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 #include "exit.h"
 #include "diag.h"
@@ -59,12 +60,18 @@ static void clean_up(void)
     if (!json_lines || io_output_name(json_unnamed.path, json_temp.path, json_target.path) != 0) unlink(json_temp.path);
 }
 
-void guard_end(int code)
+/* Wait at most 0.1 s until a file that another thread makes is registered: its file system may hang. As long for
+ * another thread that ends the program. */
+static void claim_end(void)
 {
-    /* Wait at most 0.1 s until a file that another thread makes is registered: its file system may hang. */
     for (int tries = 100, now = FREE; tries > 0 && !atomic_compare_exchange_strong(&hold, &now, ENDING);
          tries--, now = FREE)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+void guard_end(int code)
+{
+    claim_end();
     clean_up();
     _exit(code);
 }
@@ -88,52 +95,10 @@ static void on_stop(int number)
     _exit(EXIT_INTERRUPTED);
 }
 
-static void end_for_driver(const char *how) __attribute__((noreturn));
-static void end_for_driver(const char *how)
-{
-    clean_up();
-    put(driver);
-    put(how);
-    put(driver_advice);
-    put("\n");
-    _exit(EXIT_RUN);
-}
-
-/* LLVM, which compiles for drivers, does so where it can write no file. */
-static void on_exit_call(void)
-{
-    if (exits && driver[0] != '\0' && getpid() == driver_user) end_for_driver(" ended the program");
-}
-
-/* SIGBUS, and SIGSEGV, SIGABRT and SIGILL while a reader's kernel runs or a driver is in use. */
-static void on_fault(int number, siginfo_t *info, void *context)
-{
-    (void)context;
-    uintptr_t at = (uintptr_t)info->si_addr;
-    for (int i = MOST_WATCHED - 1; i >= 0; i--) {
-        if (at < watches[i].start || at >= watches[i].end) continue;
-        clean_up();
-        put(watches[i].sentence);
-        _exit(EXIT_INPUT);
-    }
-    if (foreign[0] != '\0') {
-        clean_up();
-        put(foreign);
-        _exit(EXIT_RUN);
-    }
-    if (driver[0] != '\0' && getpid() == driver_user)
-        end_for_driver(number == SIGABRT   ? " aborted: signal 6"
-                       : number == SIGSEGV ? " crashed: signal 11"
-                       : number == SIGILL  ? " crashed: signal 4"
-                                           : " crashed: signal 7");
-    signal(number, SIG_DFL); /* not ours: the instruction is repeated and ends the program as usual */
-}
-
-/* Ctrl-\\ and ulimit -t: what they do to any program, after the clean-up. */
-static void on_end(int number)
+/* What this signal does to any program, after the clean-up. */
+static void end_by(int number)
 {
     sigset_t set;
-    if (waits(number)) return;
     clean_up();
     signal(number, SIG_DFL);
     sigemptyset(&set);
@@ -141,6 +106,67 @@ static void on_end(int number)
     sigprocmask(SIG_UNBLOCK, &set, NULL);
     raise(number);
     _exit(128 + number); /* the first process of a container outlives the signal */
+}
+
+/* Several threads of a driver may crash at once: one of them tells it. */
+static void end_with(int code, const char *sentence, const char *how, const char *advice) __attribute__((noreturn));
+static void end_with(int code, const char *sentence, const char *how, const char *advice)
+{
+    claim_end();
+    clean_up();
+    put(sentence), put(how), put(advice);
+    _exit(code);
+}
+
+/* LLVM, which compiles for drivers, does so where it can write no file. */
+static void on_exit_call(void)
+{
+    if (!exits || driver[0] == '\0' || getpid() != driver_user) return;
+    fflush(stdout);
+    end_with(EXIT_RUN, driver, " ended the program", driver_advice);
+}
+
+/* Is the instruction one of the program's own? Drivers are libraries. false, too, where nobody can say. */
+static bool is_own(const ucontext_t *at)
+{
+    extern const char __executable_start[], etext[];
+#if defined __x86_64__
+    const uintptr_t instruction = (uintptr_t)at->uc_mcontext.gregs[REG_RIP];
+#elif defined __aarch64__
+    const uintptr_t instruction = (uintptr_t)at->uc_mcontext.pc;
+#else
+    const uintptr_t instruction = 0;
+    (void)at;
+#endif
+    return instruction >= (uintptr_t)__executable_start && instruction < (uintptr_t)etext;
+}
+
+/* SIGBUS, and SIGSEGV, SIGABRT and SIGILL while a reader's kernel runs or a driver is in use. */
+static void on_fault(int number, siginfo_t *info, void *context)
+{
+    const bool sent = info->si_code <= 0; /* by kill() or abort(): there is no address */
+    const uintptr_t at = (uintptr_t)info->si_addr;
+    if (sent && info->si_pid != getpid()) {
+        claim_end();
+        end_by(number);
+    }
+    for (int i = MOST_WATCHED - 1; !sent && i >= 0; i--)
+        if (at >= watches[i].start && at < watches[i].end) end_with(EXIT_INPUT, watches[i].sentence, "", "");
+    if (foreign[0] != '\0') end_with(EXIT_RUN, foreign, "", "");
+    if (driver[0] != '\0' && getpid() == driver_user && !is_own(context))
+        end_with(EXIT_RUN, driver,
+                 number == SIGABRT   ? " aborted: signal 6"
+                 : number == SIGSEGV ? " crashed: signal 11\n"
+                 : number == SIGILL  ? " crashed: signal 4\n"
+                                     : " crashed: signal 7\n",
+                 number == SIGABRT ? driver_advice : "");
+    signal(number, SIG_DFL); /* not ours: the instruction is repeated and ends the program as usual */
+}
+
+/* Ctrl-\\ and ulimit -t. */
+static void on_end(int number)
+{
+    if (!waits(number)) end_by(number);
 }
 
 static const int stops[] = {SIGINT, SIGTERM, SIGHUP}, ends[] = {SIGQUIT, SIGXCPU};
@@ -283,7 +309,7 @@ void guard_driver(const char *engine, const char *name, const char *advice)
         const char *command = diag_command_name();
         exits = strcmp(engine, "opencl") == 0;
         driver_user = getpid();
-        snprintf(driver_advice, sizeof driver_advice, "%s", advice);
+        snprintf(driver_advice, sizeof driver_advice, "%.290s\n", advice);
         snprintf(driver, sizeof driver, "tilewright: %s: the driver of the %s engine%s%.400s%s",
                  command != NULL ? command : "", engine, name[0] != '\0' ? " (" : "", name, name[0] != '\0' ? ")" : "");
     }

@@ -1,10 +1,17 @@
 /* test_workers.c - the processes that take turns in `bench --against`: each has its own pipes and no end of the
- * others'; and what the tables say: the sides, and the best of them. */
+ * others'; what the tables say: the sides, and the best of them; and how a program ends that crashes while a driver is
+ * in use. */
 #include <fcntl.h>
 #include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../cli/bench_against.h"
+#include "../cli/guard.h"
 #include "../cli/hooks.h"
 #include "support/tap.h"
 
@@ -134,9 +141,101 @@ static void code_case(void)
     tap_result(wrong < 0, "%s", wrong < 0 ? "" : known[wrong].choice);
 }
 
+static void copy_nothing(void)
+{
+    static void *volatile nowhere;
+    static char *(*volatile copy)(char *, const char *) = strcpy;
+    copy(nowhere, "x");
+}
+
+static void *wait_and_copy(void *all)
+{
+    pthread_barrier_wait(all);
+    copy_nothing();
+    return NULL;
+}
+
+/* As several threads of a driver do. */
+static void crash_at_once(void)
+{
+    enum { THREADS = 8 };
+    pthread_barrier_t all;
+    pthread_t thread;
+    pthread_barrier_init(&all, NULL, THREADS);
+    for (int i = 1; i < THREADS; i++)
+        if (pthread_create(&thread, NULL, wait_and_copy, &all) != 0) _exit(0);
+    wait_and_copy(&all);
+}
+
+static void stop(void) { abort(); }
+
+static void read_nothing(void)
+{
+    static const volatile uintptr_t nowhere = 64;
+    _exit(*(const int *)nowhere);
+}
+
+static void be_sent_a_signal(void)
+{
+    if (fork() == 0) kill(getppid(), SIGABRT), _exit(0);
+    for (;;) pause();
+}
+
+static void print_and_exit(void)
+{
+    printf("a row, ");
+    exit(1);
+}
+
+/* How a process ends that does this while a driver is in use, and what it says. */
+static int ends(void (*body)(void), char *said, size_t size)
+{
+    int both[2], status = -1;
+    size_t length = 0;
+    fflush(NULL);
+    if (pipe(both) != 0) return -1;
+    const pid_t child = fork();
+    if (child == 0) {
+        setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+        dup2(both[1], STDERR_FILENO), dup2(both[1], STDOUT_FILENO), close(both[0]), close(both[1]);
+        guard_install();
+        guard_driver("opencl", "PoCL", ": do this");
+        body();
+        _exit(0);
+    }
+    close(both[1]);
+    for (ssize_t got = 1; got > 0 && length<size - 1; length += got> 0 ? (size_t)got : 0)
+        got = read(both[0], said + length, size - 1 - length);
+    said[length] = '\0';
+    close(both[0]);
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+static void driver_case(const char *name, void (*body)(void), int status, const char *says)
+{
+    char said[4000] = "";
+    if (!tap_case("while a driver is in use: %s", name)) return;
+    const int ended = ends(body, said, sizeof said);
+    tap_result(ended == status && strcmp(said, says) == 0, "ended with %d, expected %d; said: %s", ended, status, said);
+}
+
+#define DRIVER "tilewright: : the driver of the opencl engine (PoCL)"
+
+static void driver_cases(void)
+{
+    driver_case("a library aborts", stop, 8, DRIVER " aborted: signal 6: do this\n");
+    driver_case("a library crashes on all threads, which is told once", crash_at_once, 8,
+                DRIVER " crashed: signal 11\n");
+    driver_case("a library calls exit(): no text is lost", print_and_exit, 8,
+                "a row, " DRIVER " ended the program: do this\n");
+    driver_case("the program itself crashes, which is no driver's fault", read_nothing, -SIGSEGV, "");
+    driver_case("another process sends SIGABRT", be_sent_a_signal, -SIGABRT, "");
+}
+
 int main(int argc, char **argv)
 {
     tap_start(argc, argv);
-    if (!tap.gpu) pipes_case(), table_case(), best_case(), code_case();
+    if (!tap.gpu) pipes_case(), table_case(), best_case(), code_case(), driver_cases();
     return tap_finish();
 }
