@@ -39,8 +39,8 @@ static void *watch(void *unused)
     (void)unused;
     while (!atomic_load(&ends)) {
         nanosleep(&(struct timespec){.tv_nsec = tick_ns}, NULL);
+        const char *file = atomic_load(&user_file); /* before the ticks, which begin anew before it is told */
         const double idle_s = 1e-9 * (double)tick_ns * atomic_fetch_add(&idle_ticks, 1);
-        const char *file = atomic_load(&user_file);
         if (idle_s < limit_s || (of_files && file == NULL)) continue;
         char text[600];
         const int length = describe(text, sizeof text, file, idle_s);
