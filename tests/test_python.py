@@ -10,6 +10,7 @@ arrays are those of support/fake_arrays.py on the fake driver; python/tests/gpu_
 
 import ctypes
 import doctest
+import gc
 import importlib
 import itertools
 import logging
@@ -22,6 +23,7 @@ import tempfile
 import threading
 import time
 import types
+import weakref
 import zipfile
 from multiprocessing.pool import ThreadPool
 
@@ -512,6 +514,9 @@ def out_that_overlaps_itself_is_refused():
     assert min(found) > 60, found
     out = strided((2, 3), (24, 16))
     assert np.array_equal(tw.matmul(np.ones((2, 1)), np.ones((1, 3)), out=out), np.ones((2, 3)))
+    # Of many dimensions that do not lie in each other it would take hours.
+    hard = tuple(8 * (2**18 + x * x * 7919 % 2**18) for x in range(30))
+    refuses(ValueError, lambda: tw._matmul.check_apart((3,) * 30, hard, 8), "may overlap itself", "too long")
 
 
 @case
@@ -767,6 +772,24 @@ def recipes_have_the_bits_of_their_scalars():
         assert first.problem.alpha == alpha
         tw.matmul(a, b, alpha=again)
         assert first in tw._matmul._recipes.values()
+
+
+@case
+def recipes_keep_nothing_of_a_caller():
+    plain = integers((4, 4), "f8")
+
+    def kept(call):
+        mark = type("Mark", (), {})()
+        alive, noted = weakref.ref(mark), np.dtype("f8", metadata={"mark": mark})
+        tw._matmul._recipes.clear()
+        call(plain.astype(noted))
+        del mark, noted
+        gc.collect()
+        return alive() is not None
+
+    for call in (lambda x: tw.matmul(x, plain), lambda x: tw.matmul(plain, x), lambda x: tw.matmul(plain, plain, out=x)):
+        assert not kept(call)
+        assert tw.matmul(plain, plain).dtype.metadata is None
 
 
 @case

@@ -28,7 +28,7 @@ NUMPY = np.ndarray, np.generic
 # (shapes, strides, types, options) of calls that were seen -> what to do. Each entry is immutable, a lookup takes no
 # lock, and losing an entry to another thread costs that thread a microsecond. No caller's object is part of a key:
 # its __eq__ and __hash__ may say anything, and its value may be another one next time. An option is there as what it
-# was read as.
+# was read as, and a type only if it holds no metadata.
 _recipes: Dict[Any, "Recipe"] = {}
 RECIPES = 1024
 ONE = 1
@@ -351,7 +351,9 @@ def check_out(shape: Tuple[int, ...], found: Tuple[int, ...], dtype: str, found_
 
 
 def check_apart(shape: Tuple[int, ...], strides: Tuple[int, ...], size: int) -> None:
-    """Refuses an `out` of which two elements share a byte. Strides and size count bytes."""
+    """Refuses an `out` of which two elements share a byte, or where it takes too long to know: the time may double with
+    each dimension. Strides and size count bytes."""
+    most_work = 1_000_000  # some 0.1 s
     end = size
     for stride, n in sorted((abs(stride), n) for stride, n in zip(strides, shape) if n > 1):
         if stride < end:
@@ -364,7 +366,12 @@ def check_apart(shape: Tuple[int, ...], strides: Tuple[int, ...], size: int) -> 
     for axis in range(len(shape)):
         while rest.shape[axis] > 1:
             rest, other = np.array_split(rest, 2, axis)
-            if np.shares_memory(rest, other):
+            try:
+                overlaps = np.shares_memory(rest, other, most_work)
+            except RuntimeError:  # TooHardError, whose place differs by NumPy's version
+                raise ValueError(f"out may overlap itself: with the shape {shape} and strides of {strides} bytes it "
+                                 "takes too long to know") from None
+            if overlaps:
                 raise ValueError(f"out overlaps itself: with the shape {shape} and strides of {strides} bytes some of "
                                  "its elements share memory")
 
@@ -450,8 +457,9 @@ def on_host(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype
     elif target.size:
         recipe = compute(a, b, target, operands, computed, alpha, beta, name, device, conjugated)
         if (key is not None and recipe is not None and shape and given_a is a and given_b is b and
-                computed == result and target.flags.c_contiguous and (dtype is not None or out is None or
-                                                                      result == RESULTS[operands.a][0])):
+                a.dtype.metadata is None and b.dtype.metadata is None and computed == result and
+                target.flags.c_contiguous and (dtype is not None or out is None or
+                                               result == RESULTS[operands.a][0])):
             remember(key, recipe)
     if out is None:
         out = target if computed == result else target.astype(named(result))
@@ -495,7 +503,7 @@ def compute(a: Any, b: Any, c: Any, operands: Operands, result: str, alpha: Numb
         columns = (2, 1, 3) if call.swapped else (1, 2, 3)
         lists = [addresses(x, call, column) for x, column in zip((a, b, c), columns)]
         batch = Batch(size=ctypes.sizeof(Batch), pointers=1, count=len(lists[0]))
-    recipe = Recipe(_library.context(engine, device), problem, batch, c.shape, c.dtype, lend(a, b, c))
+    recipe = Recipe(_library.context(engine, device), problem, batch, c.shape, named(result), lend(a, b, c))
     if _debugging(logging.DEBUG):
         tell(call, operands, result, engine, device, recipe, copied)
     first, second, third = lists or (a, b, c)
