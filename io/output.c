@@ -88,21 +88,11 @@ static char *resolve(const char *path, mode_t *mode, io_error *error)
 
 /* ---- temporary names ----------------------------------------------------------------------------------- */
 
-/* ".tilewright-BOOT-LETTERS.END": BOOT begins the kernel's boot_id, END is the end of the output's name, so that the
- * file can be read under this name too. Its maker holds a flock on it until it has its own name. Without a lock it is
- * ".LETTERS.END", which nobody sweeps. */
+/* ".tilewright-BOOT-LETTERS.END": BOOT is of the kernel's boot_id and the mounted file system, END is the end of the
+ * output's name, so that the file can be read under this name too. Its maker holds a flock on it until it has its own
+ * name. Without a lock it is ".LETTERS.END", which nobody sweeps. */
 static const char mark[] = ".tilewright-", letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
 enum { BOOT = 8, LETTERS = 12, MOST_END = 200, MORE = sizeof mark + BOOT + 1 + LETTERS + 1 };
-
-/* Two files of one boot are of one kernel, which knows all locks: those of other hosts it may not. "" where unknown. */
-static void find_boot(char boot[BOOT + 1])
-{
-    const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    boot[0] = boot[BOOT] = '\0';
-    if (fd < 0) return;
-    if (read(fd, boot, BOOT) != BOOT) boot[0] = '\0';
-    close(fd);
-}
 
 static const char *name_of(const char *path)
 {
@@ -124,11 +114,29 @@ static void folder_of(const char *path, char folder[PATH_MAX])
         folder[0] = '\0';
 }
 
+/* Files of one BOOT are of one kernel and one mount, where all locks are known: those of other hosts may not be, nor
+ * those of a file system that is mounted twice and keeps its locks in each (FUSE). "" where unknown. */
+static void find_boot(const char *path, char boot[BOOT + 1])
+{
+    char folder[PATH_MAX];
+    struct stat found;
+    unsigned number;
+    folder_of(path, folder);
+    const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    boot[0] = boot[BOOT] = '\0';
+    if (fd < 0) return;
+    if (read(fd, boot, BOOT) != BOOT || sscanf(boot, "%8x", &number) != 1 || stat(folder, &found) != 0)
+        boot[0] = '\0';
+    else
+        snprintf(boot, BOOT + 1, "%08x", number ^ (unsigned)found.st_dev);
+    close(fd);
+}
+
 static void name_temporary(const char *path, bool swept, unsigned attempt, char *out, size_t size)
 {
     struct timespec now;
     char boot[BOOT + 1] = "", unique[LETTERS + 1] = {0};
-    if (swept) find_boot(boot);
+    if (swept) find_boot(path, boot);
     clock_gettime(CLOCK_REALTIME, &now);
     uint64_t seed = (uint64_t)now.tv_sec << 40 ^ (uint64_t)now.tv_nsec << 24 ^ (uint64_t)getpid() << 8 ^ attempt;
     for (int c = 0; c < LETTERS; c++) {
@@ -184,7 +192,7 @@ static void sweep(const char *path)
 {
     enum { MOST_NAMES = 20000 };
     char folder[PATH_MAX], boot[BOOT + 1];
-    find_boot(boot);
+    find_boot(path, boot);
     folder_of(path, folder);
     DIR *names = boot[0] != '\0' ? opendir(folder) : NULL;
     if (names == NULL) return;
@@ -212,6 +220,17 @@ static int open_unnamed(const char *path, char unnamed[IO_UNNAMED])
     return -1;
 }
 
+/* Kernels before 6.0 may forget the umask of a file without a name. Any other file tells, which is of this name. */
+static bool has_usual_mode(int fd, const char *name)
+{
+    struct stat found, usual;
+    if (fstat(fd, &found) != 0 || (found.st_mode & 0777) != 0666) return true;
+    const int other = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    const bool same = other >= 0 && fstat(other, &usual) == 0 && usual.st_mode == found.st_mode;
+    if (other >= 0) unlink(name), close(other);
+    return same;
+}
+
 /* Do files without a name get one here? Another one tells, before the work: no file gets a name after it lost one. */
 static bool can_be_named(const char *path, const char *temp_path)
 {
@@ -219,8 +238,9 @@ static bool can_be_named(const char *path, const char *temp_path)
     const int fd = open_unnamed(path, unnamed);
     const bool can = fd >= 0 && linkat(AT_FDCWD, unnamed, AT_FDCWD, temp_path, AT_SYMLINK_FOLLOW) == 0;
     if (can) unlink(temp_path);
+    const bool usual = can && has_usual_mode(fd, temp_path);
     if (fd >= 0) close(fd);
-    return can;
+    return usual;
 }
 
 /* -1 and EEXIST: another name must be tried. *swept: false from then on where the file cannot be locked. */
@@ -248,7 +268,8 @@ static void make_temporary(io_output *output, bool named)
     name_temporary(output->path, swept, 0, output->temp_path, size);
     if (!named && can_be_named(output->path, output->temp_path))
         output->fd = open_unnamed(output->path, output->unnamed);
-    if (output->fd >= 0 && !lock(output->fd, LOCK_EX)) name_temporary(output->path, false, 0, output->temp_path, size);
+    if (output->fd >= 0) /* the first name was seen: another user may have taken it */
+        name_temporary(output->path, lock(output->fd, LOCK_EX), 1, output->temp_path, size);
     for (unsigned attempt = 1; output->fd < 0 && attempt < 100; attempt++) {
         name_temporary(output->path, swept, attempt, output->temp_path, size);
         output->fd = open_named(output->temp_path, &swept);

@@ -532,12 +532,17 @@ static void long_and_bare_names_work(void)
 static struct {
     bool unnamed, links, proc, locks; /* refused */
     bool kills_at_rename;
+    bool forgets_umask; /* of files without a name */
+    bool mounted_again; /* as another device */
+    int takes_link;     /* 1: from the next link on; 2: another file takes the name that is removed next */
 } system_is;
 
 int __real_open(const char *path, int flags, ...);
 int __wrap_open(const char *path, int flags, ...);
 int __real_linkat(int from_folder, const char *from, int to_folder, const char *to, int flags);
 int __wrap_linkat(int from_folder, const char *from, int to_folder, const char *to, int flags);
+int __real_unlink(const char *path);
+int __wrap_unlink(const char *path);
 int __real_stat(const char *path, struct stat *found);
 int __wrap_stat(const char *path, struct stat *found);
 int __real_flock(int fd, int how);
@@ -561,17 +566,29 @@ int __wrap_open(const char *path, int flags, ...)
     if ((flags & (O_CREAT | O_TMPFILE)) != 0) mode = va_arg(more, mode_t);
     va_end(more);
     if (system_is.unnamed && (flags & O_TMPFILE) == O_TMPFILE) return refused(EOPNOTSUPP);
-    return is_proc(path) ? refused(ENOENT) : __real_open(path, flags, mode);
+    const int fd = is_proc(path) ? refused(ENOENT) : __real_open(path, flags, mode);
+    if (system_is.forgets_umask && (flags & O_TMPFILE) == O_TMPFILE && fd >= 0) fchmod(fd, mode);
+    return fd;
 }
 
 int __wrap_linkat(int from_folder, const char *from, int to_folder, const char *to, int flags)
 {
+    if (system_is.takes_link == 1) system_is.takes_link = 2;
     return system_is.links ? refused(EPERM) : __real_linkat(from_folder, from, to_folder, to, flags);
+}
+
+int __wrap_unlink(const char *path)
+{
+    const int status = __real_unlink(path);
+    if (system_is.takes_link == 2) write_file(path, "", 0);
+    return status;
 }
 
 int __wrap_stat(const char *path, struct stat *found)
 {
-    return is_proc(path) ? refused(ENOENT) : __real_stat(path, found);
+    const int status = is_proc(path) ? refused(ENOENT) : __real_stat(path, found);
+    if (status == 0) found->st_dev += system_is.mounted_again;
+    return status;
 }
 
 int __wrap_flock(int fd, int how) { return system_is.locks ? refused(ENOLCK) : __real_flock(fd, how); }
@@ -709,6 +726,47 @@ static void without_locks_nothing_is_swept(void)
     }
 }
 
+/* As kernels before 6.0, where the file system has no ACLs. */
+static void the_umask_holds_for_files_without_a_name(void)
+{
+    const mode_t before = umask(027);
+    system_is.forgets_umask = true;
+    write_matrix(in_folder("C.npy"), IO_FORMAT_NPY, &one_matrix);
+    system_is.forgets_umask = false;
+    umask(before);
+    assert_int_equal(mode_of(in_folder("C.npy")), S_IFREG | 0640);
+    assert_int_equal(folder_entries(true), 1);
+}
+
+/* A file system that is mounted twice may keep the locks of each mount from the other. */
+static void another_mounts_files_are_not_swept(void)
+{
+    system_is.unnamed = system_is.mounted_again = true;
+    write_and_die(io_output_open, "C.npy", false);
+    system_is.mounted_again = false;
+    write_matrix(in_folder("C.npy"), IO_FORMAT_NPY, &one_matrix);
+    assert_int_equal(folder_entries(false), 2);
+    system_is.mounted_again = true;
+    write_matrix(in_folder("C.npy"), IO_FORMAT_NPY, &one_matrix);
+    memset(&system_is, 0, sizeof system_is);
+    assert_int_equal(folder_entries(true), 1);
+}
+
+/* In a folder of several users: who saw the name that was tried cannot keep the output from its own. */
+static void a_name_that_was_tried_may_be_taken(void)
+{
+    io_output output;
+    io_error error;
+    write_file(in_folder("C.npy"), "old", 3);
+    system_is.takes_link = 1;
+    assert_int_equal(io_output_open(&output, in_folder("C.npy"), &error), IO_OK);
+    system_is.takes_link = 0;
+    assert_int_equal(io_output_write(&output, IO_FORMAT_NPY, &one_matrix, &error), IO_OK);
+    assert_int_equal(io_output_commit(&output, &error), IO_OK);
+    char bytes[256];
+    assert_int_equal(read_back(in_folder("C.npy"), bytes, sizeof bytes), 136);
+}
+
 static const check_case cases[] = {
     FOLDER_CASE(npy_bytes_are_numpys),
     FOLDER_CASE(mtx_text_is_shortest),
@@ -730,6 +788,9 @@ static const check_case cases[] = {
     FOLDER_CASE(what_the_dead_left_is_swept),
     FOLDER_CASE(writers_of_one_name_at_once),
     FOLDER_CASE(without_locks_nothing_is_swept),
+    FOLDER_CASE(the_umask_holds_for_files_without_a_name),
+    FOLDER_CASE(another_mounts_files_are_not_swept),
+    FOLDER_CASE(a_name_that_was_tried_may_be_taken),
 };
 
 CHECK_MAIN(cases)
