@@ -114,13 +114,17 @@ static int number_before(const char *log, const char *words)
     return at != NULL && isdigit((unsigned char)*at) ? atoi(at) : -1;
 }
 
-/* What ptxas -v says of a program with one kernel; it names no shared memory where there is none. */
+/* What ptxas -v says of a program with one kernel; it names no shared memory where there is none. Before that the log
+ * has warnings, which quote the source. */
 static void read_resources(const nvrtc_api *nvrtc, nvrtc_program program, tw_lab_resources *out)
 {
+    static const char begin[] = "Compiling entry function";
     char *log = program_log(nvrtc, program);
-    if (log != NULL && (out->registers = number_before(log, " registers")) >= 0) {
-        out->spill_bytes = number_before(log, " bytes spill stores");
-        out->local_bytes = number_before(log, " bytes smem");
+    const char *said = NULL;
+    for (const char *at = log; at != NULL && (at = strstr(at, begin)) != NULL; at++) said = at;
+    if (said != NULL && (out->registers = number_before(said, " registers")) >= 0) {
+        out->spill_bytes = number_before(said, " bytes spill stores");
+        out->local_bytes = number_before(said, " bytes smem");
         if (out->local_bytes < 0) out->local_bytes = 0;
     }
     free(log);
