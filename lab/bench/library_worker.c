@@ -103,14 +103,15 @@ static void touch(const library_worker *x)
     }
 }
 
-enum { MOST_COUNTED = 256 };
+enum { MOST_COUNTED = 1024 };
 
 typedef struct thread_clock {
     long id;
     double used_ns;
 } thread_clock;
 
-/* What each thread of this process has computed so far. The number of them; 0: the system does not say. */
+/* What each thread of this process has computed so far. The number of them; 0: the system does not say, or there
+ * are too many. */
 static int thread_clocks(thread_clock *out)
 {
     int count = 0;
@@ -124,7 +125,7 @@ static int thread_clocks(thread_clock *out)
         if (stat != NULL) fclose(stat);
     }
     if (threads != NULL) closedir(threads);
-    return count;
+    return count < MOST_COUNTED ? count : 0;
 }
 
 /* How many threads have computed since: at least a tenth of what the busiest has. Others woke up and slept again. */
