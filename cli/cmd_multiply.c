@@ -72,9 +72,10 @@ static exit_code open_output(job *j)
     return status == IO_OK ? EXIT_OK : diag_io(status, &error);
 }
 
-static void *mapping_of(size_t bytes, int access)
+/* Writable, so that every limit counts it; zeros, which take no memory until they are written. */
+static void *mapping_of(size_t bytes)
 {
-    void *memory = mmap(NULL, bytes, access, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return memory != MAP_FAILED ? memory : NULL;
 }
 
@@ -100,7 +101,7 @@ static exit_code keep_for_check(job *j)
     const double text = (double)p->m * (double)p->n * tw_lab_dtype_of(p->dtype)->parts * MOST_LETTERS,
                  bytes = check_bytes(j->s, p) + (j->format == IO_FORMAT_MTX ? text : 0);
     j->kept_bytes = (size_t)bytes;
-    j->kept = bytes < 0x1p62 ? mapping_of(j->kept_bytes, PROT_NONE) : NULL;
+    j->kept = bytes < 0x1p62 ? mapping_of(j->kept_bytes) : NULL;
     return j->kept != NULL ? EXIT_OK
                            : diag(EXIT_MEMORY, "memory ran out: there is no room for --verify, which takes %s",
                                   term_bytes(bytes, room));
@@ -113,7 +114,7 @@ static exit_code make_result(job *j)
     if (j->large.needed) return EXIT_OK;
     if ((double)p->m * (double)p->n * (double)element < 0x1p62) {
         j->c_bytes = (size_t)(p->m * p->n) * element + 1;
-        j->c = mapping_of(j->c_bytes, PROT_READ | PROT_WRITE);
+        j->c = mapping_of(j->c_bytes);
     }
     if (j->c == NULL)
         return diag(EXIT_MEMORY, "memory ran out: there is no room for C, %" PRId64 " x %" PRId64 " elements of %s",

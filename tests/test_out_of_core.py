@@ -243,19 +243,20 @@ def a_full_disk_is_found_before_the_work():
 
 @case
 def a_check_has_its_memory_before_the_work():
-    """From the least address space in which a product succeeds unchecked on: with --verify it is refused at once, or succeeds."""
+    """From the least limit, of addresses or of data, under which a product succeeds unchecked on: with --verify it is refused at once, or succeeds."""
     if sanitized():
         raise Skip("AddressSanitizer needs terabytes of addresses")
     draw = random.Random(3)
 
     def limited(kib, *words):
-        return run("multiply", "A.npy", "B.npy", *words, "--threads", "1", "-v", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (kib << 10, kib << 10)))
+        return run("multiply", "A.npy", "B.npy", *words, "--threads", "1", "-v", preexec_fn=lambda: resource.setrlimit(limit, (kib << 10, kib << 10)))
 
-    for name, n, *more in (("C.npy", 900), ("C.mtx", 400), ("C.raw", 900, "--add", "C0.npy", "--beta", "1")):
+    for limit, name, n, *more in ((resource.RLIMIT_AS, "C.npy", 900), (resource.RLIMIT_AS, "C.mtx", 400), (resource.RLIMIT_DATA, "C.mtx", 400),
+                                  (resource.RLIMIT_AS, "C.raw", 900, "--add", "C0.npy", "--beta", "1")):
         npy("A.npy", [[draw.random(), 1] for _ in range(n)]), npy("B.npy", [[draw.random() for _ in range(n)] for _ in range(2)])
         with open("C0.npy", "wb") as file:
             file.write(npy_header("<f4", (n, n)) + bytes(4 * n * n))
-        low, high = 4 << 10, 1 << 20
+        low, high = 1 << 10, 1 << 20
         while high - low > 128:
             middle = (low + high) // 2
             low, high = (low, middle) if limited(middle, "-o", name, *more).returncode == 0 else (middle, high)
