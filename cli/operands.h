@@ -38,7 +38,7 @@ exit_code operands_settle(const options *opt, operands *o);
  * changed since it was opened, so that what was computed may be of old elements and of new ones. */
 exit_code operands_unchanged(const operands *o);
 
-/* operands_warn - what may surprise in the type of the product, on stderr unless --quiet. Once, when they are settled. */
+/* operands_warn - once they are settled: what may surprise in the type of the product, on stderr unless --quiet. */
 void operands_warn(const options *opt, const operands *o);
 
 /* operands_bytes - of A, B, --add and C in memory as operands_read() leaves them, with their conversions. */

@@ -127,10 +127,10 @@ static bool is_needed(const session *s, const operands *in, out_of_core *x)
 static double check_room(const session *s, const operands *in)
 {
     const io_matrix *a = &in->each[OPERAND_A].matrix, *b = &in->each[OPERAND_B].matrix;
-    const bool turns_a = s->opt->transpose_a;
+    const bool transposes_a = s->opt->transpose_a;
     const bool complex = io_type_is_complex(a->type) || io_type_is_complex(b->type);
-    const tw_problem p = tw_problem_make(complex ? TW_CF64 : TW_F64, TW_N, TW_N, turns_a ? a->cols : a->rows,
-                                         s->opt->transpose_b ? b->rows : b->cols, turns_a ? a->rows : a->cols);
+    const tw_problem p = tw_problem_make(complex ? TW_CF64 : TW_F64, TW_N, TW_N, transposes_a ? a->cols : a->rows,
+                                         s->opt->transpose_b ? b->rows : b->cols, transposes_a ? a->rows : a->cols);
     return s->opt->verify ? check_bytes(s, &p) : 0;
 }
 

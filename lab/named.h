@@ -10,12 +10,12 @@
  * name. */
 bool kernel_is_called(const tw_lab_kernel *row, const char *word);
 
-/* type_called - "float32" of NumPy and "double" of C name f32 and f64: our name of the type; the word itself where it is
- * no other name of one. */
+/* type_called - "float32" of NumPy and "double" of C name f32 and f64: our name of the type; the word itself where it
+ * is no other name of one. */
 const char *type_called(const char *word);
 
-/* type_doubt - why a word is no name of a type though it looks like one: "f32 in C and f64 in Python". NULL: it does not
- * look so. */
+/* type_doubt - why a word is no name of a type though it looks like one: "f32 in C and f64 in Python". NULL: it does
+ * not look so. */
 const char *type_doubt(const char *word);
 
 #endif

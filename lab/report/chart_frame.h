@@ -6,7 +6,8 @@
 #include "chart.h"
 #include "../units.h"
 
-/* The width of pictures, and of those for narrow screens; a letter of its text is at most so wide on average, a line so high. */
+/* The width of pictures, and of those for narrow screens; a letter of its text is at most so wide on average, a line so
+ * high. */
 enum { CHART_WIDTH = 960, CHART_NARROW = 400, CHART_LETTER = 9, CHART_LINE = 17 };
 
 /* A picture that is drawn for wide and for narrow screens; a page shows one of both. */
