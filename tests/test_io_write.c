@@ -170,7 +170,7 @@ static char *bytes_so_far(const io_output *output, size_t most, size_t *count)
 {
     char *bytes = malloc(most + 1);
     assert_non_null(bytes);
-    *count = read_back(output->temp_path, bytes, most + 1);
+    *count = read_back(io_output_readable(output), bytes, most + 1);
     return bytes;
 }
 
