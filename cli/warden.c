@@ -101,7 +101,9 @@ static bool go_below(bool reaps)
 {
     const pid_t parent = getpid(), child = fork();
     if (child > 0) stand_by(child, reaps);
-    if (child == 0 && (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != parent)) _exit(128 + SIGTERM);
+    /* 0: the parent is outside this PID namespace, as behind `unshare --pid` without --fork */
+    if (child == 0 && (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || (getppid() != parent && getppid() != 0)))
+        _exit(128 + SIGTERM);
     return child == 0;
 }
 
