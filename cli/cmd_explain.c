@@ -208,7 +208,7 @@ static void print_resources(const explain *x)
     if (!has || session_open_device(x->s, k->engine) != EXIT_OK) {
         fprintf(text, "no device of the %s engine is here: %s\n", k->engine, state);
         if (strcmp(k->engine, "cuda") == 0 && !x->s->opt->binary)
-            fprintf(text, "--binary shows registers and shared memory without a device, where NVRTC is\n");
+            fprintf(text, "--binary shows registers and shared memory without a device; it needs NVRTC\n");
         return;
     }
     tw_problem p = tw_problem_make(k->dtype, TW_N, TW_N, 256, 256, k->skinny ? x->tile : 256);

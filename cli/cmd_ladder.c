@@ -536,7 +536,7 @@ exit_code cmd_ladder(session *s)
     const options *opt = s->opt;
     const char *file = first_file(opt);
     if (opt->deadline > 0 && file == NULL)
-        return diag(EXIT_USAGE, "--deadline needs a file in --rung: of rungs of Tilewright's own none is given up");
+        return diag(EXIT_USAGE, "--deadline needs a file in --rung: Tilewright's own rungs have no deadline");
     if (opt->gpu != NULL && (opt->sizes.count == 0 || opt->shapes.count == 0)) return predicted_ladder(s);
     if (opt->sizes.count > 0 && opt->shapes.count > 0)
         return diag(EXIT_USAGE, "--size and --shape exclude each other: give one");

@@ -26,7 +26,7 @@ typedef struct job {
     operands in;
     io_output out;
     io_format format;
-    void *c, *kept; /* C, m x n, row by row; room for its check, so that none is missing when all is computed */
+    void *c, *kept; /* C, m x n, row by row; memory reserved for its check, which must not run out after the product */
     size_t c_bytes, kept_bytes;
     out_of_core large;
     tw_lab_plan plan;
@@ -85,8 +85,8 @@ static void free_mapping(void **memory, size_t bytes)
     *memory = NULL;
 }
 
-/* What --verify takes behind C, in whose place its file is mapped: the check, and of Matrix Market the text, whose
- * numbers have 24 letters at most. C0 is kept as the check needs it. */
+/* The memory that --verify takes after C is freed and its file is mapped: for the check and, for Matrix Market, the
+ * text, with at most 24 letters a number. C0 is kept as the check needs it. */
 static exit_code keep_for_check(job *j)
 {
     enum { MOST_LETTERS = 25 };

@@ -346,7 +346,7 @@ static void print_kept(const classes *c)
 /* No run is good in which nothing was judged, though there was something to judge. */
 static exit_code nothing_judged(const char *why, const char *again)
 {
-    return diag(EXIT_CHECK, "nothing was judged, for %s: %s", why, again);
+    return diag(EXIT_CHECK, "nothing was judged, because %s: %s", why, again);
 }
 
 static const char by_others[] = "other processes used the processors";

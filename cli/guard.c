@@ -118,7 +118,7 @@ static void end_with(int code, const char *sentence, const char *how, const char
     _exit(code);
 }
 
-/* LLVM, which compiles for drivers, does so where it can write no file. */
+/* Called by exit(): LLVM, which compiles for drivers, calls it when it cannot write a file. */
 static void on_exit_call(void)
 {
     if (!exits || driver[0] == '\0' || getpid() != driver_user) return;

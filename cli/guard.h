@@ -40,7 +40,7 @@ void guard_foreign(const char *path);
  * Does nothing in a forked process, whose parent tells how it ended. */
 void guard_driver(const char *engine, const char *driver, const char *advice);
 
-/* guard_done - main() returns: what calls exit() from now on is no driver. */
+/* guard_done - main() returns: a call of exit() from now on is not a driver's. */
 void guard_done(void);
 
 /* guard_watch - from now on bytes from start on are the mapped file of that name; returns what guard_unwatch takes. */

@@ -239,8 +239,7 @@ static void hint_at_bytes(const options *opt, const operands *o)
     const char *of_a = io_type_name(a->matrix.type), *of_b = io_type_name(b->matrix.type);
     const bool one = a->matrix.type == b->matrix.type, asked = c->path != NULL && c->matrix.type == o->as.type_c;
     if (opt->dtypes.count > 0 || asked || !is_byte(a) || !is_byte(b)) return;
-    diag(EXIT_OK,
-         "hint: %s and %s hold integers of 8 bits and are multiplied in %s; --dtype %s%s%s multiplies them in i32",
+    diag(EXIT_OK, "hint: %s and %s hold 8-bit integers and are multiplied in %s; --dtype %s%s%s multiplies them in i32",
          a->path, b->path, o->as.a, of_a, one ? "" : ",", one ? "" : of_b);
 }
 

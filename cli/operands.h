@@ -34,11 +34,11 @@ bool operands_open(const options *opt, operands *o);
 /* operands_settle - of operands that are open: choose the type, make the problem. */
 exit_code operands_settle(const options *opt, operands *o);
 
-/* operands_unchanged - after the last look at elements: EXIT_INPUT, after a sentence, where the file of an operand was
- * changed since it was opened, so that what was computed may be of old elements and of new ones. */
+/* operands_unchanged - after the last read of elements: EXIT_INPUT, after a sentence, if an operand's file was changed
+ * since it was opened, so that the product may mix old and new elements. */
 exit_code operands_unchanged(const operands *o);
 
-/* operands_warn - once they are settled: what may surprise in the type of the product, on stderr unless --quiet. */
+/* operands_warn - once they are settled: warns on stderr, unless --quiet, where the product's type may surprise. */
 void operands_warn(const options *opt, const operands *o);
 
 /* operands_bytes - of A, B, --add and C in memory as operands_read() leaves them, with their conversions. */

@@ -114,8 +114,7 @@ const option_row option_rows[] = {
     {"others", 0, OPT_TEXT, AT(others), CMD_TUNE,
      "PERCENT"}, /* for tests: of the processors, instead of measuring it */
     {"pad", 0, OPT_WHOLE, AT(pad), CMD_BENCH, "N", NULL,
-     "padding between the rows of A, B and C, in elements (default: 0: rows lie one after the other, on a GPU too)", 0,
-     1 << 20},
+     "padding between the rows of A, B and C, in elements (default: 0: contiguous rows, on a GPU too)", 0, 1 << 20},
     {"padded", 0, OPT_FLAG, AT(padded), CMD_BENCH,
      .help =
          "pad A, B and C so that each row begins at a multiple of 16 bytes, as tw_gemm() lays out its copies of host "
@@ -125,8 +124,8 @@ const option_row option_rows[] = {
      "--against cublas or clblast: time tw_enqueue_batched()",
      1, 1000000},
     {"alpha", 0, OPT_SCALAR, AT(alpha), FILES, "X", NULL,
-     "multiply A B by X (default: 1), a number or, of complex products, as in --alpha 1.5,-2, a real and an imaginary "
-     "part"},
+     "multiply A B by X (default: 1), a number; for complex products also a real and an imaginary part, as in --alpha "
+     "1.5,-2"},
     {"beta", 0, OPT_SCALAR, AT(beta), FILES, "X", NULL, "add X times the matrix of --add; X is as in --alpha"},
     {"add", 0, OPT_TEXT, AT(add), FILES, "C0", NULL, "the file of the matrix that --beta scales; never written"},
     {"transpose-a", 0, OPT_FLAG, AT(transpose_a), FILES | CMD_BENCH | CMD_LADDER | CMD_TUNE,
@@ -225,8 +224,8 @@ const option_row option_rows[] = {
      "run work-item by work-item)",
      1, 86400},
     {"deadline", 0, OPT_WHOLE, AT(deadline), CMD_EXPLAIN, "S", NULL,
-     "give up a kernel of your own file that has not ended after S seconds (default: 10), nor compiled for --binary "
-     "(default: 60)",
+     "give up a kernel of your own file that has not ended after S seconds (default: 10), or with --binary has not "
+     "compiled after S seconds (default: 60)",
      1, 86400},
     {"threads", 0, OPT_WHOLE, AT(threads), DEVICE | CMD_TUNE, "N", NULL,
      "use N threads (default: see `tilewright devices`)", 1, 4096},

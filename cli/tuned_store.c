@@ -259,8 +259,7 @@ exit_code store_beside(const char *path)
     struct stat info;
     tame_name name;
     if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode) && stat(path, &info) != 0 && errno == ENOENT)
-        return diag(EXIT_OUTPUT, "%s: is a link that leads nowhere, which is not followed: remove it",
-                    diag_name(path, name));
+        return diag(EXIT_OUTPUT, "%s: is a dangling link, which is not followed: remove it", diag_name(path, name));
     return store_ours(path);
 }
 

@@ -107,9 +107,9 @@ io_format io_recognise(const void *bytes, size_t count);
 io_status io_read(const char *path, const io_raw_shape *raw, io_matrix *out, io_error *error);
 void io_free(io_matrix *matrix); /* a zeroed matrix is fine */
 
-/* io_unchanged - IO_OK, or IO_BAD_FILE where the file was written, or its times set, since it was opened; IO_OK too of
- * one that is not open. Another file in its place is no change, nor is a link that came or went. What another process
- * writes through a mapping is seen only where its pages were clean before (mmap(2) leaves that time open). */
+/* io_unchanged - IO_BAD_FILE if the file was written, or its times set, since it was opened; else IO_OK, also if it is
+ * not open. Replacing the file, or adding or removing links to it, is no change. A write of another process through
+ * a mapping is seen only if its pages were clean before (mmap(2) does not say when the times change). */
 io_status io_unchanged(const io_file *file, const char *path, io_error *error);
 
 /* io_allow_memory - no matrix that is not mapped may take more than so many bytes; before any is read. */
@@ -178,9 +178,10 @@ typedef struct io_output {
     int64_t begin;            /* byte of the first element */
 } io_output;
 
-/* io_output_open - a symbolic link stays, and what it names is replaced, or made where it names nothing yet. Removes
- * what this user's dead processes left beside it. io_output_open_named - the same, of a file that other processes open:
- * it has the name temp_path, and stays if this process is killed. io_output_readable - where this process opens it. */
+/* io_output_open - a symbolic link stays; its target is replaced, or made if it does not exist. Removes files that this
+ * user's dead processes left beside it. io_output_open_named - the same for a file that other processes open: it has
+ * the name temp_path, and stays if this process is killed. io_output_readable - the path by which this process opens
+ * it. */
 io_status io_output_open(io_output *output, const char *path, io_error *error);
 io_status io_output_open_named(io_output *output, const char *path, io_error *error);
 const char *io_output_readable(const io_output *output);

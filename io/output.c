@@ -149,8 +149,8 @@ static void name_temporary(const char *path, bool swept, unsigned attempt, char 
 
 /* ---- what dead processes left -------------------------------------------------------------------------- */
 
-/* how: LOCK_EX of the maker, LOCK_SH of who sweeps. False with EWOULDBLOCK: another process has one that excludes it;
- * else there are no locks here. */
+/* how: LOCK_EX for the file's maker, LOCK_SH for a sweeper. False with EWOULDBLOCK: another process holds a lock that
+ * excludes it; false with another errno: this file system has no locks. */
 static bool lock(int fd, int how)
 {
     int held;
@@ -175,7 +175,7 @@ static bool is_temporary(const char *name, const char *boot, const char *end)
            name[length + LETTERS] == '.' && strcmp(name + length + LETTERS + 1, end) == 0;
 }
 
-/* On NFS a lock of one that only reads is shared. */
+/* LOCK_SH, since on NFS a descriptor that only reads can have no other lock. */
 static void sweep_one(int folder, const char *name)
 {
     struct stat found;
@@ -220,7 +220,7 @@ static int open_unnamed(const char *path, char unnamed[IO_UNNAMED])
     return -1;
 }
 
-/* Kernels before 6.0 may forget the umask of a file without a name. Any other file tells, which is of this name. */
+/* Kernels before 6.0 may ignore the umask for an unnamed file. So its mode is compared with that of a named file. */
 static bool has_usual_mode(int fd, const char *name)
 {
     struct stat found, usual;
@@ -231,7 +231,7 @@ static bool has_usual_mode(int fd, const char *name)
     return same;
 }
 
-/* Do files without a name get one here? Another one tells, before the work: no file gets a name after it lost one. */
+/* Can an unnamed file get a name here? Tried with a second file, since a file that lost its name cannot get another. */
 static bool can_be_named(const char *path, const char *temp_path)
 {
     char unnamed[IO_UNNAMED];
@@ -350,7 +350,7 @@ int io_output_name(const char *unnamed, const char *temp_path, const char *path)
     return rename(temp_path, path);
 }
 
-/* Some file systems tell at a close what failed; it is that of a second descriptor, since the first has the lock. */
+/* Some file systems report errors only at close(). So a second descriptor is closed; the first keeps the lock. */
 io_status io_output_commit(io_output *output, io_error *error)
 {
     io_status status = IO_OK;

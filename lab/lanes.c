@@ -307,7 +307,7 @@ static bool judge_launch(const host_kernel *kernel, const work *w, const trial *
     if (raced && r->fences + r->of_global > 0) {
         const size_t used = strlen(s->out->why);
         snprintf(s->out->why + used, HOST_WHY - used, "%s",
-                 r->fences > 0 ? "; at a fence nobody waits"
+                 r->fences > 0 ? "; a fence makes no work-item wait"
                                : "; barrier(CLK_GLOBAL_MEM_FENCE) orders global memory alone");
     }
     witness_close(s->witness);
@@ -419,8 +419,8 @@ typedef struct shape {
     double alpha, beta;
 } shape;
 
-/* The first is watched: its group in the middle is an inner one. No two of the others' edges have as many tiles, one is
- * less than a tile deep, and leading dimensions differ. */
+/* The first product is watched: the group in its middle has no edge tiles. The others have different numbers of tiles
+ * in m, n and k, and different leading dimensions; one is less than a tile deep. */
 static const shape shapes[MOST_TRIALS] = {
     {{3, 3, 3}, {0, 0, 0}, TW_N, TW_N, 1, 0}, {{2, 4, 5}, {3, 5, 7}, TW_N, TW_N, 2, 3},
     {{4, 2, 1}, {3, 5, 7}, TW_N, TW_N, 1, 0}, {{2, 4, 3}, {3, 5, 7}, TW_T, TW_N, 2, 3},
@@ -503,7 +503,7 @@ static void judge_built(const lanes_question *q, const char *text, const char *m
         end(out, outcome_of(built));
 }
 
-/* One compilation does for all transposes, but where the preprocessor asks for them. */
+/* One compilation serves all transposes, unless the text tests OP_A or OP_B in the preprocessor. */
 static void judge(const lanes_question *q, const char *text, work *w, lanes *out)
 {
     const char *any = w->count > NOT_TRANSPOSED ? "-DOP_A=(host_now.op_a) -DOP_B=(host_now.op_b)" : "";

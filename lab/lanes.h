@@ -6,8 +6,8 @@
  * of a tile is A's or B's by what is read there.
  *
  * This is the judge of user kernels, for `ladder --rung` and `explain`: the product is checked, also on edge tiles,
- * with alpha and beta, and with each transpose; accesses are watched for races and for words that are nobody's
- * (witness.h), and what is wrong is named (mistake.h). */
+ * with alpha and beta, and with each transpose; accesses are watched for races and for out-of-bounds words
+ * (witness.h), and mistakes are named (mistake.h). */
 #ifndef TILEWRIGHT_LANES_H
 #define TILEWRIGHT_LANES_H
 

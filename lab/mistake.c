@@ -247,7 +247,7 @@ static bool name_other_sum(const products *s, char text[MISTAKE_BYTES])
         [B_COLUMN_STAYS] = "the column of B does not move: all take the tile's first",
         [A_STEP_STAYS] = "the column of A does not move: each step takes the tile's first",
         [B_STEP_STAYS] = "the row of B does not move: each step takes the tile's first",
-        [A_LAGS] = "from the second on, each tile of A is the one before it",
+        [A_LAGS] = "each tile of A after the first is the one before it",
         [LACKS_FIRST] = "the first product is missing",
         [LACKS_LAST] = "the last product is missing"};
     for (int64_t tile = MOST_TILE; tile >= LEAST_TILE; tile /= 2) {

@@ -1,4 +1,4 @@
-/* mistake.h - names the mistake of a wrong product, for who wrote its kernel: what the whole of C is instead. */
+/* mistake.h - names the mistake in a kernel by its wrong product: says what all of C is instead. */
 #ifndef TILEWRIGHT_MISTAKE_H
 #define TILEWRIGHT_MISTAKE_H
 

@@ -10,8 +10,8 @@
  * name. */
 bool kernel_is_called(const tw_lab_kernel *row, const char *word);
 
-/* type_called - "float32" of NumPy and "double" of C name f32 and f64: our name of the type; the word itself where it
- * is no other name of one. */
+/* type_called - our name of a type that NumPy or C names otherwise: "f32" for "float32", "f64" for "double". Any other
+ * word is returned itself. */
 const char *type_called(const char *word);
 
 /* type_doubt - why a word is no name of a type though it looks like one: "f32 in C and f64 in Python". NULL: it does

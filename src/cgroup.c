@@ -55,8 +55,8 @@ static void plain(char *text)
     *to = '\0';
 }
 
-/* A line of /proc/self/mountinfo: "36 35 0:27 ROOT MOUNT options ... - TYPE source OPTIONS". Of several mounts the one
- * that shows most groups above this one counts; one of another part of the hierarchy stands for the group where there
+/* A line of /proc/self/mountinfo: "36 35 0:27 ROOT MOUNT options ... - TYPE source OPTIONS". Of several mounts, the
+ * one that shows most groups above this one is taken. A mount of another part of the hierarchy is taken only if there
  * is no other. */
 static void take_mount(char *line, group *g)
 {

@@ -109,8 +109,7 @@ static bool choose_folder(jit_cache *cache, size_t *there, const char **variable
     return false;
 }
 
-/* The folder's owner is another than this user. As root, with another's HOME, a folder of root's would stand in the way
- * of its owner. */
+/* Does the folder belong to another user? A folder that root makes in another user's HOME would lock out its owner. */
 static bool is_foreign(int folder)
 {
     struct stat info;
@@ -118,8 +117,8 @@ static bool is_foreign(int folder)
 }
 
 /* Open the folder at cache->folder + there below `base`, which is closed. What is missing is made, for this user only;
- * the last part may be no link. foreign not NULL: nothing is opened or made in another user's folder, and cache->folder
- * is cut to that one's name. -1: that, or errno says why. */
+ * the last part may be no link. foreign not NULL: nothing is opened or made in another user's folder; *foreign is true
+ * then, and cache->folder is cut to that folder. -1: so, or errno says why. */
 static int make_below(jit_cache *cache, int base, size_t there, bool *foreign)
 {
     char name[sizeof cache->folder];

@@ -168,8 +168,8 @@ tw_status tuned_line(const tw_lab_tuned *what, const tuned_signature *here, char
 
 /* ---- the user's file ---- */
 
-/* Does one of the folders from the first `there` bytes of the path on, as far as there are any, belong to another user?
- * path is then a sentence. As root, with another's HOME, a folder of root's would stand in the way of its owner. */
+/* Does an existing folder of the path, from its first `there` bytes on, belong to another user? path is then a
+ * sentence. A folder that root makes in another user's HOME would lock out its owner. */
 static bool is_foreign(char *path, size_t bytes, size_t there)
 {
     char part[4096];

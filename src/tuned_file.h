@@ -22,7 +22,7 @@ void tuned_judge(const char *line, size_t length, const tuned_signature *here, t
 tw_status tuned_line(const tw_lab_tuned *what, const tuned_signature *here, char *line, size_t bytes);
 
 /* tuned_path - the user's file: TILEWRIGHT_TUNED, else tilewright/tuned in XDG_CONFIG_HOME, else in .config of HOME;
- * of those two all folders that are there must be this user's. false: there is none, and path says why. */
+ * all existing folders of those two must be this user's. false: there is none, and path says why. */
 bool tuned_path(char *path, size_t bytes);
 
 /* The rows of the user's file that hold here. */

@@ -92,7 +92,7 @@ def bytes_that_are_multiplied_as_floats_get_a_hint():
         npy("B.npy", integers(4, 2, 2, 0, 9), b)
         for more in ([], ["--memory", "600000"]):
             done = run("multiply", "A.npy", "B.npy", "-o", "C.npy", *more)
-            hint = f"tilewright: multiply: hint: A.npy and B.npy hold integers of 8 bits and are multiplied in f32; --dtype {dtype} multiplies them in i32\n"
+            hint = f"tilewright: multiply: hint: A.npy and B.npy hold 8-bit integers and are multiplied in f32; --dtype {dtype} multiplies them in i32\n"
             assert done.returncode == 0 and done.stderr == (hint if dtype else ""), (a, b, done)
             assert read_npy("C.npy")[0] == "<f4"
         if dtype:

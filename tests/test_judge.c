@@ -36,7 +36,7 @@ typedef struct solution {
 #define UNGUARDED        "is a guard missing?"
 #define STORES_FIRST     "no barrier stands between the stores into a tile and its reads"
 #define READS_FIRST      "no barrier stands between the reads of a tile and the next stores into it"
-#define FENCE            "; at a fence nobody waits"
+#define FENCE            "; a fence makes no work-item wait"
 #define EARLY            "ends before a barrier that others of its "
 #define UNSET            "it is not set to 0"
 #define LAST_TILE        "the last 9 of the 73 products of each sum are missing"
@@ -233,7 +233,7 @@ static const solution of_r06[] = {
 static const solution of_r07[] = {
     ONE("r07_prefetch", "", "", ""),
     ONE("r07_prefetch", NEXT, "int p_next = p0 + BK;", ""),
-    ONE("r07_prefetch", NEXT, "int p_next = p0;", "from the second on, each tile of A is the one before it"),
+    ONE("r07_prefetch", NEXT, "int p_next = p0;", "each tile of A after the first is the one before it"),
     ONE("r07_prefetch", NEXT, "int p_next = p0 + 2 * BK;", "columns 16 to 31 of A are never read"),
     ONE("r07_prefetch", NEXT, "int p_next = BK;", "columns 32 to 47 of A are never read"),
     ONE("r07_prefetch", "now ^= 1;", "", READS_FIRST),

@@ -262,7 +262,7 @@ def a_lock_that_does_not_come_free_is_given_up():
 def no_link_that_leads_nowhere_is_followed():
     with Home() as home:
         home.write(line_of(ROW))
-        for name, says in ((".lock", "tuned.lock: your rows cannot be kept: their lock is a link"), (".tried", "tuned.tried: is a link that leads nowhere, which is not followed: remove it")):
+        for name, says in ((".lock", "tuned.lock: your rows cannot be kept: their lock is a link"), (".tried", "tuned.tried: is a dangling link, which is not followed: remove it")):
             os.symlink(os.path.abspath("elsewhere"), home.file + name)
             for words in (("--forget",), ("--size", "64", "--budget", "2", *FAR)):
                 done = run("tune", *words, env=home.env)
@@ -458,7 +458,7 @@ def what_was_measured_beside_other_processes_is_neither_kept_nor_marked():
         fast = "us_sgemm_cpasync_sm80=250"
         done = fake_cuda(home, "tune", "--engine", "cuda", "--size", "64", "--others", "25", "--json", "tune.jsonl", times=fast)
         assert done.returncode == 1 and "not judged: other processes ran beside them" in done.stdout, done
-        assert "nothing was judged, for other processes used the processors: let nothing else run, and tune again" in done.stderr, done
+        assert "nothing was judged, because other processes used the processors: let nothing else run, and tune again" in done.stderr, done
         assert home.lines() == [] == home.lines(home.file + ".tried"), home.lines()
         found = records(open("tune.jsonl").read())
         assert found[-1]["busy"] > 0 == found[-1]["tried"] and not [r for r in found if r["event"] == "candidate"], found
@@ -475,7 +475,7 @@ def what_was_measured_beside_other_processes_is_neither_kept_nor_marked():
         words = ("tune", "--import", "mine.rows", "--others")
         done = fake_cuda(home, *words, "60", times=fast)
         assert "not taken: other processes used 60 % of the processors: let nothing else run, and import again" in done.stdout, done
-        assert done.returncode == 1 and "nothing was judged, for other processes used the processors: let nothing else run, and import again" in done.stderr, done
+        assert done.returncode == 1 and "nothing was judged, because other processes used the processors: let nothing else run, and import again" in done.stderr, done
         assert home.lines() == []
         said = fake_cuda(home, *words, "0", times=fast + " wavers_sgemm_cpasync_sm80=16").stdout
         assert re.search(r"not taken: [0-9.]+ times as fast, but [0-9.]+ to [0-9.]+ over the rounds: let nothing else run, and import again: sgemm_cpasync", said), said
@@ -585,7 +585,7 @@ def a_busy_machine_is_told():
 def a_budget_that_ends_before_anything_is_judged_is_no_success():
     with Home() as home:
         done = run("tune", "--shape", "4000x4000x4000", "--budget", "1", "--others", "0", env=home.env)
-        assert done.returncode == 1 and "nothing was judged, for the budget ended first: give a larger --budget" in done.stderr, done
+        assert done.returncode == 1 and "nothing was judged, because the budget ended first: give a larger --budget" in done.stderr, done
         assert home.lines() == [], home.lines()
 
 

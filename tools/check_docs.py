@@ -1,7 +1,7 @@
 #!/usr/bin/python3 -B
-"""check_docs.py - ./dev lint: what pages and comments say, where a machine can look: FILE:LINE and the fault, status 1.
+"""check_docs.py - ./dev lint: checks what a program can check in pages and comments: FILE:LINE and the fault, status 1.
 
-names      What looks like a name of code in `backquotes` is one: it stands in the code of the tree, comments apart. So does a file that is named,
+names      A word in `backquotes` that looks like a name occurs in the tree's code, outside comments. So does a file or
            an option, and, without backquotes too, name(), name[], NAMES_OF_MACROS and tw_names. "`name` in FILE": in that file.
 durations  What something takes, in seconds, minutes or hours, has a date or a processor in its paragraph, in docs/perf in its section.
 figures    The heads of rungs say what the records of results/ say.
@@ -21,7 +21,7 @@ UNREAD = ("CHANGELOG.md", "docs/decisions/0012", "tools/retired.names", "results
 C = (".c", ".h", ".cl", ".cu", ".clh", ".cuh", ".def")
 SOURCE = C + (".py", ".sh", ".cmake", ".md", ".rows", ".jsonl", ".json", ".in", ".hpp", ".f90")
 
-# What the tree's code and files have not, and why.
+# Names that the tree does not have, and what they are.
 EXCEPTIONS = {
     r"(cu|cl|nccl)[A-Z]\w*|CUtensorMap|CUDA_(MEMCPY|ERROR)\w+|(MPIX?|POCL|NCCL)_\w+": "names of CUDA, OpenCL, NCCL, MPI and PoCL that ours need not use",
     r"evict_last|no_allocate|nvjet_\w*|AVX512_\w+|DYNAMIC_ARCH|lu_factor": "words of PTX, of processors, of cuBLAS, OpenBLAS and SciPy",

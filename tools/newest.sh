@@ -1,8 +1,8 @@
 #!/bin/sh
-# newest.sh - ./dev lint --newest: the packages of tools/pins that PyPI has in a newer version; where these are of the libraries of
-# ./dev peers, what `bench --against` says of the newest; and what the newest NVRTC does worse to the CUDA kernels than the one that is
-# here (tests/get_nvrtc.sh): what test_nvrtc tells, and kernels that take more registers or spill more. It tells and does not judge: the
-# exit status is 0, or 1 where the newest cannot be had.
+# newest.sh - ./dev lint --newest: lists packages of tools/pins that have a newer version on PyPI. For newer libraries
+# of ./dev peers it shows what `bench --against` says of them. For the newest NVRTC it shows which CUDA kernels it
+# compiles worse than the one that is here (tests/get_nvrtc.sh): failures of test_nvrtc, and kernels that take more
+# registers or spill more. The exit status is 0 whatever it finds, or 1 if the newest versions cannot be fetched.
 #
 #   tools/newest.sh BUILD [ARGUMENT-OF-TEST ...]        BUILD has tilewright and tests/test_nvrtc
 set -u

@@ -76,7 +76,7 @@ tw_status against_time(against *g, int samples);
 
 /* against_peak - measure the multiply-add peak of this type. against_shares - the same again, and what each side
  * reaches of it in the present case, a square of PEAK_SIDE that was timed; on how many threads. A low share leaves no
- * library out: what speaks against one is shown by other things than its speed. */
+ * library out: its speed is no reason for doubt. */
 void against_peak(against *g, tw_dtype dtype);
 void against_shares(against *g, tw_dtype dtype);
 

@@ -702,8 +702,8 @@ static void large(void)
 
 /* ---- sums in rounds ---- */
 
-/* A rank takes 32 MiB of the others' sums a round: 600 of its rows, so that one rank has a row in the last round and the
- * others none; and one row, which is longer than that. */
+/* A rank takes 32 MiB of the others' sums a round. First that is 600 of its rows: in the last round one rank has a row,
+ * the others none. Then one row is longer than 32 MiB. */
 static int sum_in_rounds(void)
 {
     static const int64_t sizes[][3] = {{1801, 3495, 7}, {4, 2100001, 3}};

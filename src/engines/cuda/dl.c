@@ -87,8 +87,9 @@ const cu_api *cu_api_load(void)
     return NULL;
 }
 
-/* NVRTC opens its builtins by a bare name, which finds what is loaded already: else, up to 13.0, one that lies where the
- * loader does not look, as PyPI's, compiles nothing. Where they are not beside it, it looks for them itself. */
+/* NVRTC opens its builtins by a bare name, which finds a library that is loaded already. So they are loaded here: up to
+ * 13.0, an NVRTC outside the loader's path, such as PyPI's, compiles nothing without them. If they do not lie beside
+ * NVRTC, it looks for them itself. */
 static void load_builtins(const nvrtc_api *nvrtc)
 {
     char path[sizeof nvrtc->file + 64];

@@ -26,7 +26,7 @@ tw_status cl_fail(const char *call, cl_int error)
 
 /* ---- devices, open, describe, facts ---- */
 
-/* The words of it for which there is room. */
+/* Cuts the text after the last word that fits. */
 static void device_text(const cl_api *cl, cl_device device, cl_uint what, char *text, size_t bytes)
 {
     char whole[512] = ""; /* a driver gives nothing where there is not room for all */
