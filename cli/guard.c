@@ -126,7 +126,7 @@ static void on_exit_call(void)
     end_with(EXIT_RUN, driver, " ended the program", driver_advice);
 }
 
-/* Is the instruction one of the program's own? Drivers are libraries. false, too, where nobody can say. */
+/* Is the instruction in the program's own code? Drivers are libraries. false also where that is unknown. */
 static bool is_own(const ucontext_t *at)
 {
     extern const char __executable_start[], etext[];

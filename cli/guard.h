@@ -34,9 +34,9 @@ void guard_json_has_lines(void);
  * very CPU, an access outside of all memory ends the program with 8 and a sentence. */
 void guard_foreign(const char *path);
 
-/* guard_driver - from now on this engine's driver is in use in this process; NULL: none is. Where it aborts, crashes or
- * calls exit(), the program ends with 8 and a sentence that names the driver, how, and, but for crashes, the advice: ""
- * or ": ...". A crash of the program's own code, and a signal that another process sends, end it as usual.
+/* guard_driver - from now on this engine's driver is in use in this process; NULL: none is. If it aborts, crashes or
+ * calls exit(), the program ends with 8 and a sentence: which driver, how it ended and, unless it crashed, the advice
+ * ("" or ": ..."). A crash of the program's own code, and a signal that another process sends, end it as usual.
  * Does nothing in a forked process, whose parent tells how it ended. */
 void guard_driver(const char *engine, const char *driver, const char *advice);
 

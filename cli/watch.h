@@ -13,7 +13,7 @@ void watch_stage(const char *stage); /* alive, and at what: "reading A"; it must
 void watch_end(void);
 
 /* watch_file_begin - from now on a thread ends the program in the same way when what watch_file() began has not ended
- * after so many seconds. Again does nothing. false: the thread could not be started. */
+ * after so many seconds. A second call does nothing. false: the thread could not be started. */
 enum { WATCH_FILE_S = 60 }; /* without --deadline */
 bool watch_file_begin(double limit_s);
 void watch_file(const char *file, const char *does); /* "end", or "compile"; it must stay. NULL: it has ended */

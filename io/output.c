@@ -114,8 +114,8 @@ static void folder_of(const char *path, char folder[PATH_MAX])
         folder[0] = '\0';
 }
 
-/* Files of one BOOT are of one kernel and one mount, where all locks are known: those of other hosts may not be, nor
- * those of a file system that is mounted twice and keeps its locks in each (FUSE). "" where unknown. */
+/* BOOT names one kernel and one mount, within which all locks are visible. Locks of other hosts may not be, nor those
+ * of another mount of the same file system (FUSE). "": unknown. */
 static void find_boot(const char *path, char boot[BOOT + 1])
 {
     char folder[PATH_MAX];

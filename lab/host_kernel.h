@@ -60,7 +60,7 @@ typedef struct host_run {
     long lda, ldb, ldc;
     size_t a_bytes, b_bytes, c_bytes;
     host_place grid, size; /* groups; work-items of one */
-    /* sees each access before it happens; false: the launch ends here. NULL: nobody looks */
+    /* sees each access before it happens; false: the launch ends here. NULL: accesses are not watched */
     bool (*note)(void *job, host_place block, int thread, const host_access *access);
     /* sees the tiles when a group has run; may be NULL */
     void (*after_block)(void *job, host_place block, const char *tiles);
@@ -71,8 +71,8 @@ typedef struct host_run {
     int barriers[2];            /* that work-item 0 of the last group met: of the group, of a warp */
     unsigned rolled, asked;     /* of all work-items, as in host_shim.h */
     unsigned fences, of_global; /* fences that they met, and barriers of the group that order global memory alone */
-    char early[HOST_WHY];       /* the first who ended before a barrier of the others, and might; else "" */
-    char fault[HOST_WHY];       /* why the launch ended early, if it was for its barriers */
+    char early[HOST_WHY];       /* the first work-item that ended, as it might, before a barrier of others; else "" */
+    char fault[HOST_WHY];       /* why the launch ended early, if barriers were the reason; else "" */
 } host_run;
 
 /* host_why_not - why no kernel can be run here; NULL: one can, if its text is C. */

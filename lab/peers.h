@@ -51,8 +51,8 @@ bool peer_open(const peer_row *row, const char *folder, int threads, peer *out, 
 /* peer_multiply - C = op(A) op(B). 0, or the library's own status. */
 int peer_multiply(const peer *p, const tw_problem *problem, const void *a, const void *b, void *c);
 
-/* peer_code - the instruction set of which a library's code is that names itself so (peer_choice), or a device's
- * (tw_device.instruction_set): "sse", "avx", "avx2", "avx512", and its rank among them. NULL: not known. */
+/* peer_code - the instruction set that a library's own name for its code (peer_choice) or a device's name
+ * (tw_device.instruction_set) stands for: "sse", "avx", "avx2" or "avx512", and its rank among them. NULL: unknown. */
 const char *peer_code(const char *choice, int *rank);
 
 /* The library's own words on its version and the code it chose; "": none. Some name the code after a first product. */

@@ -30,7 +30,7 @@ typedef struct record {
     const char *refused;                   /* why it did not run; times are then null */
     const char *instruction_set, *driver;  /* what the device runs, as tw_describe and the engine say */
     const char *library, *library_version; /* whose product it is, where libraries are compared: no rung */
-    const char *doubt;                     /* what speaks against the library's number, other than its speed */
+    const char *doubt;                     /* why the library's number is doubtful; never its speed */
     /* of a GPU, around the samples */
     double sm_mhz_before, sm_mhz_after, power_w_before, power_w_after, temperature_c_before, temperature_c_after;
     int64_t align_a, align_b, align_c; /* largest powers of two up to 256 that divide the operands' addresses */
@@ -83,8 +83,8 @@ const char *record_run(record_run_text out); /* this process: "2026-11-21T04:18:
 /* Clocks and timers wobble that much; nothing is faster than its bound. */
 #define RECORD_MOST_OF_BOUND 1.02
 typedef char record_doubt_text[400];
-/* record_doubt - what speaks against the numbers of a record: it is faster than its bound, or other processes used
- * BUSY_DISTURBS or more of the processors. A clause, "" where nothing does. */
+/* record_doubt - why a record is doubtful: it is faster than its bound, or other processes used BUSY_DISTURBS or more
+ * of the processors. A clause; "": it is not. */
 const char *record_doubt(const record *r, record_doubt_text out);
 
 /* record_write - one JSON object and a newline. 0, or -1 when the stream failed. */

@@ -752,7 +752,7 @@ static void another_mounts_files_are_not_swept(void)
     assert_int_equal(folder_entries(true), 1);
 }
 
-/* In a folder of several users: who saw the name that was tried cannot keep the output from its own. */
+/* In a shared folder another user who saw the tried name cannot keep the output from getting its own. */
 static void a_name_that_was_tried_may_be_taken(void)
 {
     io_output output;

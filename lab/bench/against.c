@@ -195,8 +195,8 @@ static void take_sample(against *g, int i, int at)
         drop(g, i, answer.text);
 }
 
-/* What speaks against a side's numbers: code for less than this processor has, or at 2048 another number of threads
- * than was asked for. Speed is no such thing: a library that is slow there may be the best elsewhere. */
+/* Why a side's numbers are doubtful: code for less than this processor has, or at 2048 another number of threads
+ * than was asked for. Low speed is no reason: a library that is slow there may be the best elsewhere. */
 static void doubt(const against *g, side *x)
 {
     const int ran = x->ran[peer_type(g->problem.dtype)];

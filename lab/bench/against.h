@@ -33,7 +33,7 @@ typedef struct side {
     char version[PEER_TEXT], choice[PEER_TEXT];
     double share[PEER_TYPES]; /* share of the peak, by its best sample at 2048, in each type; NAN: not measured */
     int ran[PEER_TYPES];      /* threads that computed there; 0: unknown */
-    char doubt[200];          /* what speaks against its numbers in the present type; "": nothing */
+    char doubt[200];          /* why its numbers are doubtful in the present type; "": they are not */
     side_outcome outcome;
     char why[PEER_TEXT + 64];
     trial_verdict verdict;

@@ -6,8 +6,7 @@
 #include "chart.h"
 #include "../units.h"
 
-/* The width of pictures, and of those for narrow screens; a letter of its text is at most so wide on average, a line so
- * high. */
+/* Widths of pictures, and of those for narrow screens; the most that a letter is wide on average; a line's height. */
 enum { CHART_WIDTH = 960, CHART_NARROW = 400, CHART_LETTER = 9, CHART_LINE = 17 };
 
 /* A picture that is drawn for wide and for narrow screens; a page shows one of both. */

@@ -92,7 +92,7 @@ static double others_of(const report *r, int number)
     return most;
 }
 
-/* What speaks against the numbers of a ladder. */
+/* Doubts about the numbers of a ladder. */
 static void tell_doubts(const report *r, const ladder *l)
 {
     int disturbed = 0;

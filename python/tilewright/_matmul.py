@@ -171,7 +171,7 @@ def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Option
 
 
 def read(alpha: Any, beta: Any, dtype: Any, engine: Any, conjugate_a: Any, conjugate_b: Any, multiply_as: Any) -> Any:
-    """The options, each asked once, as Python's own numbers, strings and truths."""
+    """The options, each read once, as plain Python numbers, strings and bools."""
     return (number("alpha", alpha), None if beta is None else number("beta", beta),
             None if dtype is None else type_name(dtype), None if engine is None else _library.engine_text(engine),
             bool(conjugate_a), bool(conjugate_b), None if multiply_as is None else wants_tf32(multiply_as) and "tf32")
@@ -187,7 +187,7 @@ def bits(x: Number) -> bytes:
 
 def _matmul(a: Any, b: Any, c: Any, alpha: Number, beta: Optional[Number], out: Any, dtype: Optional[str],
             engine: Optional[str], stream: Any, conjugated: Conjugated, multiply_as: Optional[str], key: Any) -> Any:
-    """By the long way: options as read() returns them."""
+    """A call without a recipe. Options as read() returns them."""
     alpha, beta = scalars(c, alpha, beta)
     tf32 = multiply_as is not None
     for operand in (a, b, c, out):
@@ -266,7 +266,7 @@ def type_name(dtype: Any) -> Optional[str]:
     """A type argument as a name: NumPy's types, their names, and those of PyTorch."""
     if dtype is None or type(dtype) is str and dtype in CODES:
         return dtype
-    if type(dtype) is type or issubclass(type(dtype), np.dtype):  # whose comparison is nobody's own
+    if type(dtype) is type or issubclass(type(dtype), np.dtype):  # with the standard comparison and hash
         known = _names.get(dtype)
         if known is not None:
             return known
