@@ -293,11 +293,13 @@ def bars_and_table_alone():
 
 
 @case
-def later_records_supersede():
+def newer_records_supersede():
     reading()
-    write("a.jsonl", a_record(gflops=11.125), a_record(gflops=22.25))
-    text = "".join(report("a.jsonl").words)
-    assert "22.25" in text and "11.1" not in text and "1 records were superseded" in text
+    old, new = {"gflops": 11.125, "time": "2026-11-27T04:18:41Z"}, {"gflops": 22.25, "time": "2026-11-29T04:18:41Z"}
+    for first, second in (old, new), (new, old), ({**old, "time": None}, {**new, "time": None}), (old, {**new, "time": old["time"]}):
+        write("a.jsonl", a_record(**first), a_record(**second))
+        text = "".join(report("a.jsonl").words)
+        assert "22.25" in text and "11.1" not in text and "1 records were superseded" in text, (first, second)
 
 
 @case

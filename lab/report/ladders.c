@@ -187,10 +187,12 @@ static void number_machines(ladders *l)
 
 /* ---- ladders out of what is sorted ---- */
 
+/* Of two records of one kind the newer one stays; where a time is unknown, or both are equal, the one that comes last. */
 static void put_row(ladders *l, ladder_step *step, const records_row *row)
 {
-    const records_row **place = is_default(row) ? &step->by_default : &step->row;
-    l->superseded += *place != NULL;
+    const records_row **place = is_default(row) ? &step->by_default : &step->row, *old = *place;
+    l->superseded += old != NULL;
+    if (old != NULL && old->r.time != NULL && row->r.time != NULL && strcmp(old->r.time, row->r.time) > 0) return;
     *place = row;
 }
 

@@ -39,7 +39,7 @@ typedef struct ladder {
 } ladder;
 
 typedef struct ladders {
-    /* superseded: records that a later one of the same kind took the place of */
+    /* superseded: records that a newer one of the same kind took the place of */
     int machine_count, count, superseded;
     machine *machines;
     ladder *items;

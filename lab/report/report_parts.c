@@ -664,7 +664,7 @@ tw_status report_method(const report *r)
         "in registers, and reads of a working set. A share above 1.02 of the bound fails the run.</li>\n",
         out);
     if (r->ladders->superseded > 0)
-        html_print(out, "<li>%d records were superseded by later ones of the same kind, and are not shown.</li>\n",
+        html_print(out, "<li>%d records were superseded by newer ones of the same kind, and are not shown.</li>\n",
                    r->ladders->superseded);
     fputs("</ul>\n", out);
     int verified = 0, timed = 0;
