@@ -420,10 +420,11 @@ typedef struct shape {
 } shape;
 
 /* The first product is watched: the group in its middle has no edge tiles. The others have different numbers of tiles
- * in m, n and k, and different leading dimensions; one is less than a tile deep. */
+ * in m, n and k, and different leading dimensions. One is less than a tile deep, one a step less than whole tiles, and
+ * one a step more: a number of tiles that is wrong by one shows nowhere else. */
 static const shape shapes[MOST_TRIALS] = {
     {{3, 3, 3}, {0, 0, 0}, TW_N, TW_N, 1, 0}, {{2, 4, 5}, {3, 5, 7}, TW_N, TW_N, 2, 3},
-    {{4, 2, 1}, {3, 5, 7}, TW_N, TW_N, 1, 0}, {{2, 4, 3}, {3, 5, 7}, TW_T, TW_N, 2, 3},
+    {{4, 2, 1}, {3, 5, 1}, TW_N, TW_N, 1, 0}, {{2, 4, 3}, {3, 5, 15}, TW_T, TW_N, 2, 3},
     {{2, 4, 3}, {3, 5, 7}, TW_N, TW_T, 2, 3}, {{3, 2, 4}, {3, 5, 7}, TW_T, TW_T, 2, 3}};
 
 static tw_problem problem_of(const lanes_question *q, const work *w, const shape *x)
