@@ -353,11 +353,13 @@ static const char by_others[] = "other processes used the processors";
 
 static exit_code some_judged(const classes *c)
 {
-    int judged = 0, busy = 0;
+    int judged = 0, failed = 0, busy = 0;
     for (int i = 0; i < c->list->count; i++) {
         const tune_tally *tally = &c->of[i].tally;
-        judged += tally->tried, busy += tally->busy;
+        judged += tally->tried, failed += tally->failed, busy += tally->busy;
     }
+    if (judged > 0 && failed == judged)
+        return diag(EXIT_CHECK, "each candidate that was run failed: `tilewright doctor` says what is missing");
     if (judged == 0 && busy > 0) return nothing_judged(by_others, "let nothing else run, and tune again");
     if (judged == 0 && c->waiting > 0) return nothing_judged("the budget ended first", "give a larger --budget");
     return EXIT_OK;

@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 
-from support.program import BUILD, PROGRAM, bad, clean_environment, good, records, run, sanitized
+from support.program import BUILD, PROGRAM, bad, clean_environment, good, needs, records, run, sanitized
 from support.tap import Skip, case, main
 
 FAKES = os.path.join(BUILD, "tests", "fakes")
@@ -579,6 +579,18 @@ def a_busy_machine_is_told():
         for spinner in spinners:
             spinner.kill()
             spinner.wait()
+
+
+@case
+def a_search_whose_every_candidate_fails_is_no_success():
+    needs("opencl")
+    with Home() as home:
+        os.makedirs("empty/cache")
+        env = {"PATH": os.path.abspath("empty"), "XDG_CACHE_HOME": os.path.abspath("empty/cache"), "TILEWRIGHT_SELF_TEST": "off"}
+        done = run("tune", "--engine", "opencl", "--size", "64", "--budget", "8", env={**home.env, **env})
+        if "failed: crashed: " not in done.stderr:
+            raise Skip("this device compiles without a linker")
+        assert done.returncode == 1 and "each candidate that was run failed: " in done.stderr, done
 
 
 @case
