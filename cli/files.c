@@ -281,6 +281,10 @@ static exit_code check_dashes(options *opt)
     int dashes = opt->add != NULL && strcmp(opt->add, "-") == 0;
     for (int i = 0; i < opt->operand_count; i++) dashes += strcmp(opt->operands[i], "-") == 0;
     if (dashes > 1) return diag(EXIT_USAGE, "'-' stands for standard input, which can be read once: give it once");
+    /* /dev/stdin opens a file anew, at its beginning */
+    if (dashes > 0 && lseek(STDIN_FILENO, 0, SEEK_CUR) > 0)
+        return diag(EXIT_INPUT, "-: a part of standard input, a file, was read before, and '-' would read it again: "
+                                "pipe the rest, as in `cat | tilewright ...`");
     if (page != NULL && strcmp(page, "-") == 0)
         return diag(EXIT_USAGE,
                     "a page is written to a file: '-' is standard output for --json alone; ./- names a file");

@@ -252,6 +252,11 @@ def a_dash_is_standard_input_or_refused():
     bad(2, "report", "r.jsonl", "-o", "-", says=["a page is written to a file", "./-"])
     bad(2, "ladder", "--html", "-", says=["a page is written to a file", "./-"])
     bad(2, "multiply", "A.npy", "B.npy", "-o", "-", says=".npy, .mtx, .raw or .bin")
+    with open("A.npy", "rb", buffering=0) as file:
+        file.read(100)
+        done = run("multiply", "-", "B.npy", "-o", "C.npy", stdin=file)
+        assert done.returncode == 6 and "a part of standard input, a file, was read before" in done.stderr, done
+    assert not os.path.exists("C.npy")
     with open("r.jsonl") as file:
         done = run("report", "-", "-o", "r.html", stdin=file)
     assert done.returncode == 0 and open("r.html").read().startswith("<!DOCTYPE html>"), done
