@@ -17,7 +17,7 @@ import signal
 import subprocess
 import sys
 
-from support.program import BUILD, PROGRAM, ROOT, called_now, clean_environment
+from support.program import BUILD, PROGRAM, ROOT, called_now, clean_environment, measured
 from support.tap import CASES, Skip, case, main
 
 SMALL = 64  # of --size
@@ -93,7 +93,7 @@ def promised(command, promises):
         need_lanes()
     if " report " in small and run("report", "none", "-o", "none.html").returncode == 2:
         raise Skip("built without jansson")
-    done = shell(small)
+    done = measured(lambda: shell(small))
     output, statuses = done.stdout + done.stderr, {0}
     for promise in promises:
         if promise.startswith("exit "):
@@ -208,7 +208,7 @@ def the_inner_loops_told_are_the_disassembly():
     for rung, numbers in told.items():
         done = run("explain", rung, "--engine", "cuda", "--binary", "--gpu", "P100", "--json", "-")
         record = json.loads(done.stdout)
-        if record["binary"] == "":
+        if not record["binary"]:
             raise Skip("no NVRTC is here")
         shown = numbers if record["binary"] == "sass" else in_ptx[rung]
         assert (record["loop_instructions"], record["loop_multiply_adds"]) == shown, (rung, record, done.stderr)

@@ -320,7 +320,7 @@ static void a_file_that_changes_while_it_is_read(void)
 /* ---- blocks of a file ---------------------------------------------------------------------------------- */
 
 /* A file of two lines, each `before` elements and then `run`; by columns a .npy file. */
-static void write_lines(const char *path, const io_matrix *m, bool by_columns)
+static void write_two_lines(const char *path, const io_matrix *m, bool by_columns)
 {
     char header[100];
     unsigned char head[128];
@@ -362,7 +362,7 @@ static void every_length_of_a_block_is_read(void)
         io_error error;
         char *out = malloc((size_t)(LINES * length) * all.bytes);
         assert_non_null(out);
-        write_lines(in_folder("A.npy"), &m, columns);
+        write_two_lines(in_folder("A.npy"), &m, columns);
         if (io_source_open(in_folder("A.npy"), &shape, &source, &error) != IO_OK) fail_msg("%s", error.text);
         assert_int_equal(source.matrix.type, from);
         for (int how = 0; how < 4; how++) {

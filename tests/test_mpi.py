@@ -706,8 +706,8 @@ def a_rank_that_hangs_at_each_stage():
     for number, stage in enumerate(STAGES if FULL else STAGES[1:5]):
         for mpi in built() if FULL else built()[(number + 1) % len(built()):][:1]:
             for rank in (0, 2) if FULL else (2 - number % 2 * 2,):
-                done, spent_s = with_fault(mpi, f"{stage}:{rank}:stop:1", timeout=2)
-                assert 2 <= spent_s < 20, (mpi, stage, rank, spent_s)
+                done, spent_s = with_fault(mpi, f"{stage}:{rank}:stop:1", timeout=6)  # MPI itself may take seconds to start
+                assert 6 <= spent_s < 60, (mpi, stage, rank, spent_s)
                 assert re.search(r"nothing has moved for|have not answered for|have not moved a block for", done.err), done.err
 
 

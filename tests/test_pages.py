@@ -15,7 +15,7 @@ import shlex
 import subprocess
 import sys
 
-from support.program import PROGRAM, ROOT, clean_environment, run
+from support.program import PROGRAM, ROOT, clean_environment, measured, run
 from support.tap import CASES, Skip, main
 
 sys.path.insert(0, os.path.join(ROOT, "tools"))
@@ -195,10 +195,7 @@ def one_command(command, status):
         return
     if " report " in command and run("report", "none", "-o", "none.html").returncode == 2:
         raise Skip("built without jansson")
-    for _ in range(5):  # as good() of support/program.py does
-        done = shell(small(command))
-        if "an error of measurement" not in done.stderr:
-            break
+    done = measured(lambda: shell(small(command)))
     if done.returncode == 3 and ".cl" in command:
         raise Skip("no OpenCL device")
     assert done.returncode == status, f"{small(command)}: exit status {done.returncode}, not {status}:\n{done.stdout}{done.stderr}"

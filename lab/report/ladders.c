@@ -187,7 +187,7 @@ static void number_machines(ladders *l)
 
 /* ---- ladders out of what is sorted ---- */
 
-/* Of two records of one kind the newer one stays; where a time is unknown, or both are equal, the one that comes last. */
+/* Of two records of one kind the newer one stays; where a time is unknown or both are equal, the last one. */
 static void put_row(ladders *l, ladder_step *step, const records_row *row)
 {
     const records_row **place = is_default(row) ? &step->by_default : &step->row, *old = *place;

@@ -30,13 +30,19 @@ def run(*words, env=None, timeout=600, **more):
                           env=clean_environment(**(env or {})), **more)
 
 
-def good(*words, **more):
-    """The process, which must succeed. What the program itself calls an error of measurement, as a peak that was read
-    while other programs ran is, is measured again."""
+def measured(attempt):
+    """The process of attempt(). What the program itself calls an error of measurement, as a peak that was read while other
+    programs ran is, is measured again."""
     for _ in range(5):
-        done = run(*words, **more)
+        done = attempt()
         if "an error of measurement" not in done.stderr:
             break
+    return done
+
+
+def good(*words, **more):
+    """The process, which must succeed, of measured()."""
+    done = measured(lambda: run(*words, **more))
     assert done.returncode == 0, f"{words}: exit {done.returncode}: {done.stderr}"
     assert done.stderr == "", f"{words}: stderr has {done.stderr!r}"
     return done
