@@ -269,6 +269,8 @@ static void tell_environment(doctor *d)
                                         "TILEWRIGHT_PROFILE",
                                         "TILEWRIGHT_BLAS_ENGINE",
                                         "TILEWRIGHT_BLAS_BREAK_EVEN",
+                                        "POCL_CACHE_DIR",
+                                        "CUDA_CACHE_PATH",
                                         "PATH",
                                         "CC",
                                         "TMPDIR",
@@ -282,9 +284,10 @@ static void tell_environment(doctor *d)
         advise(d, "TILEWRIGHT_CPU limits the instructions that are used; unset it for full speed");
     struct stat home;
     if (getenv("HOME") != NULL && stat(getenv("HOME"), &home) == 0 && home.st_uid != geteuid())
-        advise(d,
-               "HOME belongs to another user: no kernels and no tuned rows are kept there, but drivers keep their own "
-               "(PoCL in .cache/pocl, CUDA in .nv), as this user; `sudo -H` sets HOME");
+        advise(
+            d,
+            "HOME belongs to another user: no kernels and no tuned rows are kept there, CUDA's driver keeps none and "
+            "PoCL's are among temporary files; `sudo -H` sets HOME");
     const char *openmp = getenv("OMP_NUM_THREADS"), *from = d->s->device.threads_from;
     if (openmp != NULL && openmp[0] != '\0' && strcmp(from, "OMP_NUM_THREADS") != 0 &&
         strcmp(from, "TILEWRIGHT_THREADS") != 0)

@@ -238,6 +238,23 @@ def a_driver_that_ends_the_program_is_told_with_what_to_do():
         assert out.returncode == 8 and re.search(r"^advice \d +PoCL links each kernel by ld", out.stdout, re.M), out.stdout
 
 
+@case
+def drivers_keep_nothing_in_another_user_s_home():
+    """Neither in HOME itself nor behind a link of the user's own."""
+    needs("opencl")
+    if os.geteuid() != 0:
+        raise Skip("only root can make a folder of another user")
+    os.makedirs("theirs/home"), os.mkdir("ours"), os.mkdir("temporary")
+    os.chown("theirs", 65534, 65534), os.chown("theirs/home", 65534, 65534)
+    os.symlink("../theirs", "ours/.cache")
+    for home in "theirs/home", "ours":
+        variables = {"HOME": os.path.abspath(home), "XDG_CACHE_HOME": "", "TILEWRIGHT_CACHE": "off", "TMPDIR": os.path.abspath("temporary")}
+        good("ladder", "--engine", "opencl", "--rung", "r01", "--size", 16, env=variables)
+        assert os.listdir("theirs") == ["home"] and os.listdir("theirs/home") == [] and os.listdir("ours") == [".cache"]
+        made = os.stat(f"temporary/tilewright-pocl-{os.geteuid()}")
+        assert made.st_mode & 0o77 == 0, made
+
+
 def another_user_s():
     """A folder of another user: only root can make one, to others /usr is one."""
     if os.geteuid() != 0:
