@@ -6,8 +6,7 @@
 #include <stdbool.h>
 
 /* driver_in_use - from now on, if the driver ends the process, the program says so: see guard_driver(). name: the
- * driver's name from the engine; "" before it is known, when the driver is not open yet: its caches are then kept out of
- * another user's HOME. */
+ * driver's name from the engine; "" before the driver is open: its caches are then kept out of another user's HOME. */
 void driver_in_use(const char *engine, const char *name);
 
 /* driver_is_usable - has this engine a device here? state: NULL, or what it says of itself. */
