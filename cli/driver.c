@@ -44,9 +44,10 @@ static void keep_caches_apart(void)
     snprintf(folder, sizeof folder, "%s/.cache", home != NULL ? home : "");
     if (of_home && getenv("CUDA_CACHE_PATH") == NULL) setenv("CUDA_CACHE_DISABLE", "1", 0);
     if (named ? !is_of_another_user(caches) : !of_home && !is_of_another_user(folder)) return;
-    snprintf(folder, sizeof folder, "%s/tilewright-pocl-%u",
-             temporary != NULL && temporary[0] != '\0' ? temporary : "/tmp", (unsigned)geteuid());
-    if (getenv("POCL_CACHE_DIR") == NULL && make_own(folder)) setenv("POCL_CACHE_DIR", folder, 0);
+    const int length = snprintf(folder, sizeof folder, "%s/tilewright-pocl-%u",
+                                temporary != NULL && temporary[0] != '\0' ? temporary : "/tmp", (unsigned)geteuid());
+    if (length >= (int)sizeof folder || getenv("POCL_CACHE_DIR") != NULL) return;
+    if (make_own(folder)) setenv("POCL_CACHE_DIR", folder, 0);
 }
 
 void driver_in_use(const char *engine, const char *name)
