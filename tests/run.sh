@@ -3,29 +3,41 @@
 # failure in full; what is going on meanwhile, on stderr; all failures once more; and as its last line exactly "N
 # passed, N failed, N skipped".
 #
-#   tests/run.sh [--full] [--list | --plan] [--only TEXT] [--shard I/N] [--jobs N] [--status SECONDS] FOLDER[=NAME][:[-]PROGRAM,...] ... [-- ARGUMENT ...]
+#   tests/run.sh [--full | --quick] [--list | --plan] [--only TEXT] [--shard I/N] [--jobs N] [--status SECONDS]
+#                [--whole [--times]] FOLDER[=NAME][:[-]PROGRAM,...] ... [-- ARGUMENT ...]
 #   tests/run.sh --summary LOG ...
 #
 # FOLDER is a CMake build folder, or one of tools/portable.sh, whose tests/programs names the programs. NAME is what
 # its lines begin with, by default its own name and for build/ci nothing. Those behind the colon are run, or with a
 # minus all but those. A program prints TAP on stdout, knows --list, --full if it has more than its usual cases (asan/,
-# asan-kernels/ and tsan/ are run without), and --part if tests/times says that it is run in parts. A crash, a case without a result
-# and a program without any count as failures; so does a run in which nothing ran. --only TEXT takes the programs whose
-# name, with what stands before it, contains TEXT; ARGUMENTs are handed to each program. --plan prints which programs
-# of which folders that is, and needs nothing built. --shard I/N takes the share I of N: with N machines, one each,
-# every program runs once; --summary adds up what they said. N programs run side by side (as many as there are cores),
-# the longest first, by tests/times or what they last took here: each keeps what it writes in a folder of its own name,
-# has a TMPDIR of its own, and what they share, compiled kernels, is made for that. The status is one line, rewritten, on
-# a terminal, else a line every 30 seconds.
+# asan-kernels/ and tsan/ are run without), and --part if tests/times says that it is run in parts. A crash, a case
+# without a result and a program without any count as failures; so does a run in which nothing ran. --only TEXT takes
+# the programs whose name, with what stands before it, contains TEXT; of those, --quick takes the cheapest by
+# tests/times, as many as five sixths of its budget pay for. ARGUMENTs are handed to each program. --plan prints which
+# programs of which folders that is, and needs nothing built. --shard I/N takes the share I of N: with N machines, one
+# each, every program runs once; --summary adds up what they said. N programs run side by side (as many as there are
+# cores), the longest first, by tests/times or what they last took here: each keeps what it writes in a folder of its
+# own name, has a TMPDIR of its own, and what they share, compiled kernels, is made for that. The status is one line,
+# rewritten, on a terminal, else a line every 30 seconds.
+#
+# --whole: these are all programs of a tier: usual, --full or --quick. Then its end names the ten slowest and compares
+# what all took with the tier's budget in tests/times; taking more is a failure. What counts is the time of processors,
+# not the clock's, of each program and its children, so that other work on the machine does not matter; and as much
+# more or less of it as the machine's processors are slower or faster (probe below). --times then writes what was
+# measured into tests/times, if nothing failed.
 set -u
 
 here=$(cd "$(dirname "$0")/.." && pwd) || exit 1
-full='' list='' plan='' only='' shard='' suites='' summary='' jobs=$(nproc 2>/dev/null || echo 1) every=30
+full='' quick='' list='' plan='' only='' shard='' whole='' times='' suites='' summary='' every=30
+jobs=$(nproc 2>/dev/null || echo 1)
 refuse() { echo "run.sh: $*" >&2 && exit 2; }
-whole() { case $2 in '' | *[!0-9]* | 0*) refuse "$1: found '$2', expected a whole number from 1" ;; esac; }
+counting() { case $2 in '' | *[!0-9]* | 0*) refuse "$1: found '$2', expected a whole number from 1" ;; esac; }
 while [ $# -gt 0 ]; do
     case $1 in
     --full) full=--full ;;
+    --quick) quick=1 ;;
+    --whole) whole=1 ;;
+    --times) times=1 ;;
     --list) list=--list ;;
     --plan) plan=1 ;;
     --summary) summary=1 && shift && break ;;
@@ -33,11 +45,11 @@ while [ $# -gt 0 ]; do
     --shard)
         shard=${2:-} && shift
         case $shard in */*) ;; *) refuse "--shard: found '$shard', expected I/N" ;; esac
-        whole --shard "${shard%%/*}" && whole --shard "${shard#*/}"
+        counting --shard "${shard%%/*}" && counting --shard "${shard#*/}"
         [ "${shard%%/*}" -le "${shard#*/}" ] || refuse "--shard: there is no share ${shard%%/*} of ${shard#*/}"
         ;;
-    --jobs) jobs=${2:-} && whole --jobs "$jobs" && shift ;;
-    --status) every=${2:-} && whole --status "$every" && shift ;;
+    --jobs) jobs=${2:-} && counting --jobs "$jobs" && shift ;;
+    --status) every=${2:-} && counting --status "$every" && shift ;;
     --) shift && break ;;
     -*) refuse "no such option: $1" ;;
     *) suites="$suites $1" ;;
@@ -84,6 +96,9 @@ limit=1800 # seconds that one program may take
 [ -n "$full" ] && limit=14400
 export TILEWRIGHT_SOURCE="$here"
 clock() { read -r up _ </proc/uptime && echo "$up"; }
+tier=usual && [ -z "$full" ] || tier=full
+[ -z "$quick" ] || tier=quick
+budget=$(sed -n "s|^tier/$tier ||p" "$here/tests/times")
 
 # judge LOG STATUS REPORTS - reads TAP, prints what failed and why cases were skipped, then "passed failed skipped" as the last line.
 judge() {
@@ -144,13 +159,19 @@ trap 'mv "$work" "$work.over" && work=$work.over; cat "$work"/pid.* 2>/dev/null 
 # there is none ----
 
 # programs_of FOLDER - name, path, reason. Of a build folder as the sources have them: each shard must know all,
-# whatever is built there.
+# whatever is built there. Beside tests/test_* those are what CMake registers by name.
 programs_of() {
-    if ! [ -e "$1/CMakeCache.txt" ] && [ -e "$1/tests/programs" ]; then cat "$1/tests/programs" && return; fi
-    for source in "$here"/tests/test_*.c consumer.c blas.c "$here"/tests/test_*.sh "$here"/tests/test_*.py; do
-        name=$(basename "${source%.*}") && name=test_${name#test_}
-        { [ -z "$plan" ] && grep "^$name	" "$1/tests/programs" 2>/dev/null; } || printf '%s\t%s\n' "$name" "$name"
-    done
+    built=$1/tests/programs
+    if ! [ -e "$1/CMakeCache.txt" ] && [ -e "$built" ]; then cat "$built" && return; fi
+    [ -z "$plan" ] && [ -e "$built" ] || built=/dev/null
+    {
+        for source in "$here"/tests/test_*.c "$here"/tests/test_*.sh "$here"/tests/test_*.py; do
+            name=${source##*/} && [ ! -e "$source" ] || echo "${name%.*}"
+        done
+        sed -n 's/^register(\(test_[a-z0-9_]*\) .*/\1/p' "$here/tests/CMakeLists.txt"
+    } | LC_ALL=C awk -F'\t' '
+    !sources { line[$1] = $0; next }
+    { print $1 in line ? line[$1] : $1 "\t" $1 }' "$built" sources=1 -
 }
 
 # timed ARGUMENTS - before each line of folder, name, path, reason what tests/times says, its parts in --full a line each.
@@ -179,12 +200,17 @@ for suite in $suites; do
         printf '%s\t%s\t%s\t%s\n' "$folder" "$label$name" "$program" "$reason"
     done
 done | timed "$*" >"$work/all"
+if [ -n "$quick" ]; then # most is caught per second by what takes least
+    LC_ALL=C sort -t '	' -k1,1n -k3,3 "$work/all" |
+        LC_ALL=C awk -F'\t' -v budget="$budget" '{ sum += $1 } sum * 6 <= budget * 5' >"$work/cheapest"
+    mv "$work/cheapest" "$work/all"
+fi
 
 # share FILE - of all programs those of the shard: each, longest first, goes where least is to do then, and the first
 # of a folder brings its build.
 share() {
-    LC_ALL=C sort -t '	' -k1,1nr -k3,3 -k4,4 "$1" | LC_ALL=C awk -F'\t' -v wanted="${shard%%/*}" -v shards="${shard#*/}" '
-    !tasks { split($0, word, " "); build[word[1]] = word[2]; next }
+    LC_ALL=C sort -t '	' -k1,1nr -k3,3 -k4,4 "$1" | LC_ALL=C awk -F'\t' -v wanted="${shard%%/*}" -v shards="${shard#*/}" -v full="$full" '
+    !tasks { split($0, word, " "); build[word[1]] = word[full == "" ? 2 : 3]; next }
     {
         folder = $3
         if (!sub(/\/.*/, "/", folder)) folder = "ci/"
@@ -207,6 +233,7 @@ fi
 cut -f 2 "$work/tasks" | sort -u | while read -r folder; do
     [ -e "$folder/tests/programs" ] || refuse "$folder has no tests/programs: nothing was built there"
 done || exit
+warm=$(cut -f 2 "$work/tasks" | sort -u | while read -r folder; do ls -d "$folder/test-cache" 2>/dev/null; done)
 if [ -z "$list" ]; then # by what they took here
     while IFS='	' read -r seconds folder name part program reason; do
         last=$(cat "$folder/test-logs/${name##*/}.${part%/*}of${part#*/}$full.seconds" 2>/dev/null)
@@ -230,6 +257,26 @@ enter() {
 # has each edge and remainder. By hand: build/asan/tests/test_kernels --full.
 cases_of() {
     case $1 in asan/* | asan-kernels/* | tsan/*) ;; *) echo "$full" ;; esac
+}
+
+# spent FILE - the processor-seconds of a shell's children that ended, of its `times` in a file: in a pipe it has none.
+spent() { LC_ALL=C awk -F '[ms ]+' 'NR == 2 { gsub(",", "."); print 60 * ($1 + $3) + $2 + $4 }' "$1"; }
+
+# probe NUMBER - fixed work, whose processor-seconds say how fast the machine is while the programs run, with what
+# slows these too: a neighbour in the same core, a lower clock, caches that others fill. On the machine of tests/times
+# it takes probe_s.
+probe_s=0.25
+probe() {
+    (gzip -6 <"$work/probe" >/dev/null && times >"$work/probe.$1" && spent "$work/probe.$1" >>"$work/probes")
+}
+
+# start_probes - one on each processor, so that the shortest run has some; more follow every ten seconds.
+start_probes() {
+    seq 1000000 >"$work/probe" && : >"$work/probes"
+    probes=''
+    for number in $(seq "$jobs"); do probe "$number" & probes="$probes $!"; done
+    # shellcheck disable=SC2086 # words on purpose
+    wait $probes
 }
 
 # run_program NUMBER FOLDER NAME PART PROGRAM ARGUMENT ... - runs and judges it; work/verdict.NUMBER has its lines,
@@ -258,6 +305,7 @@ run_program() {
     echo $! >"$work/pid.$number"
     wait $!
     status=$?
+    times >"$work/times.$number"
     rm -f "$work/pid.$number" "$work/running.$number"
     [ -d "$work" ] || exit 130 # stopped
     rm -rf "$TMPDIR"
@@ -270,7 +318,7 @@ run_program() {
 $counts
 COUNTS
     [ "$failed" -gt 0 ] || echo "$seconds" >"$seconds_file"
-    echo "$number $seconds" >>"$work/done"
+    echo "$number $seconds $(spent "$work/times.$number")" >>"$work/done"
     {
         printf '%-24s %6d passed %4d failed %4d skipped %7s s\n' "$name" "$passed" "$failed" "$skipped" "$seconds"
         sed '$d' "$work/judged.$number"
@@ -345,11 +393,95 @@ show() {
         verdict "$number"
     done
     printf %s "$clear" >&2
+    if [ -n "$whole" ]; then
+        account >"$work/account" ||
+            { total_failed=$((total_failed + 1)) && tail -n 1 "$work/account" >>"$work/failures"; }
+        cat "$work/account"
+    fi
+    [ -z "$times" ] || [ "$total_failed" -gt 0 ] || write_times || total_failed=1
     [ "$count" -gt 1 ] && [ -e "$work/failures" ] && echo "failed:" && cat "$work/failures"
     [ $((total_passed + total_failed)) -eq 0 ] && [ -z "$shard" ] && echo "no test ran"
     [ -z "$shard" ] || echo "shard $shard: $count of $(wc -l <"$work/all") programs, list $(echo "$full" "$@" | cat - "$work/all" | cut -f 3,4 | sort | cksum | cut -d ' ' -f 1)"
     echo "$total_passed passed, $total_failed failed, $total_skipped skipped"
     [ "$total_failed" -eq 0 ] && { [ "$total_passed" -gt 0 ] || [ -n "$shard" ]; }
+}
+
+# account - prints the ten slowest programs and what the tier took of its budget; puts the rows of tests/times as they
+# were measured into work/rows. Fails when the tier took more than its budget. What a folder's build took is measured by
+# ./dev, else it counts by its row.
+account() {
+    [ -s "$work/probes" ] || { echo "the $tier tier was not measured: gzip failed, which says how fast the machine is" && return 1; }
+    cut -f 2 "$work/tasks" | sort -u | while read -r folder; do
+        [ -z "$times" ] || cat "$folder/build.seconds"
+    done >"$work/builds"
+    LC_ALL=C awk -v tier="$tier" -v probe_s="$probe_s" -v warm="$warm" -v times="$times" -v rows="$work/rows" '
+    function spelt(seconds) { return sprintf(seconds < 10 ? "%.1f" : "%.0f", seconds) }
+    function largest(of,    name, best) {
+        for (name in of) if (best == "" || of[name] > of[best] || of[name] == of[best] && name < best) best = name
+        return best
+    }
+    function build_of(name) { return sub(/\/.*/, "/", name) ? name : "ci/" }
+    file == "times" { if ($1 !~ /^#/) { names[$1] = 1; row[$1, 2] = $2; row[$1, 3] = $3; parts[$1] = $4 } next }
+    file == "probes" { probed += $1; probes++; next }
+    file == "builds" { built[$1] = $2; next }
+    file == "done" { clock[$1] = $2; spent[$1] = $3; next }
+    {
+        split($0, field, "\t")
+        name = field[3]
+        names[name] = names[build_of(name)] = here[name] = here[build_of(name)] = 1
+        if (!(FNR in spent)) next
+        took[name] += spent[FNR]
+        run = name (field[4] == "1/1" ? "" : " " field[4])
+        slow[run] = spent[FNR]
+        by_clock[run] = clock[FNR]
+    }
+    END {
+        print "the ten slowest, in seconds of processors and of the clock:"
+        for (i = 1; i <= 10 && (run = largest(slow)) != ""; i++) {
+            printf "    %-28s %7.1f %7.1f\n", run, slow[run], by_clock[run]
+            delete slow[run]
+        }
+        if (probed == 0) probed = 0.001
+        speed = probe_s * probes / probed
+        column = tier == "full" ? 3 : 2
+        for (name in took) used += new[name] = took[name] * speed
+        for (name in here)
+            if (name ~ /\/$/ && tier != "quick")
+                builds += new[name] = name in built ? built[name] * speed : row[name, column]
+        used += builds
+        budget = row["tier/" tier, 2]
+        over = used > budget
+        for (name in took) {
+            by = new[name] - row[name, column]
+            if (by < 0) by = warm == "" && !over ? -by : 0
+            if (by > 1 && by > row[name, column] / 4) off[name] = by
+        }
+        for (i = 1; i <= 10 && (name = largest(off)) != ""; i++) {
+            text = text (i > 1 ? ", " : "") name " took " spelt(new[name]) " instead of " spelt(row[name, column])
+            delete off[name]
+        }
+        how = sprintf("%.0f of them for builds, on processors %.2f times as fast as those of tests/times", builds, speed)
+        if (!over && text != "" && times == "") print "tests/times is off by more than a quarter: " text
+        if (text == "") text = "no program took much more than its row"
+        if (over) printf "the %s tier took %.0f processor-seconds, more than its %s (%s): %s\n", tier, used, budget, how, text
+        else printf "the %s tier took %.0f of its %s processor-seconds, %s\n", tier, used, budget, how
+        for (name in names) {
+            if (name in new) row[name, column] = new[name] < 0.1 ? 0.1 : spelt(new[name])
+            else if (name !~ /^tier\// && !(name in here)) row[name, column] = 0
+            if (!((name, 5 - column) in row)) row[name, 5 - column] = row[name, column]
+            line = name " " row[name, 2] " " row[name, 3] " " parts[name]
+            sub(/ +$/, "", line)
+            if (row[name, 2] + row[name, 3] > 0) print line >rows
+        }
+        exit over
+    }' file=times "$here/tests/times" file=probes "$work/probes" file=builds "$work/builds" \
+        file=done "$work/done" file=tasks "$work/tasks"
+}
+
+# write_times - tests/times with the rows of work/rows.
+write_times() {
+    { grep '^#' "$here/tests/times" && LC_ALL=C sort "$work/rows"; } >"$work/times" &&
+        cp "$work/times" "$here/tests/times" && echo "tests/times: written"
 }
 
 # verdict NUMBER - prints it and adds it up.
@@ -374,7 +506,12 @@ if [ -n "$list" ]; then
 fi
 : >"$work/done"
 {
-    while echo tick && sleep 1; do :; done 2>/dev/null &
+    [ -z "$whole" ] || start_probes
+    ticks=0
+    while echo tick && sleep 1; do
+        ticks=$((ticks + 1))
+        [ -z "$whole" ] || [ $((ticks % 10)) -ne 0 ] || probe tick
+    done 2>/dev/null &
     workers='' left=$jobs
     while [ "$left" -gt 0 ]; do
         worker "$@" &
