@@ -12,6 +12,7 @@
 #include "../lab/busy.h"
 #include "../lab/devices.h"
 #include "../lab/roofline.h"
+#include "cheapest.h"
 #include "check.h"
 #include "cmd.h"
 #include "files.h"
@@ -31,6 +32,8 @@ typedef struct job {
     out_of_core large;
     tw_lab_plan plan;
     bool planned;
+    bool by_auto;                                       /* --engine auto chooses */
+    cheapest_why why;                                   /* what it chose; "": it did not */
     double read_s, compute_s, write_s, check_s, others; /* others: as in a record, beside compute_s */
     verify_report report;
     int64_t nans, infinite; /* in C, where --verify looked */
@@ -107,6 +110,11 @@ static exit_code keep_for_check(job *j)
                                   term_bytes(bytes, room));
 }
 
+static void take_c0(job *j)
+{
+    if (j->in.each[OPERAND_ADD].path != NULL) io_convert(&j->in.each[OPERAND_ADD].matrix, j->in.as.type_c, j->c);
+}
+
 static exit_code make_result(job *j)
 {
     const tw_problem *p = &j->in.problem;
@@ -119,8 +127,43 @@ static exit_code make_result(job *j)
     if (j->c == NULL)
         return diag(EXIT_MEMORY, "memory ran out: there is no room for C, %" PRId64 " x %" PRId64 " elements of %s",
                     p->m, p->n, io_type_name(j->in.as.type_c));
-    if (j->in.each[OPERAND_ADD].path != NULL) io_convert(&j->in.each[OPERAND_ADD].matrix, j->in.as.type_c, j->c);
+    take_c0(j);
     return keep_for_check(j);
+}
+
+static exit_code choose_engine(job *j)
+{
+    if (!j->by_auto) return EXIT_OK;
+    if (!j->large.needed) return cheapest_open(j->s, &j->in.problem, j->why);
+    snprintf(j->why, sizeof j->why, "cpu, since the product is computed in panels; --engine cuda takes a GPU");
+    return EXIT_OK;
+}
+
+static void tell_engine(const job *j)
+{
+    if (j->s->opt->verbose && j->why[0] != '\0') fprintf(j->s->text, "engine     %s\n", j->why);
+}
+
+static void find_plan(job *j)
+{
+    const tw_problem p = j->large.needed ? out_of_core_block(j->s, &j->in, &j->large) : j->in.problem;
+    j->planned = tw_lab_plan_of(j->s->context, NULL, &p, &j->plan) == TW_OK;
+}
+
+static exit_code multiply(job *j)
+{
+    const tw_problem *p = &j->in.problem;
+    tw_status status = tw_gemm(j->s->context, p, j->in.a, j->in.b, j->c);
+    if (status != TW_OK && j->by_auto && strcmp(j->s->device.engine, "cuda") == 0) {
+        const exit_code code = cheapest_fall_back(j->s, status, j->why);
+        if (code != EXIT_OK) return code;
+        term_progress_end();
+        tell_engine(j);
+        find_plan(j);
+        take_c0(j);
+        status = tw_gemm(j->s->context, p, j->in.a, j->in.b, j->c);
+    }
+    return status == TW_OK ? EXIT_OK : diag_tw(status);
 }
 
 static exit_code compute(job *j)
@@ -134,9 +177,8 @@ static exit_code compute(job *j)
         j->nans = j->large.nans, j->infinite = j->large.infinite;
     } else {
         term_progress("multiplying", -1);
-        tw_status status = tw_gemm(j->s->context, &j->in.problem, j->in.a, j->in.b, j->c);
+        code = multiply(j);
         j->compute_s = measure_now_s() - start_s;
-        code = status == TW_OK ? EXIT_OK : diag_tw(status);
     }
     const busy_reading ended = busy_now();
     j->others = busy_share(&begun, &ended);
@@ -239,10 +281,10 @@ static exit_code finish_output(job *j)
 static void tell_plan(job *j)
 {
     FILE *text = j->s->text;
-    const tw_problem p = j->large.needed ? out_of_core_block(j->s, &j->in, &j->large) : j->in.problem;
-    j->planned = tw_lab_plan_of(j->s->context, NULL, &p, &j->plan) == TW_OK;
     tame_name name;
+    find_plan(j);
     if (!j->s->opt->verbose) return;
+    tell_engine(j);
     operands_tell(&j->in, text);
     fprintf(text, "C          %s  %" PRId64 " x %" PRId64 " %s\n", diag_name(j->s->opt->output, name), j->in.problem.m,
             j->in.problem.n, io_type_name(j->in.as.type_c));
@@ -348,13 +390,16 @@ exit_code cmd_multiply(session *s)
     if (l.mpi != NULL && l.ranks != 1) return ranks_multiply(s, &l);
     exit_code code = ranks_check(s->opt, &l);
     if (code == EXIT_OK) code = check_options(s->opt, &j.format);
-    if (code == EXIT_OK) code = session_open_device(s, s->opt->engines.count > 0 ? s->opt->engines.items[0] : "auto");
+    const char *engine = s->opt->engines.count > 0 ? s->opt->engines.items[0] : "auto";
+    j.by_auto = strcmp(engine, "auto") == 0 && s->opt->devices.count == 0;
+    if (code == EXIT_OK) code = session_open_device(s, engine);
     if (code == EXIT_OK) code = multiplied_check_engine(s);
     double start_s = measure_now_s();
     if (code == EXIT_OK) code = find_operands(&j);
     if (code == EXIT_OK) code = make_result(&j);
     j.read_s = measure_now_s() - start_s;
     if (code == EXIT_OK) code = open_output(&j);
+    if (code == EXIT_OK) code = choose_engine(&j);
     if (code == EXIT_OK) tell_memory(&j);
     if (code == EXIT_OK) tell_plan(&j);
     if (code == EXIT_OK) code = compute(&j);

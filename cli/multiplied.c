@@ -105,7 +105,7 @@ static bool engine_multiplies(const char *engine, tw_dtype dtype)
     return false;
 }
 
-static bool multiplies(const char *engine, const tw_problem *p)
+bool multiplied_by(const char *engine, const tw_problem *p)
 {
     return engine_multiplies(engine, p->dtype) && engine_multiplies(engine, p->dtype_b);
 }
@@ -117,7 +117,7 @@ static void engines_text(const tw_problem *p, const char *but, char *text, size_
     text[0] = '\0';
     for (size_t e = 0; e < sizeof engines / sizeof *engines; e++) {
         const size_t used = strlen(text);
-        if (strcmp(engines[e], but) != 0 && multiplies(engines[e], p))
+        if (strcmp(engines[e], but) != 0 && multiplied_by(engines[e], p))
             snprintf(text + used, size - used, "%s%s", used > 0 ? " or " : "", engines[e]);
     }
 }
@@ -141,11 +141,11 @@ exit_code multiplied_check_engine(const session *s)
     if (status != TW_NO_KERNEL) return EXIT_OK; /* what else is wrong is told by the product */
     const product_row *row = row_named(x.a);
     engines_text(&p, engine, others, sizeof others);
-    if (multiplies(engine, &p) && x.type_c != row->c && strcmp(engine, "cpu") == 0)
+    if (multiplied_by(engine, &p) && x.type_c != row->c && strcmp(engine, "cpu") == 0)
         return diag(EXIT_DEVICE,
                     "--dtype-c %s: the cpu engine gives products of %s in %s; give --engine %s, or leave --dtype-c out",
                     io_type_name(x.type_c), x.a, io_type_name(row->c), others);
-    if (multiplies(engine, &p) && p.dtype == p.dtype_b) return diag_tw(status);
+    if (multiplied_by(engine, &p) && p.dtype == p.dtype_b) return diag_tw(status);
     const char *instead = row->instead;
     pair_text(&x, ",", asked), pair_text(&x, " by ", pair);
     return diag(EXIT_DEVICE, "--dtype %s: the %s engine multiplies no %s; give --engine %s%s%s", asked, engine, pair,

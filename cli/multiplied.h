@@ -23,6 +23,9 @@ exit_code multiplied_check(const options *opt);
  * or EXIT_DEVICE after a sentence with the types, the engine and what does multiply them. */
 exit_code multiplied_check_engine(const session *s);
 
+/* multiplied_by - has this engine kernels for the types of A and B? */
+bool multiplied_by(const char *engine, const tw_problem *p);
+
 /* multiplied_problem - puts the dtypes into a problem. */
 void multiplied_problem(const multiplied *x, tw_problem *problem);
 

@@ -32,7 +32,9 @@ const option_row option_rows[] = {
     {"output", 'o', OPT_TEXT, AT(output), CMD_REPORT, "FILE",
      .help = "write the page to FILE; .svg: only the bar chart, .md: only the table of the rungs"},
     {"engine", 0, OPT_CHOICES, AT(engines), CMD_MULTIPLY, "E", ENGINES,
-     "compute on this engine (default: auto, which is cpu)", .list = 1},
+     "compute on this engine (default: auto: a CUDA GPU where it is faster, its start counted, else cpu; -v says why. "
+     "With --device, in panels and under mpirun auto is cpu)",
+     .list = 1},
     {"engine", 0, OPT_CHOICES, AT(engines), RUNS | CMD_SELFTEST, "E,...", ENGINES,
      "run on these engines, one after the other (default: auto, which is cpu)", .list = 8},
     {"engine", 0, OPT_CHOICES, AT(engines), CMD_TUNE, "E", ENGINES,

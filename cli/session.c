@@ -139,7 +139,7 @@ static exit_code check_several(const options *opt, const char *engine)
     return EXIT_OK;
 }
 
-exit_code session_open_device(session *s, const char *engine)
+tw_status session_try_device(session *s, const char *engine)
 {
     const number_list *given = &s->opt->devices;
     int32_t devices[OPT_LIST] = {0};
@@ -156,8 +156,6 @@ exit_code session_open_device(session *s, const char *engine)
                          .engine = engine,
                          .threads = (int32_t)s->opt->threads,
                          .memory_bytes = s->opt->device_memory};
-    const exit_code code = several ? check_several(s->opt, engine) : EXIT_OK;
-    if (code != EXIT_OK) return code;
     session_close_device(s);
     driver_in_use(engine, "");
     tw_status status = tw_open(&wanted, &s->context);
@@ -165,6 +163,14 @@ exit_code session_open_device(session *s, const char *engine)
     if (status == TW_OK) name_driver(s);
     if (status == TW_OK) driver_in_use(engine, s->driver);
     if (status == TW_OK && several) tell_joined(s);
+    return status;
+}
+
+exit_code session_open_device(session *s, const char *engine)
+{
+    const exit_code code = session_several(s->opt) ? check_several(s->opt, engine) : EXIT_OK;
+    if (code != EXIT_OK) return code;
+    const tw_status status = session_try_device(s, engine);
     return status == TW_OK ? EXIT_OK : diag_tw(status);
 }
 

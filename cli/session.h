@@ -28,6 +28,9 @@ bool session_several(const options *opt);
 /* session_open_device - open the device of --device of that engine, or several, and close what was open. */
 exit_code session_open_device(session *s, const char *engine);
 
+/* session_try_device - the same, but a failure is told by tw_error_text() alone. */
+tw_status session_try_device(session *s, const char *engine);
+
 void session_close_device(session *s);
 
 /* session_each_engine - open each engine of --engine in turn (`otherwise` where none was named) and call run(s, job)

@@ -213,6 +213,10 @@ TW_API tw_status tw_lab_code_make(tw_context *context, const tw_lab_choice *choi
                                   int ptx, tw_lab_code *out);
 TW_API void tw_lab_code_free(tw_lab_code *code); /* a zeroed one is fine */
 
+/* tw_lab_compiles - 1: the first product of this problem compiles its kernel. 0: it does not: the kernel was built
+ * ahead, is in the cache, or is the library's own. -1: nobody can say, as with OpenCL's drivers. */
+TW_API int tw_lab_compiles(tw_context *context, const tw_problem *problem);
+
 /* tw_lab_open_despite - tw_open(NULL, context) for callers that have no status to return: ignores environment variables
  * whose values tw_open() would refuse. tw_error_text() then names them; "": there were none. Returns TW_OK,
  * TW_NO_MEMORY. */

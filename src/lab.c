@@ -254,6 +254,18 @@ void tw_lab_code_free(tw_lab_code *code)
     if (code != NULL) *code = (tw_lab_code){.size = 0};
 }
 
+int tw_lab_compiles(tw_context *context, const tw_problem *problem)
+{
+    HOLD_CANCELLATION;
+    tw_problem host, p;
+    plan made;
+    if (api_settle_unseen(&context, NULL, problem, &host, &p) != TW_OK ||
+        plan_find(&p, &context->facts, NULL, &made) != TW_OK)
+        return -1;
+    if (context->ops->code == NULL) return 0;
+    return context->ops->kept != NULL ? !context->ops->kept(context->engine, &made) : -1;
+}
+
 tw_status tw_lab_open_despite(tw_context **context)
 {
     HOLD_CANCELLATION;

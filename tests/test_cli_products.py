@@ -15,7 +15,7 @@ import struct
 import subprocess
 
 from support.matrices import CODES, complexes, conjugate, integers, npy, npy_header, pair, product, read_mtx, read_npy, transpose
-from support.program import BUILD, PROGRAM, bad, good, needs, on_terminal, records, run, sanitized
+from support.program import BUILD, PROGRAM, bad, engines, good, needs, on_terminal, records, run, sanitized
 from support.tap import Skip, case, main
 
 try:
@@ -408,6 +408,50 @@ def fake_cuda(device):
         raise Skip("the fake driver's library is not built with sanitizers")
     fakes = os.path.join(BUILD, "tests", "fakes")
     return {"LD_LIBRARY_PATH": os.path.join(fakes, "cuda"), "TILEWRIGHT_NVRTC": os.path.join(fakes, "nvrtc", "libnvrtc.so.13"), "TILEWRIGHT_CACHE": "off", "FAKE_CUDA": device}
+
+
+def striped(path, rows, cols):
+    """A file of f64 whose rows are alike."""
+    with open(path, "wb") as file:
+        file.write(npy_header("<f8", (rows, cols)) + array.array("d", [j % 7 - 2 for j in range(cols)]).tobytes() * rows)
+
+
+@case
+def auto_takes_a_gpu_where_it_is_faster():
+    """By data/costs.def, where one thread of the oldest code takes 0.38 s, and a GPU 0.37 with its kernel, 0.47 without."""
+    env = {**fake_cuda("sm=90"), "TILEWRIGHT_CPU": "base", "TILEWRIGHT_CACHE": os.path.abspath("cache"), "FAKE_LOG": os.path.abspath("log")}
+    os.mkdir("cache", 0o700)
+    for name, n in (("A", 1150), ("S", 64)):
+        striped(f"{name}.npy", n, n)
+
+    def engine(*words, says, operand="A", **more):
+        out = good("multiply", f"{operand}.npy", f"{operand}.npy", "-o", "C.npy", "--threads", 1, "-v", "--json", "r.jsonl", *words, env={**env, **more}).stdout
+        lines = re.findall("^engine +(.*)", out, re.M)
+        assert lines == [] if says is None else re.fullmatch(says, lines[-1]), out
+        return records(open("r.jsonl").read())[0]["engine"]
+
+    assert engine(operand="S", says="cpu, estimated [^;]* us; cuda 370 ms or more") == "cpu" and not os.path.exists("log")
+    assert engine("--device", "0", says=None) == "cpu" and not os.path.exists("log")
+    assert engine("--dtype", "cf64", operand="S", says="cpu, estimated .*; cuda does not multiply this type") == "cpu" and not os.path.exists("log")
+    assert engine(says="cpu, estimated 380 ms; cuda 47. ms, and cuda's kernel is not compiled yet") == "cpu" and "cuInit" in open("log").read()
+    good("multiply", "A.npy", "A.npy", "-o", "C.npy", "--engine", "cuda", env=env)
+    for words in ([], ["--engine", "auto"]):
+        assert engine(*words, says="cuda, estimated 37. ms; cpu 380 ms") == "cuda"
+    if "cuda" not in engines():
+        assert engine(LD_LIBRARY_PATH="", says="cpu, estimated 380 ms; cuda 37. ms or more, but the CUDA driver cannot be used: .*") == "cpu"
+    assert engine(FAKES="cuMemAlloc_v2=2", says="cpu, since cuda failed: no device memory .*") == "cpu"
+    assert engine("--memory", "20M", says="cpu, since the product is computed in panels; --engine cuda takes a GPU") == "cpu"
+
+
+@case
+def auto_computes_anew_what_a_gpu_leaves_half_done():
+    """Copies of C back to the host fail at the third of several: rows of C0 are overwritten by then, by beta times C0."""
+    env = {**fake_cuda("sm=75 product=1 lacks_dgemm_simt=1000"), "TILEWRIGHT_CPU": "base", "FAKES": "cuMemcpyDtoHAsync_v2=700@3"}
+    for name, rows, cols in (("A", 1450, 1000), ("B", 1000, 1450), ("D", 1450, 1450)):
+        striped(f"{name}.npy", rows, cols)
+    done = run("multiply", "A.npy", "B.npy", "--add", "D.npy", "--beta", 3, "-o", "C.npy", "--threads", 1, "-v", "--verify", env=env)
+    assert done.returncode == 0 and "not verified" not in done.stdout and "engine     cpu, since cuda failed: cuMemcpyDtoHAsync_v2 failed" in done.stdout, done
+    assert done.stderr.startswith("tilewright: multiply: warning: the GPU failed, and the cpu computes: cuMemcpyDtoHAsync_v2 failed"), done
 
 
 @case

@@ -141,6 +141,8 @@ typedef struct engine_ops {
     void (*resources)(engine *e, const runnable *r, tw_lab_resources *out); /* NULL: nothing to tell */
     /* NULL: code is not made at run time. CUDA: e may be NULL, then sm is for which device */
     tw_status (*code)(engine *e, const plan *p, int sm, bool ptx, tw_lab_code *out);
+    /* Is the plan's kernel here, so that nothing is compiled for it? NULL: nobody can say, or there is no code */
+    bool (*kept)(engine *e, const plan *p);
     /* NULL: no triangular blocks */
     tw_status (*triangle)(engine *e, const tw_lab_triangle *block);
     tw_status (*peak_flops)(engine *e, tw_dtype dtype, int threads, int tries, double *flops_per_s);

@@ -282,6 +282,12 @@ static tw_status cuda_code(engine *e, const plan *p, int sm, bool ptx, tw_lab_co
     return kernels_code(p, sm == 0 && e != NULL ? e->kernels.sm : sm, ptx, out);
 }
 
+static bool cuda_kept(engine *e, const plan *p)
+{
+    const wanted w = {p->gpu.source, p->gpu.options, p->gpu.dynamic_bytes};
+    return kernels_kept(&e->kernels, &w);
+}
+
 static tw_status make_lane(engine *e, lane *l)
 {
     CU_TRY(cuStreamCreate, (&l->stream, 0));
@@ -673,6 +679,7 @@ const engine_ops cuda_engine = {
     .pipeline = &cuda_pipeline,
     .resources = cuda_resources,
     .code = cuda_code,
+    .kept = cuda_kept,
     .peak_flops = cuda_peak_flops,
     .bandwidth = cuda_bandwidth,
     .shared_bandwidth = cuda_shared_bandwidth,

@@ -194,26 +194,41 @@ static tw_status load_function(kernels *k, built *made, int dynamic_bytes, const
     return status;
 }
 
-/* Takes a kernel that was built ahead; TW_NO_KERNEL: there is none. */
-static tw_status load_ahead(kernels *k, built *made, const wanted *w)
+/* The binary that was built ahead, for free(); NULL: there is none. */
+static void *get_ahead(const kernels *k, const wanted *w)
 {
     for (int i = 0; i < AHEAD_ARCHS; i++) {
         size_t bytes;
         if (k->sm < ahead_archs[i].from_sm || k->sm > ahead_archs[i].to_sm) continue;
         jit_key key = ahead_key(ahead_archs[i].name, w->options, &w->source);
-        void *binary = jit_cache_get(k->ahead, &key, &bytes);
-        if (binary == NULL) return TW_NO_KERNEL;
-        tw_status status = load_function(k, made, w->dynamic_bytes, binary);
-        free(binary);
-        return status;
+        return jit_cache_get(k->ahead, &key, &bytes);
     }
-    return TW_NO_KERNEL;
+    return NULL;
+}
+
+/* Takes a kernel that was built ahead; TW_NO_KERNEL: there is none. */
+static tw_status load_ahead(kernels *k, built *made, const wanted *w)
+{
+    void *binary = get_ahead(k, w);
+    if (binary == NULL) return TW_NO_KERNEL;
+    tw_status status = load_function(k, made, w->dynamic_bytes, binary);
+    free(binary);
+    return status;
+}
+
+/* Under which name this NVRTC's binary is in the cache. */
+static jit_key cache_key(const kernels *k, const wanted *w, const nvrtc_api *nvrtc, const char *arch)
+{
+    char versions[96];
+    snprintf(versions, sizeof versions, "driver %d nvrtc %d.%d %s", k->driver_version, nvrtc->major, nvrtc->minor,
+             arch);
+    return jit_key_of(4, (const char *const[]){"cuda", versions, w->options, gpu_text(&w->source)});
 }
 
 /* Takes a kernel that was built ahead, or from the cache, if it loads; otherwise compiles and keeps it. */
 static tw_status build(kernels *k, built *made, const wanted *w)
 {
-    char arch[24], versions[96], why[300];
+    char arch[24], why[300];
     size_t bytes;
     tw_status ahead = load_ahead(k, made, w);
     if (ahead == TW_OK || ahead == TW_NO_MEMORY) return ahead;
@@ -222,9 +237,7 @@ static tw_status build(kernels *k, built *made, const wanted *w)
     /* the driver refuses what was cached */
     if (nvrtc == NULL) return ahead == TW_NO_KERNEL ? TW_BUILD_FAILED : fail(ahead, "%s", why);
     TRY(nvrtc_arch(nvrtc, k->sm, arch));
-    snprintf(versions, sizeof versions, "driver %d nvrtc %d.%d %s", k->driver_version, nvrtc->major, nvrtc->minor,
-             arch);
-    jit_key key = jit_key_of(4, (const char *const[]){"cuda", versions, w->options, gpu_text(&w->source)});
+    jit_key key = cache_key(k, w, nvrtc, arch);
     void *binary = jit_cache_get(k->cache, &key, &bytes);
     if (binary != NULL) {
         tw_status status = load_function(k, made, w->dynamic_bytes, binary);
@@ -273,4 +286,22 @@ tw_status kernels_build(kernels *k, const wanted *w, cu_function *out)
     pthread_mutex_unlock(&k->building);
     *out = status == TW_OK ? kernels_find(k, w) : NULL;
     return status;
+}
+
+bool kernels_kept(kernels *k, const wanted *w)
+{
+    char arch[24];
+    size_t bytes;
+    if (kernels_find(k, w) != NULL) return true;
+    pthread_mutex_lock(&k->building);
+    void *binary = get_ahead(k, w);
+    const nvrtc_api *nvrtc = binary == NULL ? nvrtc_api_load() : NULL;
+    if (nvrtc != NULL && nvrtc_arch(nvrtc, k->sm, arch) == TW_OK) {
+        jit_key key = cache_key(k, w, nvrtc, arch);
+        binary = jit_cache_get(k->cache, &key, &bytes);
+    }
+    pthread_mutex_unlock(&k->building);
+    const bool kept = binary != NULL;
+    free(binary);
+    return kept;
 }

@@ -37,6 +37,8 @@ void kernels_close(kernels *k, bool current);
 cu_function kernels_find(kernels *k, const wanted *w);
 /* kernels_build - the function, built at first use. The context is current. */
 tw_status kernels_build(kernels *k, const wanted *w, cu_function *out);
+/* kernels_kept - whether the function is built, or its binary lies on disk: nothing would be compiled. */
+bool kernels_kept(kernels *k, const wanted *w);
 
 /* kernels_code - the compiled code of a plan, to be read: loads and keeps nothing, and needs no device. */
 tw_status kernels_code(const plan *p, int sm, bool ptx, tw_lab_code *out);
