@@ -97,6 +97,10 @@ examples_by_make() {
     ls /etc/OpenCL/vendors/*.icd >/dev/null 2>&1 && programs="$programs queue"
     # shellcheck disable=SC2086 # words on purpose
     PKG_CONFIG_PATH=$tree/$libdir/pkgconfig make -C "$work/examples" CC="$compiler" CFLAGS='-Wall -Wextra -Wpedantic -Werror' CXXFLAGS='-Wall -Wextra -Werror' CUDART="-D_POSIX_C_SOURCE=200112L -I$root/tests/consumer" OPENCL="-I$root/tests/consumer -l:libOpenCL.so.1" $programs || return 1
+    for made in "$work/examples"/*; do # in a clone git ignores what make leaves
+        made=examples/${made##*/}
+        [ -e "$root/$made" ] || ! git -C "$root" rev-parse >/dev/null 2>&1 || git -C "$root" check-ignore -q "$made" || { echo "git sees $made" && return 1; }
+    done
     (
         export TILEWRIGHT_NVRTC="$build/tests/fakes/nvrtc/libnvrtc.so.13" FAKE_CUDA='product=1 sm=75' TILEWRIGHT_CACHE=off
         examples_print "$work/examples" "$build/tests/fakes/cuda"
