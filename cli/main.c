@@ -165,7 +165,7 @@ const command commands[] = {
      "The page has charts, rooflines, tables, the description and code of each rung, and the records. It needs no "
      "network and no script. The same records give the same page. If FILE ends in .svg it gets only the bar chart of "
      "the first machine; if it ends in .md, only the table of the rungs: both of the shape of which most rungs were "
-     "timed, f64 apart from other types.",
+     "timed, f64 apart from other types. Where there is no ladder, the .svg has the speeds of libraries over sizes.",
      CMD_REPORT, 1, OPT_LIST, cmd_report},
     {"devices", "[OPTION]...", "list the devices that can compute",
      "  tilewright devices\n"

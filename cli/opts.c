@@ -30,7 +30,8 @@ const option_row option_rows[] = {
     {"output", 'o', OPT_TEXT, AT(output), CMD_MULTIPLY, "FILE",
      .help = "write C to FILE; its ending gives the format: .npy, .mtx, .raw or .bin"},
     {"output", 'o', OPT_TEXT, AT(output), CMD_REPORT, "FILE",
-     .help = "write the page to FILE; .svg: only the bar chart, .md: only the table of the rungs"},
+     .help = "write the page to FILE; .svg: only the bar chart, without a ladder the libraries' speeds over sizes; "
+             ".md: only the table of the rungs"},
     {"engine", 0, OPT_CHOICES, AT(engines), CMD_MULTIPLY, "E", ENGINES,
      "compute on this engine (default: auto: a CUDA GPU where it is faster, its start counted, else cpu; -v says why. "
      "With --device, in panels and under mpirun auto is cpu)",

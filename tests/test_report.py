@@ -273,6 +273,10 @@ def bars_and_table_alone():
     xml.dom.minidom.parseString(picture)
     assert picture.startswith("<svg") and 'xmlns="http://www.w3.org/2000/svg"' in picture and picture.count("http") == 1
     assert not re.search(r"<script|<image|url\(|@import|\son[a-z]+=", picture)
+    assert "tiles in shared memory, and how they are loaded" in picture and "hollow: the same rung" in picture, "what colours and hollow bars mean"
+    write("bare.jsonl", a_record())
+    good("report", "bare.jsonl", "-o", "bare.svg")
+    assert "tiles in shared" in open("bare.svg").read() and not re.search("hollow: |production kernels", open("bare.svg").read()), "of colours that are there alone"
     good("report", file, "-o", "table.md")
     table = [line.split("|")[1:-1] for line in open("table.md")]
     assert {len(row) for row in table} == {4} and table[2][0].strip() == "r01_naive", table[:3]
@@ -290,6 +294,25 @@ def bars_and_table_alone():
     assert good("report", "once.jsonl", "-o", "once.svg").stdout == "once.svg: made of 3 records\n"
     write("thin.jsonl", a_record(rung="s1_unoptimised", k=16))
     bad(6, "report", "thin.jsonl", "-o", "thin.svg", says="there is no ladder among the records")
+
+
+@case
+def libraries_over_sizes_alone():
+    """Where no ladder is among the records: a picture for each machine and type, one below the other."""
+    reading()
+    sizes = [{"m": n, "n": n, "k": n, "lda": n, "ldb": n, "ldc": n} for n in (64, 512)]
+    write("both.jsonl", *(a_record(rung=None, kernel=name, library=name, threads=4, device=device, engine="cpu", gflops=speed, **size)
+                          for device, speed in (("Slow", 10), ("Fast", 1000)) for name in ("tilewright", "blis") for size in sizes),
+          a_record(rung=None, kernel="blis", library="blis", engine="cpu", device="Once"))
+    good("report", "both.jsonl", "-o", "both.svg")
+    picture = open("both.svg", encoding="utf-8").read()
+    panels = xml.dom.minidom.parseString(picture).documentElement.getElementsByTagName("svg")
+    names = [panel.getAttribute("aria-label") for panel in panels]
+    assert names == [f"Speed over sizes, f32, CPU on {device}, 4 threads" for device in ("Slow", "Fast")], names
+    ends = [int(panel.getAttribute("y")) + int(panel.getAttribute("height")) for panel in panels]
+    assert ends[0] == int(panels[1].getAttribute("y")) and f'viewBox="0 0 960 {ends[1]}"' in picture, ends
+    assert all(len(panel.getElementsByTagName("path")) == 2 and len(panel.getElementsByTagName("circle")) == 4 for panel in panels)
+    bad(6, "report", "both.jsonl", "-o", "both.md", says="there is no ladder among the records")
 
 
 @case

@@ -1,12 +1,15 @@
 #!/bin/sh
 # ladder_doc.sh - writes docs/LADDER.md and docs/KERNELS.md: the rungs, and the production kernels, by the rows of kernels/kernels.def, the
-# comment at the head of each kernel's file, and the committed records; and docs/ladder.svg, the chart of those records.
+# comment at the head of each kernel's file, and the committed records; docs/ladder.svg, the chart of those records; and docs/speed.svg, whole
+# products in f32 over sizes beside other libraries, a picture for each machine.
 # With --check it writes nothing and fails if a file is not what it would write. $TILEWRIGHT: the program, which draws; default build/tilewright.
 set -eu
 cd "$(dirname "$0")/.."
 program=${TILEWRIGHT:-build/tilewright}
 shown='results/nvidia-h200/ladder-4096.jsonl results/nvidia-h200/ladder-cpu-4096.jsonl' # the first machine's bars are the chart
 library=results/nvidia-h200/cublas-f32.jsonl # at the end of its ladder
+beside='results/nvidia-h200/cublas/small.jsonl results/nvidia-h200/cublas/f32.jsonl results/intel-xeon-16/cpu-tables-shares.jsonl
+    results/amd-epyc-2/cpu-tables.jsonl' # of the CPUs' tables those of all threads, on a GPU operands that no cache holds
 new=$(mktemp -d "${TMPDIR:-/tmp}/tilewright-docs.XXXXXX")
 trap 'rm -rf "$new"' EXIT
 
@@ -318,10 +321,13 @@ TEXT
     echo "$program, which draws the chart, is missing or was built without jansson: ./dev build makes it" >&2
     exit 1
 }
+# shellcheck disable=SC2086
+grep -hE '"dtype": ?"f32"' $beside | grep -E '"table": "(two|types)"|rotated beyond the L2' >"$new/speed.jsonl"
+"$program" report "$new/speed.jsonl" -o "$new/speed.svg" >/dev/null
 ladder >"$new/LADDER.md"
 kernels >"$new/KERNELS.md"
 stale=''
-for pair in LADDER.md:docs/LADDER.md KERNELS.md:docs/KERNELS.md ladder.svg:docs/ladder.svg; do
+for pair in LADDER.md:docs/LADDER.md KERNELS.md:docs/KERNELS.md ladder.svg:docs/ladder.svg speed.svg:docs/speed.svg; do
     cmp -s "$new/${pair%%:*}" "${pair#*:}" && continue
     stale="$stale ${pair#*:}"
     if [ "${1:-}" = --check ]; then diff -u "${pair#*:}" "$new/${pair%%:*}" || true; else cp "$new/${pair%%:*}" "${pair#*:}"; fi

@@ -31,7 +31,9 @@ enum {
     PEAK_ROW = 18,  /* a peak's words above its bars */
     GAP = 14,
     FOOT = 46, /* the axis below its bars */
-    BETWEEN = 12
+    BETWEEN = 12,
+    KEY_ROW = 22,
+    KEY_COLUMNS = 2
 };
 
 /* The bars of one type: they share an axis. */
@@ -174,6 +176,21 @@ static void draw_panel(FILE *out, const panel *p, double y)
     }
 }
 
+static int keys_height(const chart *about) { return (about->key_count + KEY_COLUMNS - 1) / KEY_COLUMNS * KEY_ROW; }
+
+static void draw_keys(FILE *out, const chart *about, double y)
+{
+    for (int i = 0; i < about->key_count; i++) {
+        const chart_key *key = &about->keys[i];
+        const double x = 8 + i % KEY_COLUMNS * (CHART_WIDTH / KEY_COLUMNS), line = y + i / KEY_COLUMNS * KEY_ROW;
+        series_text class;
+        fprintf(out, "<rect class=\"%s%s\" x=\"%.1f\" y=\"%.1f\" width=\"22\" height=\"%d\"/>\n",
+                key->hollow ? "hollow " : "", series_class(key->hollow ? 'k' : 'f', key->series, class), x,
+                key->hollow ? line + 4 : line, key->hollow ? 7 : 14);
+        frame_text(out, "", x + 30, line + 12, 60, key->words);
+    }
+}
+
 static void draw_bars(FILE *out, const chart *about, frame_screen screen, const chart_bar *bars, int count)
 {
     const bool narrow = screen == FRAME_NARROW;
@@ -184,13 +201,14 @@ static void draw_bars(FILE *out, const chart *about, frame_screen screen, const 
         height += panel_height(&p) + BETWEEN;
         i += p.count;
     }
-    frame_begin(out, about, screen, (int)height - BETWEEN);
+    frame_begin(out, about, screen, (int)height - BETWEEN + keys_height(about));
     for (int i = 0; i < count;) {
         const panel p = panel_of(bars + i, count - i, narrow, left);
         draw_panel(out, &p, y);
         y += panel_height(&p) + BETWEEN;
         i += p.count;
     }
+    draw_keys(out, about, y - BETWEEN);
     frame_end(out);
 }
 

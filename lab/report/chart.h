@@ -7,10 +7,20 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+/* What a colour means, or a hollow bar. */
+typedef struct chart_key {
+    const char *words;
+    int series;
+    bool hollow;
+} chart_key;
+
 /* What every picture has. Texts may be anybody's: they are escaped. */
 typedef struct chart {
     const char *title, *description;
-    bool alone; /* a file of its own, not part of a page */
+    bool alone;            /* a file of its own, not part of a page */
+    int top;               /* above 0: one of several pictures in such a file, and where it begins */
+    const chart_key *keys; /* of bars: below them */
+    int key_count;
 } chart;
 
 /* What has one series has one colour and one pattern of dashes, in every picture: CHART_COLOURS of the one,
@@ -63,6 +73,13 @@ typedef struct chart_curve {
     const double *speeds; /* one per size; NAN: not measured */
     int series;
 } chart_curve;
+
+/* chart_curves_height - of such a picture, which is lower where it is one of several in a file. */
+int chart_curves_height(const chart *about, int count);
+
+/* chart_begin, chart_end - around the pictures of a file that has several, `height` in all. */
+void chart_begin(FILE *out, const chart *about, int height);
+void chart_end(FILE *out);
 
 /* across: what the sizes are, "m = n = k". false: memory ran out, nothing was written. */
 bool chart_curves(FILE *out, const chart *about, const char *across, const double *sizes, int size_count,

@@ -6,7 +6,8 @@
 #include <string.h>
 #include "html.h"
 
-enum { LEFT = 64, RIGHT = CHART_WIDTH - 230, TOP = 28, HEIGHT_LEAST = 430, LABEL_MOST = 22 };
+enum { LEFT = 64, RIGHT = CHART_WIDTH - 230, TOP = 28, FOOT = 44, LABEL_MOST = 22 };
+enum { HEIGHT_LEAST = 430, HEIGHT_AMONG_SEVERAL = 200 }; /* of what the axes enclose */
 
 /* Where the labels at the curves' ends stand: the wanted heights, pushed apart. */
 typedef struct ending {
@@ -60,7 +61,7 @@ static void curve(FILE *out, const chart_curve *c, const double *sizes, int size
 }
 
 /* Powers of two are ticks themselves; between other sizes stand round numbers. */
-static void draw_sizes(FILE *out, const double *sizes, int count, axis *x, double bottom)
+static void draw_sizes(FILE *out, const double *sizes, int count, axis *x, double top, double bottom)
 {
     bool doubling = true;
     for (int i = 0, exponent; i < count; i++) doubling &= !(fabs(frexp(sizes[i], &exponent) - 0.5) > 0);
@@ -69,31 +70,40 @@ static void draw_sizes(FILE *out, const double *sizes, int count, axis *x, doubl
     else
         *x = axis_logarithmic(sizes[0], sizes[count - 1], LEFT, RIGHT);
     if (doubling)
-        axis_draw_ticks(out, x, sizes, count, 1, true, TOP, bottom);
+        axis_draw_ticks(out, x, sizes, count, 1, true, top, bottom);
     else
-        axis_draw(out, x, 1, true, TOP, bottom);
+        axis_draw(out, x, 1, true, top, bottom);
+}
+
+int chart_curves_height(const chart *about, int count)
+{
+    return (int)(frame_top(about) + TOP +
+                 fmax(count * CHART_LINE, about->top > 0 ? HEIGHT_AMONG_SEVERAL : HEIGHT_LEAST)) +
+           FOOT;
 }
 
 bool chart_curves(FILE *out, const chart *about, const char *across, const double *sizes, int size_count,
                   const chart_curve *curves, int count)
 {
     ending *endings = calloc((size_t)count + 1, sizeof *endings);
-    double low = INFINITY, high = 0, bottom = TOP + fmax(count * CHART_LINE, HEIGHT_LEAST);
+    const int height = chart_curves_height(about, count);
+    const double top = frame_top(about) + TOP, bottom = height - FOOT;
+    double low = INFINITY, high = 0;
     if (endings == NULL) return false;
     for (int i = 0; i < count; i++)
         for (int s = 0; s < size_count; s++)
             low = fmin(low, curves[i].speeds[s]), high = fmax(high, curves[i].speeds[s]);
     const frame_unit unit = frame_unit_for(high);
-    const axis y = axis_logarithmic(low / 1.1, high * 1.1, bottom, TOP);
+    const axis y = axis_logarithmic(low / 1.1, high * 1.1, bottom, top);
     axis x;
     char words[80];
-    frame_begin(out, about, FRAME_ANY, (int)bottom + 44);
+    frame_begin(out, about, FRAME_ANY, height);
     axis_draw(out, &y, unit.gflops, false, LEFT, RIGHT);
-    draw_sizes(out, sizes, size_count, &x, bottom);
+    draw_sizes(out, sizes, size_count, &x, top, bottom);
     snprintf(words, sizeof words, "%.50s, logarithmic", across);
     frame_text(out, "middle faint", (LEFT + RIGHT) / 2.0, bottom + 36, 60, words);
     snprintf(words, sizeof words, "%s, logarithmic", unit.name);
-    frame_text(out, "faint", 8, 15, 60, words);
+    frame_text(out, "faint", 8, top - 13, 60, words);
     int ends = 0;
     for (int i = 0; i < count; i++) {
         int s = last_size(&curves[i], size_count);
@@ -101,7 +111,7 @@ bool chart_curves(FILE *out, const chart *about, const char *across, const doubl
         curve(out, &curves[i], sizes, size_count, &x, &y);
         endings[ends++] = (ending){.curve = i, .wanted = axis_at(&y, curves[i].speeds[s])};
     }
-    push_apart(endings, ends, TOP + 4, bottom - 4);
+    push_apart(endings, ends, top + 4, bottom - 4);
     for (int i = 0; i < ends; i++) {
         const chart_curve *c = &curves[endings[i].curve];
         series_text class;

@@ -31,7 +31,7 @@ const char chart_style[] =
 
 enum { TITLE_HEIGHT = 30 };
 
-double frame_top(const chart *about) { return about->alone ? TITLE_HEIGHT : 0; }
+double frame_top(const chart *about) { return about->alone || about->top > 0 ? TITLE_HEIGHT : 0; }
 
 void frame_begin(FILE *out, const chart *about, frame_screen screen, int height)
 {
@@ -40,12 +40,18 @@ void frame_begin(FILE *out, const chart *about, frame_screen screen, int height)
                screen == FRAME_NARROW ? CHART_NARROW : CHART_WIDTH, height, about->title);
     if (about->alone)
         fprintf(out, " xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\"", CHART_WIDTH, height);
+    if (about->top > 0) fprintf(out, " y=\"%d\" width=\"%d\" height=\"%d\"", about->top, CHART_WIDTH, height);
     html_print(out, ">\n<title>%t</title>\n<desc>%t</desc>\n", about->title, about->description);
-    if (!about->alone) return;
-    fprintf(out, "<style>\n%s</style>\n<rect width=\"%d\" height=\"%d\" style=\"fill:var(--paper)\"/>\n", chart_style,
-            CHART_WIDTH, height);
-    html_print(out, "<text x=\"8\" y=\"20\" style=\"font-size:16px;font-weight:600\">%t</text>\n", about->title);
+    if (about->alone)
+        fprintf(out, "<style>\n%s</style>\n<rect width=\"%d\" height=\"%d\" style=\"fill:var(--paper)\"/>\n",
+                chart_style, CHART_WIDTH, height);
+    if (about->alone || about->top > 0)
+        html_print(out, "<text x=\"8\" y=\"20\" style=\"font-size:16px;font-weight:600\">%t</text>\n", about->title);
 }
+
+void chart_begin(FILE *out, const chart *about, int height) { frame_begin(out, about, FRAME_ANY, height); }
+
+void chart_end(FILE *out) { frame_end(out); }
 
 void frame_end(FILE *out) { fputs("</svg>\n", out); }
 

@@ -263,7 +263,7 @@ static bool check(const report *r, report_form form, char *why, size_t why_bytes
     else if (most_steps > REPORT_STEPS)
         snprintf(why, why_bytes, "there are records of %d rungs and tiles of one shape on one machine, a page takes %d",
                  most_steps, REPORT_STEPS);
-    else if (form != REPORT_PAGE && !report_has_ladder(r))
+    else if (form != REPORT_PAGE && !report_has_ladder(r) && !(form == REPORT_BARS && report_has_library_curves(r)))
         snprintf(why, why_bytes,
                  "there is no ladder among the records, which slides, and a chart or table alone, would show");
     else
@@ -301,8 +301,10 @@ tw_status report_write(FILE *out, const records *all, report_form form, char *wh
         status = write_page(&r);
     else if (form == REPORT_SLIDES)
         status = write_slides(&r);
-    else if (form == REPORT_BARS)
+    else if (form == REPORT_BARS && report_has_ladder(&r))
         report_bars(&r);
+    else if (form == REPORT_BARS)
+        report_library_curves(&r);
     else
         report_markdown(&r);
     if (no_memory) status = TW_NO_MEMORY;
@@ -315,8 +317,8 @@ bool report_shows_all(const records *all, report_form form)
     ladders sorted;
     if ((form != REPORT_BARS && form != REPORT_TABLE) || ladders_sort(all, &sorted) != TW_OK) return true;
     const ladder *first = NULL;
-    bool shows = true;
     for (int i = 0; first == NULL && i < sorted.machine_count; i++) first = ladder_main(&sorted, i);
+    bool shows = first != NULL;
     for (int i = 0; first != NULL && i < sorted.count; i++) {
         const ladder *l = &sorted.items[i];
         shows &= form == REPORT_BARS ? l == first || l == ladder_libraries(&sorted, first)

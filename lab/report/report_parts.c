@@ -269,9 +269,12 @@ void report_draw_bars(const report *r, const ladder *l, bool alone)
     }
     snprintf(title, sizeof title, "%.20s on %.80s, %s %s", report_engine_name(r->ladders->machines[l->machine].engine),
              report_device(&r->ladders->machines[l->machine], device), own_type(l), report_shape(l, shape));
+    chart_key keys[REPORT_KEYS];
+    const int key_count = alone ? report_keys(bars, l->count + other_count, keys) : 0;
     const chart about = {
         title, "One bar per rung, speed to the right. A hollow bar is the same rung as the compiler unrolls it.",
-        alone};
+        alone, 0,
+        keys,  key_count};
     chart_bars(r->out, &about, bars, l->count + other_count);
     free(bars);
 }

@@ -30,6 +30,9 @@ void report_draw_roofline(const report *r, const ladder *l); /* nothing where it
 /* a step beside the one before it, which may be NULL */
 void report_draw_step(const report *r, const ladder *l, const ladder_step *before, const ladder_step *step);
 
+/* alone: without a ladder, the speeds of libraries over sizes */
+bool report_has_library_curves(const report *r);
+void report_library_curves(const report *r);
 void report_bars(const report *r);     /* alone: the bars of the first main ladder as a file */
 void report_markdown(const report *r); /* alone: the main ladders side by side, in Markdown */
 

@@ -85,18 +85,44 @@ double report_memory_gbps_of(const ladder *l, int threads)
     return best;
 }
 
+/* From which rung on a colour holds, and what those rungs have in common. */
+static const struct {
+    int first, colour;
+    const char *words;
+} ideas[] = {{14, 0, "production kernels, which tw_gemm runs"},
+             {11, 4, "what the machine offers: warps, TMA, matrix units"},
+             {8, 3, "more work for each thread"},
+             {5, 2, "outer product in registers"},
+             {2, 1, "tiles in shared memory, and how they are loaded"},
+             {1, 5, "one thread for each element"}};
+
+enum { IDEAS = sizeof ideas / sizeof *ideas };
+
+int report_keys(const chart_bar *bars, int count, chart_key keys[REPORT_KEYS])
+{
+    int found = 0;
+    bool beside = false, others = false;
+    for (int idea = IDEAS - 1; idea >= 0; idea--) {
+        bool used = false;
+        for (int i = 0; i < count; i++) /* a kernel of nobody's table has r01's colour */
+            used |= bars[i].series >= 0 && bars[i].series % CHART_COLOURS == ideas[idea].colour &&
+                    (ideas[idea].first > 1 || bars[i].label[0] == 'r');
+        if (used) keys[found++] = (chart_key){ideas[idea].words, ideas[idea].colour, false};
+    }
+    for (int i = 0; i < count; i++) beside |= !isnan(bars[i].beside), others |= bars[i].series == CHART_NO_SERIES;
+    if (others) keys[found++] = (chart_key){"whole products, by a library and by tw_gemm", CHART_NO_SERIES, false};
+    if (beside)
+        keys[found++] = (chart_key){"hollow: the same rung with the compiler's unrolling", CHART_NO_SERIES, true};
+    return found;
+}
+
 int report_series(const records_row *row)
 {
-    /* r01 alone; tiles and how they are loaded; the outer product; more work for each thread; what the machine offers;
-     * what tw_gemm runs */
-    static const struct {
-        int first, colour;
-    } ideas[] = {{14, 0}, {11, 4}, {8, 3}, {5, 2}, {2, 1}, {1, 5}};
     const char *rung = row_rung(row);
     const tw_lab_kernel *kernel = row_kernel(row);
     char *end;
     long number = rung[0] == 'r' ? strtol(rung + 1, &end, 10) : 0;
-    for (size_t i = 0; number >= 1 && number <= 14 && i < sizeof ideas / sizeof *ideas; i++)
+    for (size_t i = 0; number >= 1 && number <= 14 && i < IDEAS; i++)
         if (number >= ideas[i].first) /* a variant, as r03t, has dashes of its own */
             return chart_series(ideas[i].colour, (int)number - ideas[i].first + (*end != '_' && *end != '\0' ? 2 : 0));
     int letters = 0;

@@ -33,4 +33,8 @@ double report_memory_gbps_of(const ladder *l, int threads); /* of the steps with
 /* a rung's colour and dashes, the same wherever it is drawn: one colour for each idea */
 int report_series(const records_row *row);
 
+/* report_keys - what the colours of these bars mean, and the hollow ones; returns how many. */
+enum { REPORT_KEYS = 8 };
+int report_keys(const chart_bar *bars, int count, chart_key keys[REPORT_KEYS]);
+
 #endif

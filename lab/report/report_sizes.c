@@ -13,8 +13,10 @@
 
 /* ---- sizes ---- */
 
-/* The ladders of one machine and width as a table: sizes as columns, labels as rows. */
+/* The ladders of one machine and width, or those of libraries, as a table: sizes as columns, labels as rows. */
 typedef struct grid {
+    bool library;
+    int threads; /* of all rows; 0: unknown, or not one number */
     int columns, rows;
     const ladder **ladders; /* one per column */
     const char **labels;
@@ -25,9 +27,9 @@ typedef struct grid {
 
 static bool is_plain_square(const ladder *l) { return l->m == l->n && l->n == l->k && ladder_is_plain(l); }
 
-static bool belongs(const ladder *l, int number, bool wide, bool square)
+static bool belongs(const ladder *l, int number, bool wide, bool square, bool library)
 {
-    return l->machine == number && !l->skinny && !l->library && l->wide == wide && l->m > 0 &&
+    return l->machine == number && !l->skinny && l->library == library && l->wide == wide && l->m > 0 &&
            is_plain_square(l) == square;
 }
 
@@ -41,6 +43,8 @@ static void grid_add(grid *g, const ladder *l)
         int row = 0;
         while (row < g->rows && rung_compare(g->labels[row], l->steps[s].label) < 0) row++;
         if (!row_timed(l->steps[s].row) || (row < g->rows && strcmp(g->labels[row], l->steps[s].label) == 0)) continue;
+        const int threads = l->steps[s].row->r.threads;
+        g->threads = g->rows == 0 || g->threads == threads ? threads : 0;
         memmove(&g->labels[row + 1], &g->labels[row], (size_t)(g->rows - row) * sizeof *g->labels);
         memmove(&g->drawn[row + 1], &g->drawn[row], (size_t)(g->rows - row) * sizeof *g->drawn);
         memmove(&g->series[row + 1], &g->series[row], (size_t)(g->rows - row) * sizeof *g->series);
@@ -52,19 +56,21 @@ static void grid_add(grid *g, const ladder *l)
 }
 
 /* false: no memory, or not one ladder. */
-static bool grid_make(const report *r, int number, bool wide, bool square, grid *g)
+static bool grid_make(const report *r, int number, bool wide, bool square, bool library, grid *g)
 {
     const ladders *all = r->ladders;
     size_t most_rows = 1;
     for (int i = 0; i < all->count; i++)
-        most_rows += belongs(&all->items[i], number, wide, square) ? (size_t)all->items[i].count : 0;
-    *g = (grid){.ladders = calloc((size_t)all->count + 1, sizeof *g->ladders),
+        most_rows += belongs(&all->items[i], number, wide, square, library) ? (size_t)all->items[i].count : 0;
+    *g = (grid){.library = library,
+                .ladders = calloc((size_t)all->count + 1, sizeof *g->ladders),
                 .labels = calloc(most_rows, sizeof *g->labels),
                 .drawn = calloc(most_rows, sizeof *g->drawn),
                 .series = calloc(most_rows, sizeof *g->series)};
     bool room = g->ladders != NULL && g->labels != NULL && g->drawn != NULL && g->series != NULL;
     for (int i = 0; room && i < all->count; i++)
-        if (belongs(&all->items[i], number, wide, square) && all->items[i].timed > 0) grid_add(g, &all->items[i]);
+        if (belongs(&all->items[i], number, wide, square, library) && all->items[i].timed > 0)
+            grid_add(g, &all->items[i]);
     g->speeds = calloc((size_t)g->rows * (size_t)g->columns + 1, sizeof *g->speeds);
     for (int row = 0; g->speeds != NULL && row < g->rows; row++)
         for (int c = 0; c < g->columns; c++) {
@@ -86,14 +92,31 @@ static bool is_curve(const grid *g, int row)
     return g->drawn[row] && points > 1;
 }
 
-static void draw_curves(const report *r, const grid *g, int number, bool wide)
+/* Libraries have colours of their own, ours the one of the production kernels. */
+static int curve_series(const grid *g, int row, int others)
+{
+    if (!g->library) return g->series[row];
+    return strncmp(g->labels[row], "tilewright", 10) == 0
+               ? chart_series(0, 0)
+               : chart_series(1 + others % (CHART_COLOURS - 1), 1 + others % (CHART_DASHES - 1));
+}
+
+static int curve_count(const grid *g)
+{
+    int count = 0;
+    for (int row = 0; row < g->rows; row++) count += is_curve(g, row);
+    return count;
+}
+
+/* top: as in a chart. */
+static void draw_curves(const report *r, const grid *g, int number, bool wide, int top)
 {
     double *sizes = calloc((size_t)g->columns, sizeof *sizes),
            *speeds = calloc((size_t)g->columns * (size_t)g->rows, sizeof *speeds);
     chart_curve *curves = calloc((size_t)g->rows, sizeof *curves);
     char title[240];
     report_device_text device;
-    int count = 0, columns = 0;
+    int count = 0, columns = 0, others = 0;
     bool room = sizes != NULL && speeds != NULL && curves != NULL;
     *r->no_memory |= !room;
     for (int c = 0; room && c < g->columns; c++) {
@@ -104,30 +127,33 @@ static void draw_curves(const report *r, const grid *g, int number, bool wide)
         if (used) sizes[columns++] = (double)g->ladders[c]->m;
     }
     for (int row = 0; room && row < g->rows; row++)
-        if (is_curve(g, row))
-            curves[count++] = (chart_curve){g->labels[row], speeds + row * g->columns, g->series[row]};
-    snprintf(title, sizeof title, "Speed over sizes, %s, %.20s on %.80s", wide ? "f64" : "f32",
-             report_engine_name(r->ladders->machines[number].engine),
-             report_device(&r->ladders->machines[number], device));
-    const chart about = {title, "One curve per rung: m = n = k to the right, speed upwards, both logarithmic.", false};
+        if (is_curve(g, row)) {
+            const int series = curve_series(g, row, others);
+            others += series != chart_series(0, 0);
+            curves[count++] = (chart_curve){g->labels[row], speeds + row * g->columns, series};
+        }
+    int used = snprintf(title, sizeof title, "Speed over sizes, %s, %.20s on %.80s", wide ? "f64" : "f32",
+                        report_engine_name(r->ladders->machines[number].engine),
+                        report_device(&r->ladders->machines[number], device));
+    if (g->library && g->threads > 0)
+        snprintf(title + used, sizeof title - (size_t)used, ", %d thread%s", g->threads, g->threads == 1 ? "" : "s");
+    const chart about = {title,
+                         g->library ? "One curve per library: m = n = k to the right, speed upwards, both logarithmic."
+                                    : "One curve per rung: m = n = k to the right, speed upwards, both logarithmic.",
+                         false, top};
     if (count > 0) *r->no_memory |= !chart_curves(r->out, &about, "m = n = k", sizes, columns, curves, count);
     free(sizes);
     free(speeds);
     free(curves);
 }
 
-static bool has_curves(const grid *g)
-{
-    bool has = false;
-    for (int row = 0; row < g->rows; row++) has |= is_curve(g, row);
-    return has;
-}
+static bool has_curves(const grid *g) { return curve_count(g) > 0; }
 
 static void curves_figure(const report *r, const grid *g, int number, bool wide)
 {
     if (!has_curves(g)) return;
     fputs("<figure>\n", r->out);
-    draw_curves(r, g, number, wide);
+    draw_curves(r, g, number, wide, 0);
     fputs("<figcaption>5kk73 tuned its steps at 4096 and says that they could be sub-optimal at other "
           "sizes: where curves cross, they are.</figcaption>\n</figure>\n",
           r->out);
@@ -163,13 +189,13 @@ void report_size_slides(const report *r)
     for (int i = 0; i < 2 * r->ladders->machine_count; i++) {
         const bool wide = i % 2;
         grid g;
-        if (!grid_make(r, i / 2, wide, true, &g)) continue;
+        if (!grid_make(r, i / 2, wide, true, false, &g)) continue;
         if (has_curves(&g)) {
             slide_begin(r->out, "sizes", i);
             report_machine_name(r, i / 2);
             html_print(r->out, ", %h: which rung is the fastest at which size?", wide ? "f64" : "f32");
             slide_figure(r->out);
-            draw_curves(r, &g, i / 2, wide);
+            draw_curves(r, &g, i / 2, wide, 0);
             slide_answer(r->out);
             tell_fastest(r, &g);
             slide_end(r->out);
@@ -207,7 +233,7 @@ static bool sizes_make(const report *r, int i, grid *g)
 {
     const int number = i / 4;
     const bool square = i % 2 == 0;
-    if (!grid_make(r, number, i / 2 % 2, square, g)) return false;
+    if (!grid_make(r, number, i / 2 % 2, square, false, g)) return false;
     if (g->columns > 1 || !square || g->ladders[0] != ladder_main(r->ladders, number)) return true;
     grid_free(g);
     return false;
@@ -295,6 +321,34 @@ tw_status report_libraries(const report *r)
     for (int i = 0; i < 2 * r->ladders->machine_count; i++) library_table(r, i / 2, i % 2);
     fputs("</section>\n", r->out);
     return TW_OK;
+}
+
+/* The pictures one below the other, from `top` on, or with `draws` false their height alone. */
+static int library_curves(const report *r, int top, bool draws)
+{
+    for (int i = 0; i < 2 * r->ladders->machine_count; i++) {
+        const bool wide = i % 2;
+        grid g;
+        if (!grid_make(r, i / 2, wide, true, true, &g)) continue;
+        const chart place = {.top = top};
+        if (has_curves(&g) && draws) draw_curves(r, &g, i / 2, wide, top);
+        if (has_curves(&g)) top += chart_curves_height(&place, curve_count(&g));
+        grid_free(&g);
+    }
+    return top;
+}
+
+enum { FIRST_PICTURE = 30 };
+
+bool report_has_library_curves(const report *r) { return library_curves(r, FIRST_PICTURE, false) > FIRST_PICTURE; }
+
+void report_library_curves(const report *r)
+{
+    const chart about = {"Whole products beside other libraries",
+                         "For each machine and type a picture: one curve per library, speed over sizes.", true, 0};
+    chart_begin(r->out, &about, library_curves(r, FIRST_PICTURE, false));
+    library_curves(r, FIRST_PICTURE, true);
+    chart_end(r->out);
 }
 
 /* ---- thin matrices ---- */
