@@ -15,6 +15,7 @@ import importlib
 import itertools
 import logging
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -535,6 +536,12 @@ def types_are_named_where_there_is_no_product():
     refuses(TypeError, lambda: tw.matmul(f, f, dtype="f64"), "dtype is 'f64', expected one of float64, float32")
     refuses(TypeError, lambda: tw.matmul(None, f), "a is NoneType, expected an array")
     refuses(TypeError, lambda: tw.matmul(f, f, alpha="2"), "alpha is '2', expected a number")
+    for huge in (10**400, 10**9999):
+        refuses(ValueError, lambda: tw.matmul(f, f, alpha=huge), "alpha is beyond the largest float64, 1.8e308")
+        refuses(ValueError, lambda: tw.matmul(f, f, f, beta=-huge), "beta is beyond the largest float64, 1.8e308")
+    for held, by in (("i8", "float64, exact up to 2**53"), ("u4", "float64"), ("i2", "float32"), ("?", "int8"), ("g", "float64")):
+        refuses(TypeError, lambda: tw.matmul(f.astype(held), f), f"convert it with astype(), such as {by}")
+    refuses(TypeError, lambda: tw.matmul(f.astype("O"), f), "convert it with astype()")
     refuses(TypeError, lambda: tw.matmul(f, f, f, beta="x+y"), "beta is 'x+y', expected a number")
     refuses(TypeError, lambda: tw.matmul(f, f, beta="0"), "beta is '0', expected a number")
     refuses(TypeError, lambda: tw.matmul(f, f, engine=3), "engine is 3, expected 'cpu'")
@@ -1307,6 +1314,31 @@ def the_manylinux_wheel_is_reproducible():
         )
     name = f"tilewright-{tw.__version__}-py3-none-manylinux_2_28_x86_64.whl"
     assert open(os.path.join("out1", name), "rb").read() == open(os.path.join("out2", name), "rb").read()
+
+
+@case
+def the_wheel_is_not_built_in_silence():
+    """A line says how far the build is: here one that goes on until it was said, and a sleep that takes no time."""
+    if platform.machine() != "x86_64":
+        raise Skip("tools/wheel.sh is for x86-64")
+    os.mkdir("bin")
+    for name, text in (
+        ("sleep", "exit 0"),
+        ("cmake", "echo '[3/9] Building'; until grep -qF 'building [3/9]' told || ! kill -0 $PPID; do :; done; exit 1"),
+    ):
+        with open(os.path.join("bin", name), "w", encoding="utf-8") as file:
+            file.write(f"#!/bin/sh\ncd {os.getcwd()} && {text}\n")
+        os.chmod(file.name, 0o755)
+    with open("told", "w", encoding="utf-8") as told:
+        path = os.path.abspath("bin") + os.pathsep + os.environ["PATH"]
+        done = subprocess.run(
+            [os.path.join(ROOT, "tools", "wheel.sh"), "out", "build"],
+            stderr=told,
+            env={**os.environ, "PATH": path},
+            timeout=60,
+            check=False,
+        )
+    assert done.returncode == 1 and "the build failed" in open("told", encoding="utf-8").read(), done
 
 
 # ---- other libraries' arrays --------------------------------------------------------------------------------------

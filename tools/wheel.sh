@@ -21,6 +21,14 @@ export SOURCE_DATE_EPOCH CC=gcc LC_ALL=C
 tools/old_glibc.sh "$build/glibc-$glibc" "$glibc"
 link="$(cat "$build/glibc-$glibc/link") -s"
 echo "wheel.sh: building the libraries; log: $build/log" >&2
+( # how far the build has come, every 30 s; ends with this shell
+    ticks=0
+    while sleep 1 && kill -0 $$ 2>/dev/null; do
+        ticks=$((ticks + 1))
+        [ $((ticks % 30)) -ne 0 ] || echo "wheel.sh: building $(grep -oE '^\[[^]]*\]' "$build/log" | tail -n 1)" >&2
+    done
+) >/dev/null &
+progress=$!
 generator='' && ! command -v ninja >/dev/null || generator='-G Ninja'
 [ ! -e "$build/CMakeCache.txt" ] || generator=''
 # shellcheck disable=SC2086 # words, or none
@@ -29,7 +37,8 @@ generator='' && ! command -v ninja >/dev/null || generator='-G Ninja'
         -DCMAKE_C_FLAGS="-ffile-prefix-map=$build=build -ffile-prefix-map=$root=." \
         -DCMAKE_EXE_LINKER_FLAGS="$link" -DCMAKE_SHARED_LINKER_FLAGS="$link"
     cmake --build "$build" -j "${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}" --target tilewright tilewright_shared tilewright_blas
-} >"$build/log" 2>&1 || { cat "$build/log" >&2 && echo "wheel.sh: the build failed" >&2 && exit 1; }
+} >"$build/log" 2>&1 || { kill "$progress" && cat "$build/log" >&2 && echo "wheel.sh: the build failed" >&2 && exit 1; }
+kill "$progress"
 
 for file in libtilewright.so.0 libtilewright_blas.so.0 tilewright; do
     objdump -T "$build/$file" | grep -oE 'GLIBC_[0-9.]+' | sort -uV | tail -n 1 | {

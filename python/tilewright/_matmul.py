@@ -210,12 +210,14 @@ def scalars(c: Any, alpha: Any, beta: Any) -> Tuple[Number, Number]:
 
 
 def number(name: str, value: Any) -> Number:
-    if type(value) is float or type(value) is int:
-        return float(value)
     try:
+        if type(value) is float or type(value) is int:
+            return float(value)
         found = None if isinstance(value, str) else complex(value)  # which would read a string
     except (TypeError, ValueError):
         found = None
+    except OverflowError:
+        raise ValueError(f"{name} is beyond the largest float64, 1.8e308") from None
     if found is None:
         raise TypeError(f"{name} is {value!r}, expected a number")
     return found if found.imag != 0 else found.real
@@ -279,6 +281,21 @@ def type_name(dtype: Any) -> Optional[str]:
         raise TypeError(f"dtype is {dtype!r}, expected one of {', '.join(CODES)}") from None
 
 
+# What holds the numbers of a type that has no product, by NumPy's kind of it and whether it has over 2 bytes.
+HOLDS = {("b", False): "int8", ("i", False): "float32", ("u", False): "float32", ("f", True): "float64",
+         ("i", True): "float64, exact up to 2**53", ("u", True): "float64, exact up to 2**53", ("c", True): "complex128"}
+
+
+def holder(name: str) -> str:
+    """", such as float64": the type to convert to; "" where nobody can say."""
+    try:
+        found = np.dtype(name)
+    except TypeError:
+        return ", such as float32" if name.startswith("float") else ""
+    held = HOLDS.get((found.kind, found.itemsize > 2))
+    return f", such as {held}" if held is not None else ""
+
+
 def choose_types(a: str, b: str, wanted: Optional[str], turns: bool = False,
                  tf32: bool = False) -> Tuple[Operands, str]:
     """(the operands' types, the result's) for types by name; turns: a scalar has an imaginary part. TypeError names
@@ -287,7 +304,7 @@ def choose_types(a: str, b: str, wanted: Optional[str], turns: bool = False,
         if name not in RESULTS:
             raise TypeError(f"{operand} is {name}; there are products of float64, float32, bfloat16, float16, "
                             "float8_e4m3fn, float8_e5m2, int8, uint8, complex128 and complex64: convert it with "
-                            "astype()")
+                            f"astype(){holder(name)}")
     operands = Operands(a, b)
     if not mixes(a, b):
         if a in INTEGERS or b in INTEGERS:
