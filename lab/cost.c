@@ -51,7 +51,10 @@ static double rate_of(const cost_row *row, tw_dtype dtype)
 static double before_computing(const cost_row *row, const tw_problem *p, bool compiles)
 {
     const bool narrow = p->dtype != TW_F64 && p->dtype != TW_F32;
-    return row->start_s + (!compiles ? 0 : narrow ? row->narrow_s : row->compile_s) +
+    return row->start_s +
+           (!compiles ? 0
+            : narrow  ? row->narrow_s
+                      : row->compile_s) +
            (row->copy_gbps > 0 ? roofline_compulsory_bytes(p) / (row->copy_gbps * 1e9) : 0);
 }
 
