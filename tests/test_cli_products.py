@@ -452,6 +452,8 @@ def auto_computes_anew_what_a_gpu_leaves_half_done():
     done = run("multiply", "A.npy", "B.npy", "--add", "D.npy", "--beta", 3, "-o", "C.npy", "--threads", 1, "-v", "--verify", env=env)
     assert done.returncode == 0 and "not verified" not in done.stdout and "engine     cpu, since cuda failed: cuMemcpyDtoHAsync_v2 failed" in done.stdout, done
     assert done.stderr.startswith("tilewright: multiply: warning: the GPU failed, and the cpu computes: cuMemcpyDtoHAsync_v2 failed"), done
+    said = good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--threads", 1, "-v", env={**env, "FAKES": "", "TILEWRIGHT_NVRTC": "/nowhere"}).stdout
+    assert "engine     cpu, since cuda failed: NVRTC, the CUDA run-time compiler, cannot be used: /nowhere" in said, said
 
 
 @case
