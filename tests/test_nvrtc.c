@@ -1,8 +1,10 @@
-/* test_nvrtc.c - every CUDA kernel compiled by NVRTC, without a GPU, for the oldest architecture that NVRTC knows, for
- * sm_80 and for sm_90a, with the options that the planner makes; then ptxas's words and the binary are read.
+/* test_nvrtc.c - the CUDA kernels compiled by NVRTC, without a GPU, for the oldest architecture that NVRTC knows, for
+ * sm_80 and for sm_90a, with the options that the planner makes; then ptxas's words, the PTX and the binary are read.
+ * Of each file so many forms that they have every architecture, type and value of a macro between them; --full: all.
  *
  *   the log      no spills and no local memory in a production kernel (of others they are told); none of the warnings
  *                that say that wgmma waits for itself; the sums of r05 to r07 stay in registers
+ *   the PTX      wgmma has the shape, the types and the transposes by which the plan has the operands lie: of each way
  *   the binary   r07: the loads of the next tile stand before the multiply-adds, its stores behind them; r05 and r06:
  *                the share of multiply-adds in the innermost loop
  *
@@ -20,6 +22,7 @@
 #include "user_kernel.h"
 #include "plan.h"
 #include "sha256.h"
+#include "support/changed.h"
 #include "support/tap.h"
 
 static const nvrtc_api *nvrtc;
@@ -72,7 +75,7 @@ __attribute__((format(printf, 2, 3))) static void judge_compiler(bool good, cons
 
 typedef struct compiled {
     int error;
-    char *log;
+    char *log, *ptx;
     unsigned char *cubin;
     size_t cubin_bytes;
 } compiled;
@@ -96,6 +99,8 @@ static compiled compile(const char *text, const char *name, const char *arch, co
     if (out.error == 0 && nvrtc->nvrtcGetCUBINSize(program, &out.cubin_bytes) == 0 &&
         (out.cubin = malloc(out.cubin_bytes)) != NULL)
         nvrtc->nvrtcGetCUBIN(program, (char *)out.cubin);
+    if (out.error == 0 && nvrtc->nvrtcGetPTXSize(program, &bytes) == 0 && (out.ptx = calloc(1, bytes + 1)) != NULL)
+        nvrtc->nvrtcGetPTX(program, out.ptx);
     nvrtc->nvrtcDestroyProgram(&program);
     return out;
 }
@@ -103,6 +108,7 @@ static compiled compile(const char *text, const char *name, const char *arch, co
 static void compiled_free(compiled *c)
 {
     free(c->log);
+    free(c->ptx);
     free(c->cubin);
 }
 
@@ -311,56 +317,50 @@ static bool order_holds(const code *c, const loop *l, char why[256])
 
 enum { MOST_OPTIONS = 64 };
 
-/* The covering set has of a production row two pairs of ops that have both ops of A and of B between them, one with
- * wide loads and one without: a quarter, of which `turn` 0 to 3 are all. Its neighbours in the table, and its other
- * architecture, have others. */
-static bool covers_ops(int turn, int op) { return tap.full || (op / 2 + op) % 2 == turn / 2; }
-static bool covers(int turn, int op, int narrow)
-{
-    return tap.full || (covers_ops(turn, op) && narrow == (op / 2 + turn) % 2);
-}
-
-static int round_of(int row, int sm) { return (row + row / 2 + (sm == 80 ? 2 : 0)) % 4; }
-
-/* What the compiler is told for one of a row's plans, and a name for it, however options are spelled. */
+/* What the compiler is told for one of a row's plans, and a name for it, however options are spelled; and of wgmma's
+ * instructions, as the plan has the operands lie, how each ends. */
 typedef struct variant {
-    char name[48], options[PLAN_OPTIONS_BYTES];
+    char name[48], options[PLAN_OPTIONS_BYTES], wgmma[96];
+    int wgmma_n; /* divides this length of the tile */
+    bool few_rows;
 } variant;
 
 /* A product by which a plan is asked for. */
 typedef struct asked {
     int tile, depth, op; /* of tiles[], of depths[]; transposes */
-    bool narrow, as_is, own_c, meets, tall;
+    bool narrow, as_is, own_c, meets, tall, mixed;
 } asked;
 
-enum { ASKED = 3 * 3 * 4 * 2 * 2 * 2 * 2 * 2 };
+enum { ASKED = 3 * 3 * 4 * 2 * 2 * 2 * 2 * 2 * 2 };
 static const int tiles[] = {16, 8, 32}, none[3], depths[] = {160, 16, 32};
-static bool digesting; /* for --digests */
 
 static asked asked_at(int i)
 {
-    return (asked){i % 3, i / 3 % 3, i / 9 % 4, i / 36 % 2, i / 72 % 2, i / 144 % 2, i / 288 % 2, i / 576};
+    return (asked){i % 3,       i / 3 % 3,   i / 9 % 4,   i / 36 % 2, i / 72 % 2,
+                   i / 144 % 2, i / 288 % 2, i / 576 % 2, i / 1152};
 }
 
-/* Whether the covering set has the type with loops as written only. */
-static bool is_later_type(tw_dtype dtype) { return dtype_find(dtype)->lab.bytes == 1 || dtype == TW_TF32; }
+/* The other type that B may have beside it, if there is one; else the type. */
+static tw_dtype partner_of(tw_dtype dtype)
+{
+    return dtype == TW_I8     ? TW_U8
+           : dtype == TW_U8   ? TW_I8
+           : dtype == TW_E4M3 ? TW_E5M2
+           : dtype == TW_E5M2 ? TW_E4M3
+                              : dtype;
+}
 
-/* Does this product bring options that no other brings? */
-static bool asks_more(const kernel_row *row, const asked *a, int turn)
+/* Does this product bring options that no other brings, for a kernel that somebody but a test asks for? */
+static bool asks_more(const kernel_row *row, const asked *a)
 {
     const int traits = row->gpu.traits;
-    if ((digesting || !tap.full) && a->as_is && row->lab.production)
-        return false; /* which nobody but a test asks for */
-    if (!tap.full && a->op > 0 && (a->as_is || (a->tile + a->op) % 3 != 0)) return false; /* the covering set */
-    if (!tap.full && (traits & GPU_OWN_C) && a->own_c != (a->op + turn) % 2) return false;
-    if (!tap.full && (traits & GPU_OWN_C) && row->lab.dtype == TW_F16 && a->op > 1) return false;
-    /* the second type of a pair differs from the first by a word of PTX */
-    if (!tap.full && (row->lab.dtype == TW_U8 || row->lab.dtype == TW_E5M2) && row->lab.tile_m != 64) return false;
-    if (!tap.full && a->as_is && is_later_type(row->lab.dtype)) return false;
-    if (row->lab.production && !a->meets && !covers(turn, a->op, a->narrow)) return false;
-    if (a->tall && (!tap.full || !(traits & GPU_SWAP_AB))) return false;
-    if (!a->meets || tap.full) return !a->meets || (traits & (GPU_SLICED_K | GPU_CLUSTERS));
-    return (traits & (GPU_SLICED_K | GPU_CLUSTERS)) && (a->narrow ? a->op == 1 : covers_ops(turn, a->op));
+    if ((a->tile > 0 && !(traits & GPU_SQUARE)) || (a->depth > 0 && !(traits & GPU_SKINNY))) return false;
+    if (a->as_is && row->lab.production) return false;
+    if (a->mixed && (a->narrow || a->as_is || a->own_c || a->meets || partner_of(row->lab.dtype) == row->lab.dtype))
+        return false;
+    if (a->tall && !(traits & GPU_SWAP_AB)) return false;
+    if (a->own_c && !(traits & GPU_OWN_C)) return false;
+    return !a->meets || (traits & (GPU_SLICED_K | GPU_CLUSTERS));
 }
 
 static void name_variant(const kernel_row *row, const asked *a, char name[48])
@@ -368,9 +368,9 @@ static void name_variant(const kernel_row *row, const asked *a, char name[48])
     char tile[16] = "", depth[16] = "";
     if (row->gpu.traits & GPU_SQUARE) snprintf(tile, sizeof tile, "-tile%d", tiles[a->tile]);
     if (row->gpu.traits & GPU_SKINNY) snprintf(depth, sizeof depth, "-k%d", depths[a->depth]);
-    snprintf(name, 48, "%c%c-%s%s%s%s%s%s%s", "nt"[a->op / 2], "nt"[a->op % 2], a -> narrow ? "narrow" : "wide", tile,
+    snprintf(name, 48, "%c%c-%s%s%s%s%s%s%s%s", "nt"[a->op / 2], "nt"[a->op % 2], a -> narrow ? "narrow" : "wide", tile,
              depth, a->as_is ? "-as-is" : "", a->own_c ? "-own-c" : "", a->meets ? "-meets" : "",
-             a->tall ? "-tall" : "");
+             a->tall ? "-tall" : "", a->mixed ? "-mixed" : "");
 }
 
 /* A type of 2 bytes that C may have, if there is one; else the result. */
@@ -381,8 +381,38 @@ static tw_dtype narrow_c(tw_dtype dtype)
                                                  : dtype_find(dtype)->result;
 }
 
+/* How PTX ends the name of wgmma where the operands have the types and lie as this plan has them read: k of a step, types,
+ * signs, and of 2 bytes the transposes, which are 1 where lines lie across k. Others are read along k alone. */
+static void name_wgmma(const plan *made, variant *v)
+{
+    const tw_problem *p = &made->problem;
+    const dtype_row *types[] = {dtype_find(p->dtype), dtype_find(p->dtype_b != 0 ? p->dtype_b : p->dtype)};
+    const bool across[] = {(p->op_a == TW_T) != made->gpu.pack_a.transposes,
+                           (p->op_b == TW_N) != made->gpu.pack_b.transposes},
+               first = made->gpu.few_rows, integer = types[0]->result == TW_I32;
+    const char *names[2];
+    char transposes[16] = "";
+    for (int i = 0; i < 2; i++) names[i] = types[i]->lab.dtype == TW_I8 ? "s8" : types[i]->lab.name;
+    if (types[0]->lab.bytes == 2) snprintf(transposes, sizeof transposes, ", %d, %d", across[first], across[!first]);
+    snprintf(v->wgmma, sizeof v->wgmma, "k%d.%s.%s.%s%s%s", 32 / (int)types[0]->lab.bytes, integer ? "s32" : "f32",
+             names[first], names[!first], integer ? "" : ", 1, 1", transposes);
+    v->few_rows = made->gpu.few_rows;
+    v->wgmma_n = (int)(made->row->gpu.traits & GPU_SWAP_AB ? made->row->lab.tile_m : made->row->lab.tile_n);
+}
+
+/* Keeps a plan's options, once. */
+static void keep(variant found[MOST_OPTIONS], int *count, const kernel_row *row, const asked *a, const plan *made)
+{
+    for (int j = 0; j < *count; j++)
+        if (strcmp(found[j].options, made->gpu.options) == 0) return;
+    if (*count == MOST_OPTIONS) abort(); /* one would be forgotten */
+    name_variant(row, a, found[*count].name);
+    name_wgmma(made, &found[*count]);
+    strcpy(found[(*count)++].options, made->gpu.options);
+}
+
 /* The options of every plan that this row can have on such a device. */
-static int options_of(const kernel_row *row, int sm, int turn, variant found[MOST_OPTIONS])
+static int options_of(const kernel_row *row, int sm, variant found[MOST_OPTIONS])
 {
     device_facts facts = {.engine = "cuda",
                           .threads = 1,
@@ -401,52 +431,34 @@ static int options_of(const kernel_row *row, int sm, int turn, variant found[MOS
         tw_problem p = tw_problem_make(row->lab.dtype, (tw_op)(a.op / 2), (tw_op)(a.op % 2), m, n, k);
         tw_lab_choice choice = {.kernel = row->lab.name, .tile = choices[a.tile], .default_build = a.as_is};
         plan made;
-        if (!asks_more(row, &a, turn)) continue;
+        if (!asks_more(row, &a)) continue;
         facts.clusters = a.meets && sm >= 90;
         p.dtype_c = a.own_c ? narrow_c(p.dtype) : dtype_find(p.dtype)->result;
+        if (a.mixed) p.dtype_b = partner_of(p.dtype);
         p.align_a = p.align_b = p.align_c = a.narrow ? 4 : 256;
         if (plan_find(&p, &facts, &choice, &made) != TW_OK) continue;
-        bool seen = false;
-        for (int j = 0; j < count; j++) seen = seen || strcmp(found[j].options, made.gpu.options) == 0;
-        if (seen || count == MOST_OPTIONS) continue;
-        name_variant(row, &a, found[count].name);
-        strcpy(found[count++].options, made.gpu.options);
+        keep(found, &count, row, &a, &made);
     }
     return count;
 }
 
-/* The same of a batch's product: in the covering set types of C go round, and of a pair of types the first has all. */
-static bool batch_asks_more(const kernel_row *row, const asked *a)
-{
-    const tw_dtype dtype = row->lab.dtype;
-    const bool second = dtype == TW_F16 || dtype == TW_U8 || dtype == TW_E5M2;
-    if (!(row->gpu.traits & GPU_OWN_C)) return !a->own_c;
-    if (tap.full) return true;
-    if (second && (row->lab.tile_m != 64 || a->op > 1)) return false;
-    return narrow_c(dtype) == dtype_find(dtype)->result || a->own_c == a->op % 2;
-}
-
 /* Every transpose of a batch's kernel, with wide loads and without, and with each type of C. The rows that take one
  * pair of ops have that, aligned. */
-static int batch_options_of(const kernel_row *row, int sm, int turn, variant found[MOST_OPTIONS])
+static int batch_options_of(const kernel_row *row, int sm, variant found[MOST_OPTIONS])
 {
     int count = 0;
     const device_facts facts = {.engine = "cuda", .sm = sm, .multiprocessors = 1};
-    for (int i = 0; i < 16; i++) {
-        const asked a = {.op = i % 4, .narrow = i / 4 % 2, .own_c = i / 8};
+    for (int i = 0; i < 32; i++) {
+        const asked a = {.op = i % 4, .narrow = i / 4 % 2, .own_c = i / 8 % 2, .mixed = i / 16};
         tw_problem p = tw_problem_make(row->lab.dtype, (tw_op)(a.op / 2), (tw_op)(a.op % 2), 64, 64, 64);
         plan made;
-        if (row->gpu.traits & GPU_READS_NK ? !kernel_takes_ops(row, &p) || a.narrow
-                                           : !covers(turn, a.op, a.narrow) || !batch_asks_more(row, &a))
+        if (!asks_more(row, &a) || (row->gpu.traits & GPU_READS_NK && (a.narrow || !kernel_takes_ops(row, &p))))
             continue;
         p.align_a = p.align_b = p.align_c = a.narrow ? 4 : 256;
         p.dtype_c = a.own_c ? narrow_c(p.dtype) : dtype_find(p.dtype)->result;
+        if (a.mixed) p.dtype_b = partner_of(p.dtype);
         plan_one_launch(&p, &facts, row, &made);
-        bool seen = false;
-        for (int j = 0; j < count; j++) seen = seen || strcmp(found[j].options, made.gpu.options) == 0;
-        if (seen) continue;
-        name_variant(row, &a, found[count].name);
-        strcpy(found[count++].options, made.gpu.options);
+        keep(found, &count, row, &a, &made);
     }
     return count;
 }
@@ -508,7 +520,7 @@ static compiled compile_rung(const char *rung, const char *arch)
     variant found[MOST_OPTIONS];
     snprintf(name, sizeof name, "cuda_f32_%s", rung);
     const kernel_row *row = kernel_named(name);
-    const int count = options_of(row, atoi(arch + 3), 0, found);
+    const int count = options_of(row, atoi(arch + 3), found);
     for (int i = 0; i < count; i++)
         if (strncmp(found[i].options, plain, sizeof plain - 1) == 0 && strstr(found[i].options, "DEFAULT") == NULL)
             return compile(gpu_source(row->lab.file), row->lab.file, arch, found[i].options);
@@ -519,30 +531,20 @@ static void binary_cases(const char *arch)
 {
     static const char *const rungs[] = {"r04_banks", "r05_outer", "r06_unrolled", "r07_prefetch"};
     static const int ffma[] = {1, 16, 256, 256};
-    char why[256];
     for (int i = 0; i < 4; i++) {
-        if (!tap_case("cuda %s %s binary: %d multiply-adds in its loop", rungs[i], arch, ffma[i])) continue;
+        char why[256] = "";
+        const bool ordered = i == 3; /* r06 loads its tile and stores it at once: the same reading must refuse it */
+        if (!tap_case("cuda %s %s binary: %d multiply-adds in its loop%s", rungs[i], arch, ffma[i],
+                      ordered  ? ", loads before them and stores behind"
+                      : i == 2 ? ", not in that order"
+                               : ""))
+            continue;
         compiled c = compile_rung(rungs[i], arch);
         code text = code_of(&c, rungs[i], atoi(arch + 3));
         loop l = main_loop(&text);
         if (l.ffma > 0) printf("# %s %s: %d of %d instructions are FFMAs\n", rungs[i], arch, l.ffma, l.own);
-        judge_compiler(l.ffma == ffma[i], "%d FFMAs", l.ffma);
-        compiled_free(&c);
-    }
-    if (tap_case("cuda r07_prefetch %s binary: loads, then multiply-adds, then stores", arch)) {
-        compiled c = compile_rung("r07_prefetch", arch);
-        code text = code_of(&c, "r07_prefetch", atoi(arch + 3));
-        loop l = main_loop(&text);
-        bool holds = order_holds(&text, &l, why);
-        judge_compiler(holds, "%s", why);
-        compiled_free(&c);
-    }
-    /* r06 loads its tile and stores it at once: the same reading must refuse it. */
-    if (tap_case("cuda r06_unrolled %s binary has not that order", arch)) {
-        compiled c = compile_rung("r06_unrolled", arch);
-        code text = code_of(&c, "r06_unrolled", atoi(arch + 3));
-        loop l = main_loop(&text);
-        judge_compiler(l.ffma == 256 && !order_holds(&text, &l, why), "its order was taken for r07's");
+        judge_compiler(l.ffma == ffma[i] && (i < 2 || order_holds(&text, &l, why) == ordered), "%d FFMAs; %s", l.ffma,
+                       why);
         compiled_free(&c);
     }
 }
@@ -572,7 +574,7 @@ static void wrong_row_cases(const char *arch)
         const kernel_row *row = r < rows ? kernel_at(r) : kernel_batch_at(r - rows);
         if (strcmp(row->lab.engine, "cuda") != 0 || row->gpu.sm > sm || strcmp(row->lab.file, last) == 0) continue;
         last = row->lab.file;
-        int count = r < rows ? options_of(row, sm, 0, found) : batch_options_of(row, sm, 0, found);
+        int count = r < rows ? options_of(row, sm, found) : batch_options_of(row, sm, found);
         if (count == 0) continue;
         char half[16], boxes[64];
         snprintf(half, sizeof half, "%d", row->gpu.threads_x / 2);
@@ -604,7 +606,7 @@ static void bad_cases(bool knows_hopper)
         compiled c = {.error = -1};
         if (commit != NULL) {
             sprintf(bad, "%.*s sum[3] += 1; %s", (int)(commit - text), text, commit);
-            options_of(kernel_named("cuda_bf16_r13_matrix"), 90, 0, found);
+            options_of(kernel_named("cuda_bf16_r13_matrix"), 90, found);
             c = compile(bad, "bad.cu", "sm_90a", found[0].options);
         }
         findings f = read_log(c.log != NULL ? c.log : "");
@@ -676,21 +678,170 @@ static void visit_all(const char *arch, visitor *visit)
 {
     variant found[MOST_OPTIONS];
     const int sm = atoi(arch + 3);
-    const bool covering = sm == 80 && !tap.full; /* rungs only where a log is judged */
     for (int r = 0; r < kernel_count(); r++) {
         const kernel_row *row = kernel_at(r);
         if (row->gpu.entry == NULL || strcmp(row->lab.engine, "cuda") != 0 || row->gpu.sm > sm) continue;
-        if (covering && !row->lab.production && !sums_in_registers(row)) continue;
-        int count = options_of(row, sm, round_of(r, sm), found);
+        int count = options_of(row, sm, found);
         for (int i = 0; i < count; i++) visit(row, row->lab.file, arch, &found[i]);
     }
     for (int r = 0; kernel_batch_at(r) != NULL; r++) {
         const kernel_row *row = kernel_batch_at(r);
-        int count = row->gpu.sm <= sm ? batch_options_of(row, sm, round_of(r, sm), found) : 0;
+        int count = row->gpu.sm <= sm ? batch_options_of(row, sm, found) : 0;
         for (int i = 0; i < count; i++) visit(row, row->lab.file, arch, &found[i]);
     }
     for (const embedded_source *s = embedded_sources; s->file != NULL; s++)
         if (starts(s->file, "cuda/")) visit_file(s->file, arch, visit);
+}
+
+/* ---- which of them are compiled ---- */
+
+/* A kernel's form on an architecture: a row's text with the options of one of its plans. */
+typedef struct form {
+    const kernel_row *row;
+    const char *file, *arch;
+    variant variant;
+    bool chosen;
+} form;
+
+static form *forms;
+static int form_count;
+
+static void gather(const kernel_row *row, const char *file, const char *arch, const variant *v)
+{
+    if (form_count % 1024 == 0 && (forms = realloc(forms, sizeof *forms * (size_t)(form_count + 1024))) == NULL)
+        abort();
+    forms[form_count++] = (form){row, file, arch, *v, tap.full};
+}
+
+enum { MOST_MARKS = 40 };
+
+static uint64_t hashed(uint64_t hash, const char *text, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++) hash = (hash ^ (unsigned char)text[i]) * 1099511628211u;
+    return hash;
+}
+
+/* What a form has of its family's: the architecture, the type, each macro's value, the macros that there are, of
+ * production files both ops together. */
+static int marks_of(const form *f, uint64_t marks[MOST_MARKS])
+{
+    const uint64_t basis = 14695981039346656037u;
+    uint64_t names = basis, ops = basis;
+    int count = 0;
+    marks[count++] = hashed(basis, f->arch, strlen(f->arch));
+    if (f->row != NULL) marks[count++] = (uint64_t)f->row->lab.dtype;
+    for (const char *word = f->variant.options; *word != '\0' && count < MOST_MARKS - 2;) {
+        const size_t bytes = strcspn(word, " ");
+        marks[count++] = hashed(basis, word, bytes);
+        names = hashed(names, word, strcspn(word, "= "));
+        if (starts(word, "-DOP_")) ops = hashed(ops, word, bytes);
+        word += bytes, word += strspn(word, " ");
+    }
+    marks[count++] = names;
+    if (f->row != NULL && f->row->lab.production) marks[count++] = ops;
+    return count;
+}
+
+/* Sums of a thread: what takes its registers. */
+static int sums_of(const form *f)
+{
+    const gpu_kernel *g = f->row != NULL ? &f->row->gpu : NULL;
+    return g != NULL && g->threads_x > 0 ? (int)(f->row->lab.tile_m * f->row->lab.tile_n) / g->threads_x : 0;
+}
+
+/* Of a file's forms first that with the most sums in a thread, then whichever adds most to what those before it have,
+ * until all is there. */
+static void choose_of(const char *file)
+{
+    enum { MOST_SEEN = 1024 };
+    uint64_t seen[MOST_SEEN], marks[MOST_MARKS];
+    int seen_count = 0;
+    for (const form *f = forms; f < forms + form_count; f++)
+        if (f->chosen && strcmp(f->file, file) == 0) return;
+    for (form *best;;) {
+        int best_score = 0;
+        best = NULL;
+        for (form *f = forms; f < forms + form_count; f++) {
+            if (strcmp(f->file, file) != 0 || f->chosen) continue;
+            int fresh = 0;
+            for (int i = 0, count = marks_of(f, marks); i < count; i++) {
+                int j = 0;
+                while (j < seen_count && seen[j] != marks[i]) j++;
+                fresh += j == seen_count;
+            }
+            const int score = fresh == 0 ? 0 : seen_count == 0 ? 1 + sums_of(f) : 1024 * fresh + sums_of(f);
+            if (score > best_score) best = f, best_score = score;
+        }
+        if (best == NULL) return;
+        best->chosen = true;
+        for (int i = 0, count = marks_of(best, marks); i < count && seen_count < MOST_SEEN; i++)
+            seen[seen_count++] = marks[i];
+    }
+}
+
+/* ---- wgmma's operands ---- */
+
+/* Puts 1 for "(1 - 0)" and 0 for "(1 - 1)", as ptxas reckons. */
+static void reckon(char *text)
+{
+    for (char *at = text; (at = strstr(at, "(1 - ")) != NULL && at[5] != '\0' && at[6] == ')'; at++) {
+        *at = at[5] == '0' ? '1' : '0';
+        memmove(at + 1, at + 7, strlen(at + 7) + 1);
+    }
+}
+
+/* All wgmma of the PTX have the shape, the types and the transposes that the plan asks for. */
+static bool wgmma_holds(const char *ptx, const form *f, char why[320])
+{
+    static const char begin[] = "wgmma.mma_async.sync.aligned.m64n";
+    int seen = 0;
+    for (const char *at = ptx; (at = strstr(at, begin)) != NULL; seen++) {
+        char shape[48] = "", found[128];
+        int n = 0;
+        at += sizeof begin - 1;
+        sscanf(at, "%d%47s", &n, shape);
+        const char *tail = strstr(at, ", p");
+        snprintf(found, sizeof found, "%s%.*s", shape, tail != NULL ? (int)strcspn(tail + 3, ";") : 0, tail + 3);
+        reckon(found);
+        if (strcmp(found, f->variant.wgmma) == 0 && n > 0 && f->variant.wgmma_n % n == 0) continue;
+        snprintf(why, 320, "an instruction is n%d%s, the plan has %s, %d wide", n, found, f->variant.wgmma,
+                 f->variant.wgmma_n);
+        return false;
+    }
+    snprintf(why, 320, "%d instructions were read", seen);
+    return seen > 0;
+}
+
+/* from NULL: the text as it is; else so changed that it must be refused. */
+static void wgmma_case(const form *f, const char *from, const char *to)
+{
+    char why[320] = "", options[PLAN_OPTIONS_BYTES + 8];
+    if (!tap_case("%s %s wgmma %s%s", f->row->lab.name, f->variant.name, f->variant.wgmma,
+                  from != NULL ? " swapped" : ""))
+        return;
+    snprintf(options, sizeof options, "%s -G", f->variant.options); /* not optimised: in a tenth of the time */
+    char *text = from == NULL ? strdup(gpu_source(f->file)) : changed_text(gpu_source(f->file), from, to, 1);
+    compiled c = text != NULL ? compile(text, f->file, "compute_90a", options) : (compiled){.error = -1};
+    const bool holds = c.ptx != NULL && wgmma_holds(c.ptx, f, why);
+    tap_result(c.error == 0 && holds == (from == NULL), "error %d; %s", c.error, why);
+    compiled_free(&c);
+    free(text);
+}
+
+/* Each way in which a family's operands lie for wgmma, by the first row that has it. */
+static void wgmma_cases(void)
+{
+    bool planted = false;
+    for (const form *f = forms; f < forms + form_count; f++) {
+        bool seen = f->row == NULL || !(f->row->gpu.traits & GPU_THIS_SM);
+        for (const form *g = forms; g < f && !seen; g++)
+            seen = strcmp(g->file, f->file) == 0 && strcmp(g->variant.wgmma, f->variant.wgmma) == 0 &&
+                   g->variant.few_rows == f->variant.few_rows;
+        if (seen) continue;
+        wgmma_case(f, NULL, NULL);
+        if (!planted && strstr(f->variant.wgmma, ", 0, 1") != NULL)
+            wgmma_case(f, "MATRIX_TEXT(MATRIX_MN_MAJOR_A)", "MATRIX_TEXT(MATRIX_MN_MAJOR_B)"), planted = true;
+    }
 }
 
 /* ---- digests ---- */
@@ -793,7 +944,7 @@ static int choose_archs(char archs[3][16])
 int main(int argc, char **argv)
 {
     char archs[3][16];
-    digesting = argc > 1 && strcmp(argv[1], "--digests") == 0;
+    const bool digesting = argc > 1 && strcmp(argv[1], "--digests") == 0;
     if (!digesting) {
         tap_start(argc, argv);
         read_pin(TESTS_FOLDER "/../tools/pins", &pinned_major, &pinned_minor);
@@ -815,9 +966,13 @@ int main(int argc, char **argv)
     const bool knows_hopper = strcmp(archs[count - 1], "sm_90a") == 0;
     if (digesting) return print_digests(archs, count, argv[2]);
     if (!tap.list) printf("# NVRTC %d.%d, from %s\n", nvrtc->major, nvrtc->minor, archs[0]);
-    for (int i = 0; i < count; i++) visit_all(archs[i], compile_case);
+    for (int i = 0; i < count; i++) visit_all(archs[i], gather);
+    for (int i = 0; i < form_count; i++) choose_of(forms[i].file);
+    for (const form *f = forms; f < forms + form_count; f++)
+        if (f->chosen) compile_case(f->row, f->file, f->arch, &f->variant);
+    wgmma_cases();
     for (int i = 0; i < count; i++)
-        if (atoi(archs[i] + 3) >= 80) binary_cases(archs[i]);
+        if (i == count - 1 || (tap.full && atoi(archs[i] + 3) >= 80)) binary_cases(archs[i]);
     bad_cases(knows_hopper);
     wrong_row_cases(archs[count - 1]);
     own_case("kernels/cuda/ladder/r04_banks.cu", true);
