@@ -19,86 +19,39 @@ static bool is_emulated(const tw_lab_kernel *kernel)
     return !tap.gpu && strcmp(kernel->engine, "opencl") == 0 && strncmp(kernel->needs, "sm_", 3) == 0;
 }
 
-/* A tile of OpenCL's sliced-K text, beside the one that has all cases. */
-static bool is_other_slice(const tw_lab_kernel *kernel)
-{
-    return strncmp(kernel->rung, "gemm_slicedk", 12) == 0 && (kernel->tile_m != 32 || kernel->tile_n != 32);
-}
-
-/* In the covering set OpenCL's rows that are f32's text with another type have one pair of ops, which goes round the
- * types and tiles, since each pair is compiled anew; on a GPU they have all. -1: all. */
+/* In the covering set a production file of OpenCL has all pairs of ops in its first row alone, since each is compiled
+ * anew; they go round its other rows. -1: all. */
 static int only_op(const tw_lab_kernel *kernel)
 {
-    if (tap.full || tap.gpu || strcmp(kernel->engine, "opencl") != 0) return -1;
-    if (is_other_slice(kernel)) return (kernel->tile_m / 32 + 3 * (kernel->tile_n / 32)) % 4;
-    if (kernel->dtype == TW_F32) return -1;
-    return (kernel->dtype + kernel->tile_m / 32 + kernel->tile_n / 64) % 4;
+    int before = 0;
+    if (tap.full || tap.gpu || !kernel->production || strcmp(kernel->engine, "opencl") != 0) return -1;
+    for (int i = 0; tw_lab_kernel_at(i) != kernel; i++) before += strcmp(tw_lab_kernel_at(i)->file, kernel->file) == 0;
+    return before == 0 ? -1 : before % 4;
 }
 
-/* And f32's text has two in all its tiles but one, which have both ops of A and of B between them. */
-static bool has_two_ops(const tw_lab_kernel *kernel)
-{
-    return !tap.full && !tap.gpu && strcmp(kernel->engine, "opencl") == 0 && kernel->dtype == TW_F32 &&
-           strncmp(kernel->rung, "gemm_simt", 9) == 0 && kernel->tile_m + kernel->tile_n != 64;
-}
-
-/* The other types of gemm_simt, and its tiles: numbers from 0. False: it is another kernel, or has all cases. */
-static bool numbers_of(const tw_lab_kernel *kernel, int *type, int *tile)
-{
-    static const tw_dtype types[] = {TW_F64, TW_BF16, TW_F16, TW_I8, TW_U8};
-    static const int tiles[][2] = {{128, 64}, {64, 64}, {32, 32}, {16, 128}, {128, 16}};
-    if (only_op(kernel) < 0 || strncmp(kernel->rung, "gemm_simt", 9) != 0) return false;
-    for (*type = 0; *type < 5; ++*type)
-        for (*tile = 0; *tile < 5; ++*tile)
-            if (kernel->dtype == types[*type] && kernel->tile_m == tiles[*tile][0] && kernel->tile_n == tiles[*tile][1])
-                return true;
-    return false;
-}
-
-/* Each of these types has one of the five tiles with all cases; of the others one or two have one_form_cases, so that
- * each tile has them for a type. */
-static bool has_one_form(const tw_lab_kernel *kernel)
-{
-    int type, tile;
-    if (only_op(kernel) >= 0 && is_other_slice(kernel)) return true;
-    return numbers_of(kernel, &type, &tile) && type != tile;
-}
-
-static bool is_left_out(const tw_lab_kernel *kernel)
-{
-    int type, tile;
-    return numbers_of(kernel, &type, &tile) && (type + tile) % 2 != 0;
-}
-
-/* Is the kernel f32's text with another type, and has few cases? In the covering set PoCL compiles it without
- * optimisation, in half of the time; where there are many cases its code would take longer than that. */
-static bool is_unoptimised(const tw_lab_kernel *kernel)
-{
-    return only_op(kernel) >= 0 && (strncmp(kernel->rung, "gemm_simt", 9) != 0 || has_one_form(kernel));
-}
-
-/* The device that a kernel's engine has here; NULL, and why, where it has none. Kernels with options of their own have
- * contexts of their own, so that the others are compiled with the options of other programs, and once for all. In the
- * covering set emulated ones are not optimised either, and no kernel has a self-test, which compiles a division of k
- * for each: what they compute is judged here. */
+/* The device that a kernel's engine has here; NULL, and why, where it has none. In the covering set PoCL does not
+ * optimise, which takes it ten times as long as all cases of a kernel, and no kernel has a self-test, which compiles a
+ * division of k for each: what they compute is judged here. With --full what tw_gemm runs is compiled as for tw_gemm. */
 static tw_context *context_of(const tw_lab_kernel *kernel, const char **why)
 {
-    enum { USUAL, EMULATED, UNOPTIMISED };
-    static const char *const compiler_options[] = {NULL, "-DEMULATED_SM80=1 -cl-opt-disable", "-cl-opt-disable"};
+    enum { USUAL, UNOPTIMISED, EMULATED };
+    static const char *const compiler_options[] = {NULL, "-cl-opt-disable", "-DEMULATED_SM80=1 -cl-opt-disable"};
     static struct {
         const char *engine;
         int way;
         tw_context *context;
         char why[256];
     } opened[6];
-    const int way = is_emulated(kernel) ? EMULATED : is_unoptimised(kernel) ? UNOPTIMISED : USUAL;
+    const int way = is_emulated(kernel) ? EMULATED
+                    : tap.gpu || strcmp(kernel->engine, "opencl") != 0 || (tap.full && kernel->production)
+                        ? USUAL
+                        : UNOPTIMISED;
     int i = 0;
     while (opened[i].engine != NULL && (strcmp(opened[i].engine, kernel->engine) != 0 || opened[i].way != way)) i++;
     if (opened[i].engine == NULL) {
         tw_options options = {.size = sizeof options, .engine = kernel->engine};
         opened[i].engine = kernel->engine, opened[i].way = way;
-        if (way != USUAL)
-            setenv("TILEWRIGHT_OPENCL_OPTIONS", tap.full ? "-DEMULATED_SM80=1" : compiler_options[way], 1);
+        if (way != USUAL) setenv("TILEWRIGHT_OPENCL_OPTIONS", compiler_options[way], 1);
         if (!tap.full && !tap.gpu) setenv("TILEWRIGHT_SELF_TEST", "off", 1);
         if (tw_open(&options, &opened[i].context) != TW_OK)
             snprintf(opened[i].why, sizeof opened[i].why, "no %s device: %.200s", kernel->engine, tw_error_text());
@@ -304,14 +257,10 @@ static void shape_cases(const tw_lab_kernel *kernel)
                      * tt, since each of them is compiled anew (nt and tn: tile_cases, r14, and the text of all in
                      * test_access). The full one: all of them, on a GPU's engine with k still going round. */
                     bool cpu = strcmp(kernel->engine, "cpu") == 0;
-                    int round = is_complex(kernel)          ? (i + 4 * j + q) % 16
-                                : has_two_ops(kernel)       ? 3 * ((i + j) % 2)
+                    int round = only_op(kernel) >= 0        ? only_op(kernel)
+                                : is_complex(kernel)        ? (i + 4 * j + q) % 16
                                 : cpu || kernel->production ? (i + 2 * j + q) % 4
                                                             : 3 * ((i / 2 + j) % 2);
-                    if (only_op(kernel) >= 0) {
-                        if ((i + 3 * j) % 4 != 0) continue;
-                        round = only_op(kernel);
-                    }
                     bool this_k = q == (i + j) % k_count, this_op = !kernel->transposes || op == round;
                     if ((this_k || (tap.full && cpu)) && (this_op || tap.full))
                         shape_case(kernel, op_a_of(kernel, op), op_b_of(kernel, op), ms[i], ns[j], ks[q], variant);
@@ -687,9 +636,11 @@ static void threads_case(const tw_lab_kernel *kernel, int64_t m, int64_t n, int6
 {
     char text[512] = "";
     const bool complex = is_complex(kernel);
-    /* as special_case, where each pair of ops is compiled anew */
-    const tw_op op_b = only_op(kernel) >= 0 || has_two_ops(kernel) ? TW_N : complex ? TW_C : TW_T;
-    tw_problem p = tw_problem_make(kernel->dtype, TW_N, op_b, m, n, k);
+    const int op = only_op(kernel);
+    const tw_op op_a = op >= 0 ? op_a_of(kernel, op) : TW_N, op_b = op >= 0   ? op_b_of(kernel, op)
+                                                                    : complex ? TW_C
+                                                                              : TW_T;
+    tw_problem p = tw_problem_make(kernel->dtype, op_a, op_b, m, n, k);
     tw_lab_choice choice = {
         .kernel = kernel->name, .tile = kernel->default_tile > 0 && !kernel->deep ? 33 : 0, .threads = 1};
     p.beta = element_of(kernel->dtype)->integer ? 2 : 0.5;
@@ -711,7 +662,8 @@ static void threads_case(const tw_lab_kernel *kernel, int64_t m, int64_t n, int6
     bool passed = run_case(context, &choice, o, BACK, text);
     memcpy(first, guard_place(&arena[2], oracle_c_bytes(o), true), oracle_c_bytes(o));
     for (choice.threads = 2; passed && choice.threads <= 7; choice.threads++) {
-        if (cpu && !tap.full && !is_covering(choice.threads)) continue; /* elsewhere: from run to run */
+        if (!tap.full && !tap.gpu && !(cpu ? is_covering(choice.threads) : choice.threads == 2))
+            continue; /* elsewhere: from run to run */
         passed = run_case(context, &choice, o, BACK, text);
         if (!passed || memcmp(first, guard_place(&arena[2], oracle_c_bytes(o), true), oracle_c_bytes(o)) == 0) continue;
         snprintf(text, sizeof text, "the bits differ between 1 and %d threads", choice.threads);
@@ -760,12 +712,12 @@ static void tile_cases(const tw_lab_kernel *kernel)
 static void last_step_cases(const tw_lab_kernel *kernel)
 {
     if (kernel->skinny) return;
-    for (int op = 0; op < (is_complex(kernel) ? 16 : 4);
-         op += !kernel->transposes                                        ? 4
-               : strcmp(kernel->engine, "cpu") != 0 || is_complex(kernel) ? 3
-                                                                          : 1)
-        if (only_op(kernel) < 0 || op == 0)
-            shape_case(kernel, op_a_of(kernel, op), op_b_of(kernel, op), 9, 7, 1023, 2 * op);
+    const int only = only_op(kernel), step = only >= 0                                                  ? 16
+                                             : !kernel->transposes                                      ? 4
+                                             : strcmp(kernel->engine, "cpu") != 0 || is_complex(kernel) ? 3
+                                                                                                        : 1;
+    for (int op = only >= 0 ? only : 0; op < (is_complex(kernel) ? 16 : 4); op += step)
+        shape_case(kernel, op_a_of(kernel, op), op_b_of(kernel, op), 9, 7, 1023, 2 * op);
 }
 
 /* k at powers of two and one beside, up to 4,097, and around one, two and three panels of the row. */
@@ -884,20 +836,10 @@ static void peak_case(void)
 /* In the covering set: an edge tile and whole ones, k in parts, two transposes. */
 static void emulated_cases(const tw_lab_kernel *kernel)
 {
-    const int i = only_op(kernel) >= 0 ? only_op(kernel) : 0;
-    shape_case(kernel, op_a_of(kernel, i), op_b_of(kernel, i), 129, 130, 131, 1);
-    shape_case(kernel, op_a_of(kernel, i), op_b_of(kernel, i), 256, 128, 96, ALIGNED);
-    shape_case(kernel, op_a_of(kernel, 3 - i), op_b_of(kernel, 3 - i), 71, 65, 200, 3);
+    shape_case(kernel, TW_N, TW_N, 129, 130, 131, 1);
+    shape_case(kernel, TW_N, TW_T, 256, 128, 96, ALIGNED);
+    shape_case(kernel, TW_T, TW_T, 71, 65, 200, 3);
     threads_case(kernel, 37, 45, 1003);
-}
-
-/* In the covering set: one pair of ops, edge tiles and whole ones, few and many steps of k. */
-static void one_form_cases(const tw_lab_kernel *kernel)
-{
-    const tw_op op_a = op_a_of(kernel, only_op(kernel)), op_b = op_b_of(kernel, only_op(kernel));
-    shape_case(kernel, op_a, op_b, 129, 130, 131, 1);
-    shape_case(kernel, op_a, op_b, 256, 128, 96, ALIGNED);
-    shape_case(kernel, op_a, op_b, 9, 7, 1023, 2);
 }
 
 int main(int argc, char **argv)
@@ -917,10 +859,6 @@ int main(int argc, char **argv)
                 emulated_cases(kernel);
             continue;
         }
-        if (has_one_form(kernel)) {
-            if (!is_left_out(kernel)) one_form_cases(kernel);
-            continue;
-        }
         shape_cases(kernel);
         ring_cases(kernel);
         edge_cases(kernel);
@@ -932,7 +870,9 @@ int main(int argc, char **argv)
             wrap_case(kernel);
         else
             special_cases(kernel);
-        if (kernel->production || (strcmp(kernel->engine, "cpu") == 0 && strcmp(kernel->rung, "r11_warp") == 0)) {
+        const bool few = !tap.full && !tap.gpu && strcmp(kernel->engine, "opencl") == 0;
+        if ((kernel->production && !few) ||
+            (strcmp(kernel->engine, "cpu") == 0 && strcmp(kernel->rung, "r11_warp") == 0)) {
             threads_case(kernel, 301, 257, 129);
             threads_case(kernel, 97, 500, 801);
             /* of production rows two strips of sums, in several panels of k unless those are 2048 deep; under
@@ -942,8 +882,9 @@ int main(int argc, char **argv)
                 threads_case(kernel, 1030, 200, 2048);
         }
         if (kernel->production && strcmp(kernel->engine, "opencl") == 0) { /* k in parts, also on two compute units */
-            if (only_op(kernel) < 0 && !has_two_ops(kernel)) shape_case(kernel, TW_T, TW_N, 40, 50, 5003, 2);
-            threads_case(kernel, 37, 45, 5003);
+            const int64_t k = few ? 1003 : 5003;
+            if (only_op(kernel) < 0) shape_case(kernel, TW_T, TW_N, 40, 50, k, 2);
+            threads_case(kernel, 37, 45, k);
         }
         if (strncmp(kernel->rung, "gemv_simt", 9) == 0) gemv_cases(kernel);
         if (strncmp(kernel->rung, "gemm_panels", 11) == 0) /* few rows: whole panels of B in place, in several of k */
