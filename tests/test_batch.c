@@ -623,6 +623,8 @@ static void engine_cases(const char *engine, int threads, bool f64)
     machine machine = {.name = name};
     tw_options options = {.size = sizeof options, .engine = engine, .threads = threads};
     snprintf(name, sizeof name, threads > 0 ? "%s, %d threads" : "%s", engine, threads);
+    if (!tap.full && !tap.gpu)
+        setenv("TILEWRIGHT_OPENCL_OPTIONS", "-cl-opt-disable", 1); /* PoCL takes longest with it */
     if (!tap.list && tw_open(&options, &machine.context) != TW_OK)
         snprintf(machine.refusal, sizeof machine.refusal, "no %s device: %.200s", engine, tw_error_text());
     if (!tap.list && threads > 0 &&

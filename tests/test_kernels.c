@@ -19,12 +19,18 @@ static bool is_emulated(const tw_lab_kernel *kernel)
     return !tap.gpu && strcmp(kernel->engine, "opencl") == 0 && strncmp(kernel->needs, "sm_", 3) == 0;
 }
 
+/* Is it not optimised here, and slow where k is long? */
+static bool takes_long(const tw_lab_kernel *kernel)
+{
+    return !tap.full && !tap.gpu && strcmp(kernel->engine, "opencl") == 0;
+}
+
 /* In the covering set a production file of OpenCL has all pairs of ops in its first row alone, since each is compiled
  * anew; they go round its other rows. -1: all. */
 static int only_op(const tw_lab_kernel *kernel)
 {
     int before = 0;
-    if (tap.full || tap.gpu || !kernel->production || strcmp(kernel->engine, "opencl") != 0) return -1;
+    if (!takes_long(kernel) || !kernel->production) return -1;
     for (int i = 0; tw_lab_kernel_at(i) != kernel; i++) before += strcmp(tw_lab_kernel_at(i)->file, kernel->file) == 0;
     return before == 0 ? -1 : before % 4;
 }
@@ -717,7 +723,7 @@ static void last_step_cases(const tw_lab_kernel *kernel)
                                              : strcmp(kernel->engine, "cpu") != 0 || is_complex(kernel) ? 3
                                                                                                         : 1;
     for (int op = only >= 0 ? only : 0; op < (is_complex(kernel) ? 16 : 4); op += step)
-        shape_case(kernel, op_a_of(kernel, op), op_b_of(kernel, op), 9, 7, 1023, 2 * op);
+        shape_case(kernel, op_a_of(kernel, op), op_b_of(kernel, op), 9, 7, takes_long(kernel) ? 255 : 1023, 2 * op);
 }
 
 /* k at powers of two and one beside, up to 4,097, and around one, two and three panels of the row. */
@@ -870,7 +876,7 @@ int main(int argc, char **argv)
             wrap_case(kernel);
         else
             special_cases(kernel);
-        const bool few = !tap.full && !tap.gpu && strcmp(kernel->engine, "opencl") == 0;
+        const bool few = takes_long(kernel);
         if ((kernel->production && !few) ||
             (strcmp(kernel->engine, "cpu") == 0 && strcmp(kernel->rung, "r11_warp") == 0)) {
             threads_case(kernel, 301, 257, 129);

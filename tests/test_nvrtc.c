@@ -721,15 +721,16 @@ static uint64_t hashed(uint64_t hash, const char *text, size_t bytes)
     return hash;
 }
 
-/* What a form has of its family's: the architecture, the type, each macro's value, the macros that there are, of
- * production files both ops together. */
+/* What a form has of its family's: the type, each macro's value, the macros that there are; in production files the
+ * architecture and both ops together. */
 static int marks_of(const form *f, uint64_t marks[MOST_MARKS])
 {
     const uint64_t basis = 14695981039346656037u;
     uint64_t names = basis, ops = basis;
     int count = 0;
-    marks[count++] = hashed(basis, f->arch, strlen(f->arch));
-    if (f->row != NULL) marks[count++] = (uint64_t)f->row->lab.dtype;
+    const bool rung = f->row != NULL && !f->row->lab.production;
+    marks[count++] = f->row != NULL ? (uint64_t)f->row->lab.dtype : 0;
+    if (!rung) marks[count++] = hashed(basis, f->arch, strlen(f->arch));
     for (const char *word = f->variant.options; *word != '\0' && count < MOST_MARKS - 2;) {
         const size_t bytes = strcspn(word, " ");
         marks[count++] = hashed(basis, word, bytes);
@@ -738,7 +739,7 @@ static int marks_of(const form *f, uint64_t marks[MOST_MARKS])
         word += bytes, word += strspn(word, " ");
     }
     marks[count++] = names;
-    if (f->row != NULL && f->row->lab.production) marks[count++] = ops;
+    if (!rung) marks[count++] = ops;
     return count;
 }
 

@@ -6,7 +6,7 @@
  * programs that dlopen the loader. Its exit status stays 0; its reports go to a file. Kernels are built without
  * optimisation, since it judges what is left of them. Each case is a process of its own. That reports are seen is shown
  * with kernels that have faults. Of square tiles those of 8 have beta 0, those of 16 padding and a beta; reads
- * of what was never written, whose search takes the longest, are looked for in f32 and in tiles below 64 x 64. --full:
+ * of what was never written, whose search takes the longest, are looked for in f32 and in tiles up to 32 x 32. --full:
  * both have both, and all are looked for. */
 #include <signal.h>
 #include <sys/stat.h>
@@ -86,7 +86,7 @@ static int run_kernel(const void *argument)
     tw_lab_run *run;
     oracle o;
     char reason[256];
-    if (!tap.full && (r->kernel->dtype != TW_F32 || r->kernel->tile_m * r->kernel->tile_n >= 4096))
+    if (!tap.full && (r->kernel->dtype != TW_F32 || r->kernel->tile_m * r->kernel->tile_n > 1024))
         unsetenv("OCLGRIND_UNINITIALIZED");
     if (tw_open(&options, &context) != TW_OK || tw_describe(context, &device) != TW_OK ||
         strstr(device.name, "Oclgrind") == NULL)
@@ -135,7 +135,7 @@ static void kernel_case(const tw_lab_kernel *kernel, int tile, int variant)
         m = 20, n = 20;
     else if (strncmp(kernel->rung, "gemv", 4) == 0)
         m = kernel->tile_m == 1 ? 1 : 132, n = kernel->tile_n == 1 ? 1 : 132;
-    else if (m * n < 4096)
+    else if (m * n <= 1024)
         m += 2, n += 4;
     else if (variant && strcmp(kernel->rung, "r10_register") != 0)
         m += 2, n = 20;
