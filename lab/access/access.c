@@ -483,15 +483,45 @@ static access_cost price_box(const access_launch *l, const access_row *row, cons
     return cost;
 }
 
-static void add_warps(const access_launch *l, const access_row *row, const place *v, double weight,
+/* A request of a row and its price in each era. */
+typedef struct priced {
+    bool known;
+    int64_t address[ACCESS_WARP];
+    access_cost cost[ACCESS_ERAS];
+} priced;
+
+enum { PRICES = 64 };
+
+/* The price of a request. The same addresses some lines of 128 bytes further cost the same, and most requests of a row
+ * are such: each pattern is priced once, and found again by its checksum. */
+static const access_cost *price_once(priced *prices, const access_row *row, int64_t address[ACCESS_WARP])
+{
+    int64_t lowest = INT64_MAX;
+    uint64_t sum = 0;
+    for (int i = 0; i < ACCESS_WARP; i++)
+        if (address[i] >= 0) lowest = least(lowest, address[i] / LINE * LINE);
+    for (int i = 0; i < ACCESS_WARP; i++) {
+        if (address[i] >= 0) address[i] -= lowest;
+        sum = (sum ^ (uint64_t)address[i]) * 0x9e3779b97f4a7c15U;
+    }
+    priced *found = &prices[(sum >> 32) % PRICES];
+    if (found->known && memcmp(found->address, address, sizeof found->address) == 0) return found->cost;
+    found->known = true;
+    memcpy(found->address, address, sizeof found->address);
+    for (int era = 0; era < ACCESS_ERAS; era++)
+        found->cost[era] = access_price((access_era)era, row->kind, address, row->words);
+    return found->cost;
+}
+
+static void add_warps(const access_launch *l, const access_row *row, const place *v, double weight, priced *prices,
                       access_cost total[ACCESS_ERAS])
 {
     if (row->box_rows > 0) add(&total[ERA_NOW], price_box(l, row, v), weight);
     for (int warp = 0; row->box_rows == 0 && warp < access_warps(l); warp++) {
         int64_t address[ACCESS_WARP];
         access_lanes(l, row, v, warp, address);
-        for (int era = 0; era < ACCESS_ERAS; era++)
-            add(&total[era], access_price((access_era)era, row->kind, address, row->words), weight);
+        const access_cost *cost = price_once(prices, row, address);
+        for (int era = 0; era < ACCESS_ERAS; era++) add(&total[era], cost[era], weight);
     }
 }
 
@@ -502,6 +532,8 @@ void access_count(const access_launch *l, const access_row *row, access_cost tot
             bx = classes_of(loops.bx, step_of(l, row, (place){.bx = 1}), false),
             t = classes_of(loops.t, step_of(l, row, (place){.t = 1}), false),
             p = classes_of(loops.p, step_of(l, row, (place){.p = 1}), (row->over & OVER_P) != 0);
+    priced prices[PRICES];
+    for (int i = 0; i < PRICES; i++) prices[i].known = false;
     memset(total, 0, ACCESS_ERAS * sizeof *total);
     for (int y = 0; y < by.count; y++)
         for (int x = 0; x < bx.count; x++)
@@ -509,7 +541,7 @@ void access_count(const access_launch *l, const access_row *row, access_cost tot
                 for (int q = 0; q < p.count; q++)
                     for (v.e = 0; v.e < loops.e; v.e++) {
                         v.by = by.value[y], v.bx = bx.value[x], v.t = t.value[s], v.p = p.value[q];
-                        add_warps(l, row, &v, by.weight[y] * bx.weight[x] * t.weight[s] * p.weight[q], total);
+                        add_warps(l, row, &v, by.weight[y] * bx.weight[x] * t.weight[s] * p.weight[q], prices, total);
                     }
 }
 
