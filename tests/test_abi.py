@@ -6,10 +6,12 @@
 Prints TAP. Needs abidiff (Debian: abigail-tools) and gcc.
 """
 
+import functools
 import os
 import pathlib
 import shutil
 import subprocess
+import tempfile
 
 from support.tap import CASES, Skip, case, main
 
@@ -109,15 +111,25 @@ def abi(mode):
     return subprocess.run([ROOT / "tools/abi.py", mode, "built", "abi", "include"], capture_output=True, text=True)
 
 
-def changed(changes):
-    for tool in ("abidiff", "abidw", "gcc"):
-        if not shutil.which(tool):
-            raise Skip(f"{tool} is not installed")
+KEPT = tempfile.TemporaryDirectory(prefix="tilewright-abi.")
+
+
+@functools.cache
+def baseline():
+    """The folder of the unchanged library's baseline, for all cases."""
     os.mkdir("abi")
     shutil.copy(ROOT / "abi/suppressions", "abi")
     library([])
     written = abi("write")
     assert written.returncode == 0, written.stderr
+    return shutil.move("abi", KEPT.name)
+
+
+def changed(changes):
+    for tool in ("abidiff", "abidw", "gcc"):
+        if not shutil.which(tool):
+            raise Skip(f"{tool} is not installed")
+    shutil.copytree(baseline(), "abi")
     library(changes)
     return abi("compare")
 
