@@ -353,6 +353,23 @@ static void solution_case(const solution *s, const char *engine)
     free(text);
 }
 
+/* Which rung's launch a kernel gets by its name, and whether it is held to what that rung asks of memory. */
+static void name_case(const char *entry, const char *rung, bool bears_rung)
+{
+    char text[256], why[HOST_WHY];
+    user_kernel user;
+    if (!tap_case("a kernel named %s is launched like %s", entry, rung)) return;
+    snprintf(text, sizeof text, "#include \"rung.clh\"\n__kernel void %s(PARAMETERS) {}\n", entry);
+    tw_status status = user_kernel_make("mine.cl", text, strlen(text), &user, why, HOST_WHY);
+    if (status != TW_OK) {
+        tap_result(false, "%s", why);
+        return;
+    }
+    tap_result(strcmp(user.like->rung, rung) == 0 && user.bears_rung == bears_rung, "%s, %d", user.like->rung,
+               user.bears_rung);
+    user_kernel_free(&user);
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -362,6 +379,13 @@ int main(int argc, char **argv)
 #define OF(table) {table, sizeof table / sizeof *table}
         OF(of_r01), OF(of_r02), OF(of_r03), OF(of_r04), OF(of_r05), OF(of_r06), OF(of_r07), OF(of_s2)};
     tap_start(argc, argv);
+    name_case("r05_outer", "r05_outer", true);
+    name_case("r05_mine", "r05_outer", true);
+    name_case("sgemm_simt", "sgemm_simt_128x128", true);
+    name_case("sgemm_simt_mine", "sgemm_simt_128x128", true);
+    name_case("r14_mine", "sgemm_simt_128x128", true);
+    name_case("sgemm", "r01_naive", false);
+    name_case("mine", "r01_naive", false);
     for (size_t r = 0; r < sizeof rungs / sizeof *rungs; r++)
         for (int cuda = 0; cuda < 2; cuda++)
             for (size_t i = 0; i < rungs[r].count; i++)
