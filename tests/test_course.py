@@ -20,7 +20,7 @@ import sys
 from support.program import BUILD, PROGRAM, ROOT, called_now, clean_environment, measured
 from support.tap import CASES, Skip, case, main
 
-SMALL = 64  # of --size
+SMALL, THIN = 96, 512  # of --size, and with --skinny: of smaller operands the ladder makes thousands of sets, to fill the cache
 
 
 def page():
@@ -30,8 +30,8 @@ def page():
 
 # ---- running ----------------------------------------------------------------------------------------------------------
 
-def shell(command):
-    return subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=600, env=clean_environment())
+def shell(command, **env):
+    return subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=600, env=clean_environment(**env))
 
 
 def run(*words, **env):
@@ -71,20 +71,24 @@ def need_lanes():
 # ---- the page's commands ----------------------------------------------------------------------------------------------
 
 def commands():
-    """(command, [what it promises], mark of its fence) for each line of the page's fences in sh."""
-    found = []
+    """(command, [what it promises], mark of its fence) for each line of the page's fences in sh; one that stands there again adds its promises."""
+    found = {}
     for mark, block in re.findall(r"^```sh *(.*?)\n(.*?)^```", page(), re.M | re.S):
         for line in block.splitlines():
             if line.startswith("#> "):
-                found[-1][1].append(line[3:])
+                found[last][1].append(line[3:])
             elif line.strip():
-                found.append((line, [], mark))
-    return found
+                last = line
+                found.setdefault(line, (line, [], mark))
+    return found.values()
 
 
 def promised(command, promises):
-    """Run one command at small size and hold it to its promises."""
-    small = re.sub(r"--size (\d+)", lambda m: f"--size {min(int(m[1]), SMALL)}", command)
+    """Run one command at small size, with one sample, and hold it to its promises."""
+    most = THIN if "--skinny" in command else SMALL
+    small = re.sub(r"--size (\d+)", lambda m: f"--size {min(int(m[1]), most)}", command)
+    if "--gpu" not in small:
+        small = small.replace("tilewright ladder ", "tilewright ladder --samples 1 ")
     if re.search(r"opencl|ladder .*\.cl|devices", small) and "explain" not in small:
         need_opencl()
     if "explain" in small and "--engine opencl --binary" in small:
@@ -93,7 +97,8 @@ def promised(command, promises):
         need_lanes()
     if " report " in small and run("report", "none", "-o", "none.html").returncode == 2:
         raise Skip("built without jansson")
-    done = measured(lambda: shell(small))
+    nowhere = {"OCL_ICD_VENDORS": "/nowhere"} if "--tables" in small else {}  # test_explain.py lets them measure the device
+    done = measured(lambda: shell(small, **nowhere))
     output, statuses = done.stdout + done.stderr, {0}
     for promise in promises:
         if promise.startswith("exit "):
@@ -244,16 +249,19 @@ def code(text):
 
 @case
 def the_solution_is_r01():
+    """In the table, the records and the page, where its label stands as it is."""
     need_opencl()
-    write("filled.cl", solution()[0])
-    done = run("ladder", "--rung", "filled.cl", "--shape", "65x37x41", "--json", "filled.jsonl")
+    done = run("ladder", "--rung", write("filled_<b>.cl", solution()[0]), "--shape", "65x37x41", "--json", "filled.jsonl", "--html", "filled.html")
     assert done.returncode == 0, done.stderr
     with open("filled.jsonl", encoding="utf-8") as file:
         rows = [json.loads(line) for line in file]
-    assert [r["rung"] for r in rows] == ["r01_naive", "r01_naive", "own:filled.cl", "own:filled.cl"], rows
+    assert [r["rung"] for r in rows] == ["r01_naive", "r01_naive", "own:filled_<b>.cl", "own:filled_<b>.cl"], rows
     assert all(r["verified"] == "exact+bound" for r in rows), rows
     assert [r["build"] for r in rows] == ["rolled", "default"] * 2, rows
     assert done.stdout.count("  its accesses were not judged: CC names no C compiler that is here\n") == 1, done.stdout
+    with open("filled.html", encoding="utf-8") as file:
+        text = file.read()
+    assert "own:filled_&lt;b&gt;.cl" in text and "filled_<b>" not in text.split("<script")[0]
 
 
 @case
@@ -301,20 +309,23 @@ def what_does_not_compile_is_refused_before_anything_is_timed():
 
 @case
 def without_a_compiler_the_oracles_judge_alone():
-    """A wrong subscript, a step too few, a guard that lets nobody in: each is judged on the device and refused a time."""
+    """A wrong subscript, a step too few, a guard that lets nobody in: each is judged on the device and refused a time. No guard of the columns, or
+    rows and columns of groups exchanged, are right at 48 x 48: each is judged at an uneven shape too."""
     need_opencl()
     text = solution()[0]
-    faults = {"C's row": ("get_group_id(1) * TILE + get_local_id(1)", "get_group_id(1) * TILE + get_local_id(0)", None),
-              "steps": ("p < k;", "p < k - 1;", "the last of the 96 products of each sum is missing"),
-              "nobody": ("i >= m || j >= n", "true", "all of C is still NaN: not written, or computed from what must not be read (C where beta is 0, or beyond A and B)")}
-    assert all(text.count(old) == 1 for old, *_ in faults.values())
-    files = [write(f"wrong{i}.cl", text.replace(old, new)) for i, (old, new, _) in enumerate(faults.values())]
-    done = run("ladder", "--rung", ",".join(files), "--size", 48)
+    swapped = text.replace("get_group_id(1)", "group_9").replace("get_group_id(0)", "get_group_id(1)").replace("group_9", "get_group_id(0)")
+    element = r"C\[\d+, \d+\] is \S+, expected"
+    wrong = {"row.cl": (text.replace("get_group_id(1) * TILE + get_local_id(1)", "get_group_id(1) * TILE + get_local_id(0)"), element),
+             "steps.cl": (text.replace("p < k;", "p < k - 1;"), element + r".*\. At 96 x 96 x 96: the last of the 96 products of each sum is missing"),
+             "nobody.cl": (text.replace("i >= m || j >= n", "true"), element + r".*\. At 96 x 96 x 96: all of C is still NaN: not written, or computed from what must not be read \(C where beta is 0, or beyond A and B\)"),
+             "columns.cl": (text.replace("i >= m || j >= n", "i >= m"), "at 45 x 77 x 33: "),
+             "groups.cl": (swapped, "at 45 x 77 x 33: ")}
+    assert all(changed != text for changed, _ in wrong.values())
+    done = run("ladder", "--rung", ",".join(write(name, changed) for name, (changed, _) in wrong.items()), "--size", 48)
     assert done.returncode == 1, (done.returncode, done.stderr)
-    for name, file in zip(faults, files):
-        row = [x for x in done.stdout.splitlines() if x.startswith("own:" + file)]
-        assert "WRONG" in row[0] and re.search(r"C\[\d+, \d+\] is \S+, expected", row[0]), (name, done.stdout)
-        assert faults[name][2] is None or f". At 96 x 96 x 96: {faults[name][2]}" in row[0], (name, row[0])
+    for name, (_, says) in wrong.items():
+        row = [x for x in done.stdout.splitlines() if x.startswith("own:" + name)][0]
+        assert re.search("WRONG: .*" + says, row), (name, row)
 
 
 @case
@@ -324,20 +335,6 @@ def a_mistake_on_transposed_operands_alone_is_named():
     assert text.count("fma(A(i, p)") == 1
     done = run("ladder", "--rung", write("raw.cl", text.replace("fma(A(i, p)", "fma(a[(long)i * lda + p]")), "--size", 48, "--transpose-a")
     assert done.returncode == 1 and "At 96 x 96 x 96: C is the transpose of A times B: row and column of A are exchanged" in done.stdout, done.stdout
-
-
-@case
-def what_a_square_of_whole_tiles_hides_is_noticed():
-    """No guard of the columns, or rows and columns of groups exchanged: right at 48 x 48, judged at an uneven shape too."""
-    need_opencl()
-    text = solution()[0]
-    swapped = text.replace("get_group_id(1)", "group_9").replace("get_group_id(0)", "get_group_id(1)").replace("group_9", "get_group_id(0)")
-    uneven = {"columns.cl": text.replace("i >= m || j >= n", "i >= m"), "groups.cl": swapped}
-    assert text not in uneven.values()
-    done = run("ladder", "--rung", ",".join(write(name, wrong) for name, wrong in uneven.items()), "--size", 48)
-    for name in uneven:
-        row = [x for x in done.stdout.splitlines() if x.startswith("own:" + name)]
-        assert done.returncode == 1 and "at 45 x 77 x 33: " in row[0], (name, done.returncode, done.stdout, done.stderr)
 
 
 @case
@@ -357,8 +354,8 @@ def a_changed_file_is_compiled_anew():
     """Same name, same options: the kept kernel of the old text must not be run for the new one."""
     need_opencl()
     text = solution()[0]
-    for changed, status in ((text, 0), (text.replace("p < k;", "p < k - 1;"), 1), (text, 0)):
-        done = run("ladder", "--rung", write("same.cl", changed), "--size", 32)
+    for changed, status in ((text, 0), (text.replace("p < k;", "p < k - 1;"), 1)):
+        done = run("ladder", "--rung", write("same.cl", changed), "--size", SMALL, "--samples", 1)
         assert done.returncode == status, (status, done.returncode, done.stderr)
 
 
@@ -369,31 +366,22 @@ def two_files_of_one_name_are_two_kernels():
     for folder, body in (("one", text), ("two", text.replace("p < k;", "p < k - 1;"))):
         os.makedirs(folder, exist_ok=True)
         write(folder + "/mine.cl", body)
-    done = run("ladder", "--rung", "one/mine.cl,two/mine.cl", "--size", 32)
+    done = run("ladder", "--rung", "one/mine.cl,two/mine.cl", "--size", SMALL, "--samples", 1)
     rows = [x for x in done.stdout.splitlines() if x.startswith(("own:mine.cl  ", "own:mine.cl#2  "))]
     assert done.returncode == 1 and len(rows) >= 2 and "WRONG" not in rows[0] and "WRONG" in rows[1], done.stdout
 
 
 @case
 def a_copy_is_launched_like_the_rung_whose_name_it_bears():
+    """Groups of other shapes than r01's; the other names are in tests/test_judge.c."""
     need_opencl()
-    with open(os.path.join(ROOT, "kernels", "opencl", "ladder", "r05_outer.cl"), encoding="utf-8") as file:
-        text = file.read()
-    for name in ("r05_outer", "r05_mine"):
-        done = run("ladder", "--rung", write("copy.cl", text.replace("void r05_outer(", f"void {name}(")), "--size", 48)
-        assert done.returncode == 0, done.stderr
-        assert "launched like r05_outer" in done.stdout and re.search(r"^r05_outer ", done.stdout, re.M), done.stdout
-    with open(os.path.join(ROOT, "kernels", "opencl", "sgemm_simt.cl"), encoding="utf-8") as file:
-        text = file.read()
-    for name, like in (("sgemm_simt", "sgemm_simt_128x128"), ("sgemm_simt_mine", "sgemm_simt_128x128"), ("r14_mine", "sgemm_simt_128x128")):
-        done = run("ladder", "--rung", write("copy.cl", text.replace("void sgemm_simt(", f"void {name}(")), "--size", 48)
-        assert done.returncode == 0 and f"launched like {like}" in done.stdout, (name, done.stdout, done.stderr)
-    done = run("ladder", "--rung", write("mine.cl", solution()[0].replace("void r01_naive(", "void sgemm(")), "--size", 48)
-    assert done.returncode == 0 and "launched like r01_naive" in done.stdout, (done.stdout, done.stderr)
-    with open(os.path.join(ROOT, "kernels", "opencl", "ladder", "r04_banks.cl"), encoding="utf-8") as file:
-        write("swept.cl", file.read())
-    done = run("ladder", "--rung", "swept.cl", "--tile", "8,32", "--size", 48)
-    assert done.returncode == 0 and all(f"own:swept.cl {tile} " in done.stdout for tile in (8, 32)), done.stdout
+    for path, old, new in (("ladder/r05_outer.cl", "r05_outer", "r05_mine"), ("sgemm_simt.cl", "sgemm_simt", "r14_mine")):
+        with open(os.path.join(ROOT, "kernels", "opencl", path), encoding="utf-8") as file:
+            write(f"{new}.cl", file.read().replace(f"void {old}(", f"void {new}("))
+    done = run("ladder", "--rung", "r05_mine.cl,r14_mine.cl", "--size", SMALL, "--samples", 1)
+    assert done.returncode == 0, done.stderr
+    for like in ("r05_outer", "sgemm_simt_128x128"):
+        assert f"launched like {like}" in done.stdout and re.search(f"^{like} ", done.stdout, re.M), (like, done.stdout)
 
 
 def refused(status, *words, says):
@@ -598,16 +586,14 @@ def the_ladder_judges_the_accesses_of_a_file():
     need_opencl()
     need_lanes()
     write("banked.cl", changed("opencl", "r04_banks", *CONFLICT))
-    write("same.cl", changed("opencl", "r04_banks"))
-    write("wrong.cl", changed("opencl", "r04_banks", CONFLICT[0]))
     write("vector.cl", changed("opencl", "r04_banks", ("float sum = 0;", "float2 sums = 0; float sum = sums.x;")))
-    done = judged("ladder", "--samples", 1, "--rung", "banked.cl,same.cl,wrong.cl,vector.cl", "--tile", "16,32", "--size", 32)
+    done = judged("ladder", "--samples", 1, "--rung", "banked.cl,vector.cl", "--tile", "16,32", "--size", SMALL)
     told = [x.strip() for x in done.stdout.splitlines() if re.match(r"  (right,|its accesses)", x)]
     expected = []
     for most in (8, 32):
         expected += [f"right, but {what} of B's tile takes {most} wavefronts a request where r04_banks takes 1: bank conflict" for what in ("store", "read")]
-        expected += ["right, and its accesses are those of r04_banks", "its accesses were not judged: it does not compile as C: "]
-    assert done.returncode == 1 and len(told) == 8 and all(x.startswith(y) for x, y in zip(told, expected)), (done.stdout, done.stderr)
+        expected += ["its accesses were not judged: it does not compile as C: "]
+    assert done.returncode == 1 and len(told) == 6 and all(x.startswith(y) for x, y in zip(told, expected)), (done.stdout, done.stderr)
 
 
 @case
@@ -624,24 +610,13 @@ def one_judge_behind_both_commands():
         done = judged("explain", write(name, text))
         told[name] = re.fullmatch(rf"tilewright: explain: {name}, launched like \w+: (.+?)(?: \(`ladder --rung {name}` says the same, and times it once it is right\))?\n", done.stderr)[1]
         assert done.returncode == 1, (name, done)
-    done = judged("ladder", "--samples", 1, "--size", 32, "--rung", ",".join(told))
-    assert done.returncode == 1, done
+    assert judged("explain", write("right.cl", filled("r07_prefetch", "cl"))).returncode == 0
+    done = judged("ladder", "--samples", 1, "--size", SMALL, "--rung", ",".join([*told, "right.cl"]))
+    assert done.returncode == 1 and "\n  right, and its accesses are those of r07_prefetch\n" in done.stdout and "right.cl" not in done.stderr, done
     for name in wrong:
         assert f"WRONG: {told[name]}\n" in done.stdout and f": {told[name]}\n" in done.stderr, (name, told[name], done.stdout, done.stderr)
     for name in costly:
         assert told[name].startswith("right, but ") and f"\n  {told[name]}\n" in done.stdout and f": {told[name]}\n" in done.stderr, (name, told[name], done.stdout)
-    right = write("right.cl", filled("r07_prefetch", "cl"))
-    assert judged("explain", right).returncode == 0 and judged("ladder", "--samples", 1, "--size", 32, "--rung", right).returncode == 0
-
-
-@case
-def a_page_of_a_file():
-    need_opencl()
-    done = run("ladder", "--rung", write("s9_<b>.cl", solution()[0]), "--size", 32, "--html", "own.html", "--json", "own.jsonl")
-    assert done.returncode == 0, done.stderr
-    with open("own.html", encoding="utf-8") as file:
-        text = file.read()
-    assert "own:s9_&lt;b&gt;.cl" in text and "s9_<b>" not in text.split("<script")[0], "the label stands in the page as it is"
 
 
 if __name__ == "__main__":
