@@ -5,7 +5,8 @@
 
 PROGRAM is the path of the program ($TILEWRIGHT without it). Prints TAP. docs/COURSE.md's commands are test_course.py's, C examples test_install.sh's.
 
-A line that begins with build/tilewright runs at small sizes and ends with status 0, or N where its comment says `exit status N`. One that needs a
+A line that begins with build/tilewright runs at small sizes, with one sample, and ends with status 0, or N where its comment says `exit status N`. What
+names no file and stands on another page too, docs/COURSE.md among them, runs there alone. One that needs a
 GPU or other libraries, a set of shapes, or the user's tuned rows, is read by the program to the end and not run: `--help` behind it. So does a line of /usr/bin/python3. Of other
 commands the tests hold the options of ./dev and each file of the tree that is named.
 """
@@ -24,6 +25,7 @@ import check_docs  # noqa: E402
 SMALL = 64
 UNRUN = re.compile(r"--(against|set|html|skinny|deep)\b|--engine \S*(cuda|opencl|all)|cublas|tilewright tune\b")
 ANCHOR = re.compile(r'<a (?:id|name)="([^"]+)"')
+ALONE = re.compile(r"build/tilewright [^./]*")  # names no file: what it says is the same on every page
 COMMENT = re.compile(r"(?:^|\s)#(?!>)\s.*$")
 
 
@@ -160,6 +162,8 @@ def commands(page):
 
 def small(command):
     """The command at small sizes, with one sample each."""
+    if "--gpu" not in command:
+        command = re.sub(r"tilewright (ladder|bench) ", r"\g<0>--samples 1 ", command)
     command = re.sub(r"--size ([\d,]+)", lambda m: "--size " + ",".join(str(min(int(x), SMALL)) for x in m[1].split(",")), command)
     return re.sub(r"--shape (\S+)", lambda m: "--shape " + re.sub(r"\d+", lambda n: str(min(int(n[0]), SMALL)), m[1]), command)
 
@@ -201,6 +205,9 @@ def one_command(command, status):
     assert done.returncode == status, f"{small(command)}: exit status {done.returncode}, not {status}:\n{done.stdout}{done.stderr}"
 
 
+ran_elsewhere = {command for command, _ in commands("docs/COURSE.md")}
+
+
 def all_commands(page):
     """In order and in one folder: a command may read what one before it has written. All of them, then what failed."""
     os.mkdir("build")
@@ -211,6 +218,10 @@ def all_commands(page):
         raise Skip("Debian's NumPy makes the matrices, and is not here")
     wrong, unrun = [], []
     for command, status in commands(page):
+        if ALONE.fullmatch(command):
+            if command in ran_elsewhere:
+                continue
+            ran_elsewhere.add(command)
         try:
             one_command(command, status)
         except Skip as reason:
