@@ -65,12 +65,13 @@ _signature = {}
 
 
 def search(home, *words):
-    """A search with a budget in which a candidate more is judged: on a busy machine seconds are too few."""
+    """A search with the least budget in which a candidate more is judged: on a busy machine that takes seconds."""
     known = set(home.lines(home.file + ".tried"))
-    for budget in (3, 12, 60):
-        done = good("tune", "--size", "200", "--budget", budget, *FAR, *words, env=home.env)
+    for budget in (1, 4, 16, 64):
+        done = run("tune", "--size", "200", "--budget", budget, *FAR, *words, env=home.env)
         if not known.issuperset(home.lines(home.file + ".tried")):
             return
+        assert done.returncode == 1 and "nothing was judged, because the budget ended first" in done.stderr, done
     raise AssertionError(f"nothing was judged in {budget} s: {done.stdout}")
 
 
@@ -113,7 +114,7 @@ def a_run_keeps_what_it_tried_and_says_so_in_records():
         assert all(map(is_whole, tried + home.lines())), tried
         assert stat.S_IMODE(os.stat(os.path.dirname(home.file)).st_mode) == 0o700
         settle(home)
-        done = good("tune", "--size", "200", "--budget", "4", *FAR, env=home.env)
+        done = run("tune", "--size", "200", "--budget", "1", *FAR, env=home.env)
         again, kept = done.stdout, re.search("^kept in .*", done.stdout, re.M)
         assert not kept or "every program with 1 thread uses it from now on" in kept.group(), kept
         assert len(set(home.lines(home.file + ".tried"))) == len(home.lines(home.file + ".tried")), "a candidate was tried twice"
@@ -136,7 +137,7 @@ def an_interrupted_run_keeps_its_candidates_and_the_next_goes_on():
         first = home.lines(home.file + ".tried")
         assert first and all(map(is_whole, first + home.lines())), first
         assert not [name for name in os.listdir(os.path.dirname(home.file)) if name not in ("tuned", "tuned.tried", "tuned.lock", "tuned.tried.lock")]
-        run(*words[1:4], "--budget", "3", *words[6:], env=home.env)
+        run(*words[1:4], "--budget", "1", *words[6:], env=home.env)
         rows = [line.split(" | ")[0] for line in home.lines(home.file + ".tried")]
         assert rows[:len(first)] == [line.split(" | ")[0] for line in first] and len(set(rows)) == len(rows), rows
 
@@ -286,10 +287,10 @@ def two_at_once_wait_for_each_other():
         assert "1 row removed" in shown and said == "" and home.lines() == [], (shown, said)
         home.write(line_of(ROW))
         tried = []
-        for budget in ("4", "16", "60"):
-            pair = [subprocess.Popen([PROGRAM, "tune", "--size", size, "--budget", budget, *FAR], env=clean_environment(**home.env), stdout=subprocess.DEVNULL)
+        for budget in ("1", "4", "16", "60"):
+            pair = [subprocess.Popen([PROGRAM, "tune", "--size", size, "--budget", budget, *FAR], env=clean_environment(**home.env), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
                     for size in ("200", "400") if not tried]
-            assert not any([process.wait(timeout=120) for process in pair])
+            assert all([process.wait(timeout=120) in (0, 1) for process in pair])  # 1: the budget ended first
             tried = home.lines(home.file + ".tried")
         kept = home.lines()
         assert all(map(is_whole, kept + tried)) and line_of(ROW) in kept, kept
@@ -504,13 +505,12 @@ def what_was_unclear_is_tried_again_by_the_next_run():
 @case
 def each_number_of_threads_keeps_what_was_found_and_tried():
     with Home() as home:
-        words = ("tune", "--size", "200", "--budget", "3", *FAR, "--threads")
         search(home, "--threads", "1")
         settle(home)
         first = home.lines(home.file + ".tried")
-        good(*words, "2", env=home.env)
+        search(home, "--threads", "2")
         assert first and set(first) <= set(home.lines(home.file + ".tried")), "the first run's candidates are gone"
-        good(*words, "1", env=home.env)
+        run("tune", "--size", "200", "--budget", "1", *FAR, "--threads", "1", env=home.env)
         tried = [line.split(" | ")[0] + line.split(" | ")[2] for line in home.lines(home.file + ".tried")]
         assert set(first) <= set(home.lines(home.file + ".tried")) and len(set(tried)) == len(tried), tried
     with Home() as home:
@@ -542,15 +542,15 @@ def rows_for_another_driver_stay_and_those_of_another_version_go():
 def the_whole_budget_is_used_and_no_more():
     with Home() as home:
         kernels = ("simt", "cpasync_sm80", "tma_sm90", "slicedk_sm80", "slicedk_tma_sm90")
-        hang, budget = " ".join(f"hangs_sgemm_{name}=1" for name in kernels), 12
+        hang, budget = " ".join(f"hangs_sgemm_{name}=1" for name in kernels), 10
         begun = time.monotonic()
         done = fake_cuda(home, "tune", "--engine", "cuda", "--dtype", "f32,f64", "--size", "64", "--budget", str(budget), "--deadline", "1", "--json", "tune.jsonl", times=hang)
         took = time.monotonic() - begun
         of = {r["dtype"]: r for r in records(open("tune.jsonl").read()) if r["event"] == "class"}
         assert done.returncode == 0 and of["f64"]["finished"] and not of["f32"]["finished"], (done.stderr, of)
         assert 0.95 * budget < took < budget + 5, f"{took} s"  # f64 ends at once: what it leaves goes to f32
-        # in its own half of the budget f32 has time for at most 6 that hang for 1 s
-        assert len(re.findall(r"^f32 ", done.stdout, re.M)) == 1 == len(re.findall(r"^f64 ", done.stdout, re.M)) and of["f32"]["hung"] >= 7, done.stdout
+        # in its own half of the budget f32 has time for at most 5 that hang for 1 s
+        assert len(re.findall(r"^f32 ", done.stdout, re.M)) == 1 == len(re.findall(r"^f64 ", done.stdout, re.M)) and of["f32"]["hung"] >= 6, done.stdout
 
 
 @case
@@ -569,7 +569,10 @@ def a_busy_machine_is_told():
     spinners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count())]
     try:
         with Home() as home:
-            done = run("tune", "--size", "200", "--budget", "4", "--json", "tune.jsonl", *START, env=home.env)
+            for budget in (2, 8):  # so busy that the first may end before anything is measured
+                done = run("tune", "--size", "200", "--budget", budget, "--json", "tune.jsonl", *START, env=home.env)
+                if "because other processes used the processors" in done.stderr:
+                    break
             assert done.returncode == 1 and "nothing was judged" in done.stderr, done
             said = re.search(r"^busy +other processes used (\d+) % of the processors", done.stdout, re.M)
             assert said and 25 <= int(said.group(1)) <= 100, done.stdout
@@ -587,8 +590,11 @@ def a_search_whose_every_candidate_fails_is_no_success():
     with Home() as home:
         os.makedirs("empty/cache")
         env = {"PATH": os.path.abspath("empty"), "XDG_CACHE_HOME": os.path.abspath("empty/cache"), "TILEWRIGHT_SELF_TEST": "off"}
-        done = run("tune", "--engine", "opencl", "--size", "64", "--budget", "8", env={**home.env, **env})
-        if "failed: crashed: " not in done.stderr:
+        for budget in (2, 16):  # on a busy machine a candidate takes seconds
+            done = run("tune", "--engine", "opencl", "--size", "64", "--budget", budget, env={**home.env, **env})
+            if "failed: crashed: " in done.stderr:
+                break
+        else:
             raise Skip("this device compiles without a linker")
         assert done.returncode == 1 and "each candidate that was run failed: " in done.stderr, done
 
@@ -596,7 +602,7 @@ def a_search_whose_every_candidate_fails_is_no_success():
 @case
 def a_budget_that_ends_before_anything_is_judged_is_no_success():
     with Home() as home:
-        done = run("tune", "--shape", "4000x4000x4000", "--budget", "1", "--others", "0", env=home.env)
+        done = run("tune", "--shape", "3000x3000x3000", "--budget", "1", "--others", "0", env=home.env)
         assert done.returncode == 1 and "nothing was judged, because the budget ended first: give a larger --budget" in done.stderr, done
         assert home.lines() == [], home.lines()
 
