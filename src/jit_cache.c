@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,8 @@ struct jit_cache {
     int fd; /* the folder, O_PATH; -1: nothing is kept, state says why */
     dev_t device;
     ino_t inode;
-    bool ahead; /* only read, may be root's */
+    bool ahead;        /* only read, may be root's */
+    atomic_llong room; /* bytes that may be written before the folder's files are counted again */
 };
 
 /* A file: this header, then the binary. */
@@ -387,7 +389,8 @@ static size_t list_files(DIR *folder, kept_file **list)
     return count;
 }
 
-static void make_room(int folder_fd)
+/* Other processes write too: the files are counted again when half of what is free has been written. */
+static void make_room(jit_cache *cache, int folder_fd)
 {
     kept_file *list;
     int64_t all = 0;
@@ -407,6 +410,7 @@ static void make_room(int folder_fd)
             all -= list[i].bytes;
         }
     }
+    atomic_store(&cache->room, (JIT_CACHE_MOST_BYTES - all) / 2);
     free(list);
     closedir(folder);
 }
@@ -436,9 +440,9 @@ void jit_cache_put(jit_cache *cache, const jit_key *key, const void *binary, siz
 {
     if (cache == NULL || cache->fd < 0) return;
     int folder = folder_of(cache);
-    if (publish(folder, key, binary, bytes))
-        make_room(folder);
-    else
+    if (publish(folder, key, binary, bytes)) {
+        if (atomic_fetch_sub(&cache->room, (long long)bytes) <= (long long)bytes) make_room(cache, folder);
+    } else
         snprintf(cache->state, sizeof cache->state, "a compiled kernel could not be kept in %s: %s", cache->folder,
                  strerror(errno));
 }

@@ -1,32 +1,63 @@
 /* test_faults_ahead.c - kernels that somebody built ahead, on a machine without NVRTC. */
+#include <fcntl.h>
+
 #include "support/faults.h"
 #include "tilewright_lab.h"
 
-/* Makes the folder anew. */
-static bool make_folder(const char *folder)
+static char folder[96]; /* the kernels */
+
+/* Makes the folder, once for all cases, with the compiler that TILEWRIGHT_NVRTC names; what the tool printed. */
+static const outcome *make_folder(void)
 {
-    char program[] = AHEAD_PROGRAM, name[96], command[120];
-    outcome o;
-    snprintf(name, sizeof name, "%s", folder);
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    if (system(command) != 0) return false;
-    run_program((char *[]){program, name, NULL}, "cuda:nvrtc", (const char *const[]){NULL}, &o);
-    return o.exit == 0;
+    static outcome made = {.exit = -1};
+    char program[] = AHEAD_PROGRAM;
+    if (folder[0] != '\0') return &made;
+    snprintf(folder, sizeof folder, "%s/ahead", work);
+    run_program((char *[]){program, folder, NULL}, "",
+                (const char *const[]){"TILEWRIGHT_NVRTC=" FAKES_FOLDER "/nvrtc/libnvrtc.so.13", NULL}, &made);
+    return &made;
 }
 
-/* The folder is made anew; then `change` is done to it. Does a product come out, and what is said of the folder? */
-static void ahead_case(const char *name, const char *change, const char *variable, bool multiplies, const char *says)
+static void open_to_all(const char *path) { chmod(path, 0644); }
+static void let_all_write(const char *path) { chmod(path, 0666); }
+static void close_again(const char *path) { chmod(path, 0600); }
+
+static void cut(const char *path)
 {
-    char folder[96], named[120], command[400], text[1024], why[1024];
+    if (truncate(path, 90) != 0) perror(path);
+}
+
+/* Done twice, it is undone. */
+static void flip_bit(const char *path)
+{
+    const int fd = open(path, O_RDWR);
+    char byte = 0;
+    if (fd < 0 || pread(fd, &byte, 1, 90) != 1) perror(path);
+    byte ^= 1;
+    if (fd < 0 || pwrite(fd, &byte, 1, 90) != 1) perror(path);
+    if (fd >= 0) close(fd);
+}
+
+static void rename_file(const char *path)
+{
+    char other[520];
+    snprintf(other, sizeof other, "%s.old", path);
+    if (rename(path, other) != 0) perror(path);
+}
+
+static void rename_back(const char *path)
+{
+    char other[520];
+    snprintf(other, sizeof other, "%.*s", (int)strlen(path) - 4, path);
+    if (rename(path, other) != 0) perror(path);
+}
+
+/* Does a product come out with the folder that this variable names, and what is said of it? */
+static void named_case(const char *variable, bool made, bool multiplies, const char *says)
+{
+    char text[1024], why[1024];
     outcome o;
-    if (!tap_case("cuda, kernels built ahead: %s", name)) return;
-    snprintf(folder, sizeof folder, "%s/ahead", work);
-    snprintf(named, sizeof named, "TILEWRIGHT_KERNELS=%s", folder);
-    snprintf(command, sizeof command, "cd '%s' && %s", folder, change);
-    const bool made = make_folder(folder) && system(command) == 0;
-    run_child("cuda", "cuda",
-              (const char *const[]){"TILEWRIGHT_NVRTC=/nowhere/libnvrtc.so", variable != NULL ? variable : named, NULL},
-              &o);
+    run_child("cuda", "cuda", (const char *const[]){"TILEWRIGHT_NVRTC=/nowhere/libnvrtc.so", variable, NULL}, &o);
     int status = told(&o, "gemm", why);
     told(&o, "state", text);
     tap_result(made && sane(&o) && strstr(text, says) != NULL && (status == TW_OK) == multiplies &&
@@ -35,17 +66,34 @@ static void ahead_case(const char *name, const char *change, const char *variabl
                "%s %s; exit %d:\n%s", made ? "" : "the folder could not be made", why, o.exit, o.text);
 }
 
+/* The folder gets this mode, and each of its files is changed, and changed back. */
+static void ahead_case(const char *name, void (*change)(const char *path), void (*undo)(const char *path), mode_t mode,
+                       bool multiplies, const char *says)
+{
+    char named[120];
+    if (!tap_case("cuda, kernels built ahead: %s", name)) return;
+    const bool made = make_folder()->exit == 0 && each_file(folder, change) > 0 && chmod(folder, mode) == 0;
+    snprintf(named, sizeof named, "TILEWRIGHT_KERNELS=%s", folder);
+    named_case(named, made, multiplies, says);
+    each_file(folder, undo);
+    chmod(folder, 0700);
+}
+
+static void absent_case(const char *name, const char *variable, const char *says)
+{
+    if (tap_case("cuda, kernels built ahead: %s", name)) named_case(variable, true, false, says);
+}
+
 /* A C of few columns, for which swap-AB has other options than for few rows; on sm_89 fp8, whose own kernels are not
  * built. */
 static void columns_case(const char *driver, const char *dtype, const char *family)
 {
-    char folder[96], named[120], type[40], text[1024], plan[1024];
+    char named[120], type[40], text[1024], plan[1024];
     outcome o;
     if (!tap_case("cuda, kernels built ahead: a C of few columns of %s, %s", dtype, driver)) return;
+    const bool made = make_folder()->exit == 0;
     snprintf(type, sizeof type, "FAULTS_COLUMNS=%s", dtype);
-    snprintf(folder, sizeof folder, "%s/ahead", work);
     snprintf(named, sizeof named, "TILEWRIGHT_KERNELS=%s", folder);
-    const bool made = make_folder(folder);
     run_child("cuda", "cuda", (const char *const[]){"TILEWRIGHT_NVRTC=/nowhere/libnvrtc.so", named, type, driver, NULL},
               &o);
     const int status = told(&o, "columns", text);
@@ -54,38 +102,26 @@ static void columns_case(const char *driver, const char *dtype, const char *fami
                plan, o.exit, o.text);
 }
 
-static int files_in(const char *folder)
-{
-    DIR *opened = opendir(folder);
-    const struct dirent *entry;
-    int count = 0;
-    while (opened != NULL && (entry = readdir(opened)) != NULL) count += entry->d_name[0] != '.';
-    if (opened != NULL) closedir(opened);
-    return count;
-}
-
 /* The tool takes the compiler that TILEWRIGHT_NVRTC names, and tells how far it is, then what there is. */
 static void ahead_tool_cases(void)
 {
-    char program[] = AHEAD_PROGRAM, folder[96], command[120], first[64], last[200];
-    const char *const named[] = {"TILEWRIGHT_NVRTC=" FAKES_FOLDER "/nvrtc/libnvrtc.so.13", NULL},
-                      *const nowhere[] = {"TILEWRIGHT_NVRTC=/nowhere/libnvrtc.so", NULL};
+    char program[] = AHEAD_PROGRAM, first[64], last[200];
     outcome o;
-    snprintf(folder, sizeof folder, "%s/tool", work);
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
     if (tap_case("cuda, kernels built ahead: how far that is, and what there is then")) {
-        bool fresh = system(command) == 0;
-        run_program((char *[]){program, folder, NULL}, "", named, &o);
-        int count = files_in(folder);
+        const outcome *made = make_folder();
+        int count = each_file(folder, NULL);
         snprintf(first, sizeof first, "kernel 1 of %d: ", count);
         snprintf(last, sizeof last, "\n%s: %d kernels, 0.0 MB, for sm_80 and sm_90a\n", folder, count);
-        size_t length = strlen(o.text), tail = strlen(last);
-        tap_result(fresh && o.exit == 0 && count > 0 && strncmp(o.text, first, strlen(first)) == 0 && length > tail &&
-                       strcmp(o.text + length - tail, last) == 0,
-                   "%d files, exit %d:\n%s", count, o.exit, o.text);
+        size_t length = strlen(made->text), tail = strlen(last);
+        tap_result(made->exit == 0 && count > 0 && strncmp(made->text, first, strlen(first)) == 0 && length > tail &&
+                       strcmp(made->text + length - tail, last) == 0,
+                   "%d files, exit %d:\n%s", count, made->exit, made->text);
     }
     if (tap_case("cuda, kernels built ahead: TILEWRIGHT_NVRTC names no library")) {
-        run_program((char *[]){program, folder, NULL}, "nvrtc", nowhere, &o);
+        char nothing[96];
+        snprintf(nothing, sizeof nothing, "%s/nothing", work);
+        run_program((char *[]){program, nothing, NULL}, "nvrtc",
+                    (const char *const[]){"TILEWRIGHT_NVRTC=/nowhere/libnvrtc.so", NULL}, &o);
         tap_result(o.exit == 1 &&
                        strstr(o.text, "NVRTC, the CUDA run-time compiler, cannot be used: /nowhere/libnvrtc.so") !=
                            NULL,
@@ -95,27 +131,22 @@ static void ahead_tool_cases(void)
 
 static void ahead_cases(void)
 {
+    static const char found[] = "; kernels built ahead: ";
     ahead_tool_cases();
-    ahead_case("no compiler is needed", "true", NULL, true, "but no other kernel can be compiled");
+    ahead_case("no compiler is needed", NULL, NULL, 0700, true, "but no other kernel can be compiled");
     columns_case("FAKE_CUDA=sm=90", "bf16", "gemm_swapab_sm90");
     columns_case("FAKE_CUDA=sm=89", "e4m3", "gemm_simt");
-    ahead_case("readable by all", "chmod -R go+rX .", NULL, true, "; kernels built ahead: ");
-    ahead_case("writable by others", "chmod 777 .", NULL, false,
+    ahead_case("readable by all", open_to_all, close_again, 0755, true, found);
+    ahead_case("writable by others", NULL, NULL, 0777, false,
                "can be written by other users: chmod go-w makes it usable");
-    ahead_case("files writable by others", "chmod 666 *", NULL, false, "; kernels built ahead: ");
-    ahead_case("files cut off", "for f in *; do head -c 90 \"$f\" >x && mv x \"$f\"; done", NULL, false,
-               "; kernels built ahead: ");
-    ahead_case("files changed",
-               "for f in *; do printf x | dd of=\"$f\" bs=1 seek=90 conv=notrunc 2>/dev/null || exit; done", NULL,
-               false, "; kernels built ahead: ");
-    ahead_case("no folder of that name", "true", "TILEWRIGHT_KERNELS=/nowhere/at/all", false,
-               "none: /nowhere/at/all No such file or directory");
-    ahead_case("a folder by a relative path", "true", "TILEWRIGHT_KERNELS=tmp", false,
-               "none: tmp is not an absolute path");
-    ahead_case("of another version", "for f in *; do mv \"$f\" \"$f.old\"; done", NULL, false,
-               "but no kernel can be compiled");
-    ahead_case("a file for a folder", "true", "TILEWRIGHT_KERNELS=/etc/passwd", false,
-               "none: /etc/passwd is not a folder");
+    ahead_case("files writable by others", let_all_write, close_again, 0700, false, found);
+    ahead_case("files changed", flip_bit, flip_bit, 0700, false, found);
+    ahead_case("of another version", rename_file, rename_back, 0700, false, "but no kernel can be compiled");
+    ahead_case("files cut off", cut, NULL, 0700, false, found); /* the last: what is cut is lost */
+    absent_case("no folder of that name", "TILEWRIGHT_KERNELS=/nowhere/at/all",
+                "none: /nowhere/at/all No such file or directory");
+    absent_case("a folder by a relative path", "TILEWRIGHT_KERNELS=tmp", "none: tmp is not an absolute path");
+    absent_case("a file for a folder", "TILEWRIGHT_KERNELS=/etc/passwd", "none: /etc/passwd is not a folder");
 }
 
 int main(int argc, char **argv)

@@ -28,7 +28,7 @@ static void count_file(const char *path)
 static int files_kept(void)
 {
     file_count = odd_files = 0;
-    each_file(count_file);
+    each_file(cache_folder, count_file);
     return file_count;
 }
 
@@ -172,7 +172,7 @@ static void file_case(const char *what, void (*change)(const char *))
                  odd_files);
     }
     right = right && ran(variables, 0, why); /* from the cache */
-    if (change != NULL) each_file(change);
+    if (change != NULL) each_file(cache_folder, change);
     right = right && ran(variables, change == NULL ? 0 : change == make_folder ? -1 : all, why);
     /* a folder in the file's place stays in the way */
     right = right && ran(variables, change == make_folder ? -1 : 0, why);
@@ -484,6 +484,8 @@ static void room_case(void)
     make_old(names[2], 60 * MIB, 10000); /* left by somebody who was killed */
     make_old(names[3], 60 * MIB, 60);    /* being written now: not counted */
     make_old("notes.bin", 400 * MIB, 20000);
+    jit_cache_close(cache);
+    cache = jit_cache_open(); /* the first file that is put has the others counted */
     jit_cache_put(cache, &fresh, "a", 1);
     bool within = is_there(names[0]) && is_there(names[1]) && is_there(names[2]); /* 260 MiB are beyond the limit */
     bool kept = is_there(names[1]) && is_there(names[3]) && is_there(names[4]) && is_there("notes.bin");
@@ -492,6 +494,30 @@ static void room_case(void)
     tap_result(!within && kept && gone && again != NULL && newest != NULL, "kept %d, gone %d, used %d, fresh %d", kept,
                gone, again != NULL, newest != NULL);
     free(again), free(newest);
+    jit_cache_close(cache);
+    forget_cache();
+}
+
+/* Its own files count too, though the folder is not read for each of them. */
+static void filled_case(void)
+{
+    enum { KIB = 1 << 10 };
+    static const char binary[20 * KIB];
+    const char *const names[] = {"first", "second", "third"};
+    char old[80];
+    if (!tap_case("a cache that is written to for long stays within its limit")) return;
+    forget_cache();
+    setenv("TILEWRIGHT_CACHE", cache_folder, 1);
+    jit_cache *cache = jit_cache_open();
+    snprintf(old, sizeof old, "%s.bin", jit_key_of(1, (const char *const[]){"old"}).hex);
+    make_old(old, JIT_CACHE_MOST_BYTES - 50 * KIB, 9000);
+    bool kept = true;
+    for (int i = 0; i < 3; i++) {
+        const jit_key key = jit_key_of(1, &names[i]);
+        kept = kept && is_there(old);
+        jit_cache_put(cache, &key, binary, sizeof binary);
+    }
+    tap_result(kept && !is_there(old), "the oldest file went too early, or not at all");
     jit_cache_close(cache);
     forget_cache();
 }
@@ -553,6 +579,7 @@ static void sum_cases(void)
         forget_cache();
     }
     room_case();
+    filled_case();
     if (tap_case("no cache takes every call")) {
         size_t bytes = 0;
         jit_key one = jit_key_of(1, (const char *const[]){"one"});

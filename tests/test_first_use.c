@@ -363,7 +363,7 @@ static void kept_cases(void)
         if (!tap_case("a kept verdict that is %s is none", damages[i].name)) continue;
         snprintf(wrong, sizeof wrong, "wrong=1 tile=%d", usual_tile);
         const int cold = first_launches(wrong, cache_folder, one);
-        each_file(damages[i].change);
+        each_file(cache_folder, damages[i].change);
         const int again = first_launches("", cache_folder, two);
         tap_result(cold > 0 && again > 0 && strcmp(one, usual) != 0 && strcmp(two, usual) == 0, "%s, then %s", one,
                    two);

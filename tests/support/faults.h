@@ -144,24 +144,28 @@ static inline bool all_given_back(const char *failing, char why[256])
     return true;
 }
 
-static inline void each_file(void (*change)(const char *path))
+/* Change each file of a folder; how many there are. */
+static inline int each_file(const char *folder, void (*change)(const char *path))
 {
     char path[512];
+    int count = 0;
     struct dirent *entry;
-    DIR *folder = opendir(cache_folder);
-    while (folder != NULL && (entry = readdir(folder)) != NULL) {
+    DIR *opened = opendir(folder);
+    while (opened != NULL && (entry = readdir(opened)) != NULL) {
         if (entry->d_name[0] == '.') continue;
-        snprintf(path, sizeof path, "%s/%.255s", cache_folder, entry->d_name);
-        change(path);
+        snprintf(path, sizeof path, "%s/%.255s", folder, entry->d_name);
+        if (change != NULL) change(path);
+        count++;
     }
-    if (folder != NULL) closedir(folder);
+    if (opened != NULL) closedir(opened);
+    return count;
 }
 
 static inline void remove_file(const char *path) { unlink(path); }
 
 static inline void forget_cache(void)
 {
-    each_file(remove_file);
+    each_file(cache_folder, remove_file);
     struct stat info;
     char command[256];
     if (lstat(cache_folder, &info) == 0) {
