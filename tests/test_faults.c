@@ -292,8 +292,8 @@ static void program_cases(const fault *f)
 {
     const char *program = getenv("TILEWRIGHT");
     outcome o, p;
-    char sentence[1024], path[1024], doctor[] = "doctor", ladder[] = "ladder", option[] = "--engine", engine[16],
-                                     size[] = "--size", sixteen[] = "16";
+    char sentence[1024], advice[1040], path[1024], doctor[] = "doctor", ladder[] = "ladder", option[] = "--engine",
+                                                   engine[16], size[] = "--size", sixteen[] = "16";
     snprintf(engine, sizeof engine, "%s", f->engine);
     snprintf(path, sizeof path, "%s", program != NULL ? program : "");
     if (asks_doctor(f) && tap_case("doctor on %s: %s", f->engine, f->name)) {
@@ -305,7 +305,8 @@ static void program_cases(const fault *f)
             run_program((char *[]){path, doctor, NULL}, f->folders, f->variables, &p);
             bool ended = f->state == 0 ? p.exit == 0 : p.exit >= 0 && p.exit <= 8;
             bool unready = f->state == 1 && strncmp(sentence, "ready", 5) != 0;
-            ended = ended && (strstr(p.text, "advice 1") != NULL || !unready);
+            snprintf(advice, sizeof advice, " %s: %s", f->engine, sentence);
+            ended = ended && (strstr(p.text, advice) != NULL || !unready);
             tap_result(ended && strstr(p.text, sentence) != NULL, "exit %d, \"%s\" is not in\n%s", p.exit, sentence,
                        p.text);
         }
@@ -503,8 +504,11 @@ static void real_loader_case(void)
     }
     run_child("opencl", "", (const char *const[]){"OCL_ICD_VENDORS=/nowhere", NULL}, &o);
     int state = told(&o, "state", text);
-    tap_result(sane(&o) && state == 0 && strstr(text, "-1001") != NULL && strstr(text, "pocl-opencl-icd") != NULL,
-               "exit %d:\n%s", o.exit, o.text);
+    if (state == 1)
+        tap_skip("this machine's loader finds drivers without OCL_ICD_VENDORS, as NVIDIA's does");
+    else
+        tap_result(sane(&o) && state == 0 && strstr(text, "-1001") != NULL && strstr(text, "pocl-opencl-icd") != NULL,
+                   "exit %d:\n%s", o.exit, o.text);
 }
 
 /* More options for the compiler come from the environment, but not into a program that runs for another user. */

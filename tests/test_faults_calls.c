@@ -306,7 +306,7 @@ static void panel_cases(void)
     for (size_t i = 0; i < sizeof failing / sizeof *failing; i++) {
         if (!tap_case("cuda: a large product in panels in which %s fails, early or late", failing[i])) continue;
         bool right = true;
-        for (int at = 20; right && at <= 180; at += 40) {
+        for (int at = 20; right && at <= 180; at += tap.full ? 40 : 80) {
             char variable[64];
             snprintf(variable, sizeof variable, "FAKES=%s=999@%d", failing[i], at);
             run_child("cuda", "cuda:nvrtc", (const char *const[]){variable, "FAULTS_PANELS=1", NULL}, &o);
