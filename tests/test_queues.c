@@ -358,7 +358,8 @@ static const char *order_text(cl_bitfield properties)
     return properties & CL_QUEUE_OUT_OF_ORDER ? "out of order" : "in order";
 }
 
-static void product_cases(tw_dtype dtype, tw_dtype dtype_c)
+/* The covering set has all problems in the first type, and a quarter of them, another one for each, in the others. */
+static void product_cases(size_t type, tw_dtype dtype, tw_dtype dtype_c)
 {
     static const struct {
         tw_op op_a, op_b;
@@ -377,6 +378,7 @@ static void product_cases(tw_dtype dtype, tw_dtype dtype_c)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (int out = 0; out < 2; out++) {
+            if (!tap.full && type > 0 && (i + type) % 4 != 0) continue;
             char name[200];
             const cl_bitfield properties = (out ? CL_QUEUE_OUT_OF_ORDER : 0) |
                                            (i % 2 ? (cl_bitfield)CL_QUEUE_PROFILING_ENABLE : 0);
@@ -1233,7 +1235,7 @@ int main(int argc, char **argv)
     if (!tap.list && !open_context()) snprintf(refusal, sizeof refusal, "no OpenCL device: %.250s", why);
     const tw_dtype types[][2] = {{TW_F32, TW_F32},   {TW_F64, TW_F64}, {TW_F16, TW_F32}, {TW_F16, TW_F16},
                                  {TW_BF16, TW_BF16}, {TW_I8, TW_I32},  {TW_U8, TW_I32}};
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++) product_cases(types[i][0], types[i][1]);
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) product_cases(i, types[i][0], types[i][1]);
     for (int out = 0; out < 2; out++) {
         const order kind = out ? OUT_OF_ORDER : IN_ORDER;
         batch_case(1, false, true, kind);
