@@ -12,12 +12,6 @@
 #include "reference.h"
 #include "support/plain.h"
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define __SANITIZE_ADDRESS__ 1
-#endif
-#endif
-
 /* ---- operands ---- */
 
 static void test_operands(void)

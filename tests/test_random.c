@@ -334,14 +334,12 @@ static void read_options(int *argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    static engine engines[] = {{.name = "cpu", .most_log2 = 16, .elements = 1 << 21, .count = 300},
+    static engine engines[] = {{.name = "cpu", .most_log2 = 16, .elements = 1 << 21},
                                {.name = "opencl", .most_log2 = 11, .elements = 1 << 16, .count = 100},
                                {.name = "cuda", .most_log2 = 16, .elements = 1 << 23, .count = 500}};
     read_options(&argc, argv);
     tap_start(argc, argv);
-#ifdef __SANITIZE_THREAD__
-    engines[0].count /= 3; /* it sees in each problem what threads do to each other, and takes some 20 times as long */
-#endif
+    engines[0].count = tap_rounds(300, 60);
     for (int i = 0; i < 3 && !tap.list; i++) engine_open(&engines[i]);
     planted_case(&engines[0], TW_F32, ORACLE_EXACT);
     planted_case(&engines[0], TW_F32, ORACLE_BOUND);

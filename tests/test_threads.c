@@ -17,10 +17,12 @@
 
 #include "cgroup.h"
 #include "engines/cpu/cpu_engine.h"
+#include "integers.h"
+#include "plan.h"
 #include "support/subnormals.h"
 #include "support/tap.h"
 
-enum { N = 256, CALLERS = 6, ROUNDS = 8 }; /* N^3 multiply-adds are worth eight threads */
+enum { N = 256, CALLERS = 6 }; /* N^3 multiply-adds are worth eight threads */
 
 /* Multiply matrices of ones; true if every element is N. */
 static bool multiply_ones(tw_context *context, int threads)
@@ -81,7 +83,7 @@ static bool call_together(bool (*work)(tw_context *), tw_context *context)
 static bool call_often(tw_context *context)
 {
     bool right = true;
-    for (int i = 0; i < ROUNDS; i++)
+    for (int i = 0; i < tap_rounds(8, 4); i++)
         right = right && multiply_ones(context, 1 + i % 4) && (i != 3 || measure_peak(context, 2));
     return right;
 }
@@ -109,11 +111,11 @@ static bool one_call(tw_context *context) { return multiply_ones(context, 3); }
 /* Products in place for several threads: from the second on by the plan that was kept. */
 static bool multiply_shared(tw_context *context)
 {
-    enum { SIDE = 160, CALLS = 50 };
+    enum { SIDE = 160 };
     float *x = malloc(2 * SIDE * SIDE * sizeof *x), *c = x + SIDE * SIDE;
     bool right = x != NULL;
     for (int i = 0; right && i < SIDE * SIDE; i++) x[i] = 1;
-    for (int call = 0; right && call < CALLS; call++) {
+    for (int call = 0; right && call < tap_rounds(50, 10); call++) {
         for (int i = 0; i < SIDE * SIDE; i++) c[i] = -1;
         right = tw_sgemm(context, TW_N, TW_N, SIDE, SIDE, SIDE, 1, x, SIDE, x, SIDE, 0, c, SIDE) == TW_OK;
         for (int i = 0; right && i < SIDE * SIDE; i++) right = c[i] == SIDE;
@@ -250,7 +252,7 @@ static bool shares_each_once(pool *p, int threads)
 {
     static const int64_t counts[] = {0, 1, 2, 7, 64, 1000};
     bool right = true;
-    for (int i = 0; i < 60; i++) {
+    for (int i = 0; i < 12; i++) {
         const int64_t count = counts[i % 6];
         const bool late = i / 6 % 2 == 0;
         shared s = {.count = count};
@@ -321,19 +323,80 @@ static void brief_team(void *context, team *team) { team_tasks(team, brief_task,
 
 static bool nobody_comes_late(pool *p)
 {
-    enum { CALLS = 3000 };
-    brief *calls = calloc(CALLS, sizeof *calls);
+    const int calls_made = tap_rounds(3000, 300);
+    brief *calls = calloc((size_t)calls_made, sizeof *calls);
     bool right = calls != NULL;
-    for (int i = 0; right && i < CALLS; i++) {
+    for (int i = 0; right && i < calls_made; i++) {
         calls[i].tasks = i % 3;
         pool_run_tasks(p, 2 + i % 4, 2 + i % 4, brief_team, &calls[i]);
         atomic_store(&calls[i].over, 1);
         for (int turn = 0; turn < i % 500; turn++) pause_briefly();
     }
-    for (int i = 0; right && i < CALLS; i++)
+    for (int i = 0; right && i < calls_made; i++)
         right = atomic_load(&calls[i].late) == 0 && atomic_load(&calls[i].done) == calls[i].tasks;
     free(calls);
     return right;
+}
+
+/* What several threads of a pool make of a problem by a plan, which `change` makes smaller than a planner's. Exact, so
+ * often that threads meet; ThreadSanitizer sees a wait that is missing. */
+static bool plan_waits(pool *p, tw_problem problem, void (*change)(plan *, int), int how)
+{
+    const device_facts facts = {
+        .engine = "cpu", .level = detect_level(), .threads = 4, .l1_bytes = 32768, .l2_bytes = 1 << 20};
+    tw_problem loaded;
+    plan made;
+    integers x = {0};
+    char text[200] = "";
+    bool right = integers_make(&problem, NULL, 1, &x) == TW_OK &&
+                 problem_load(&problem, x.a, x.b, x.c, &loaded) == TW_OK &&
+                 plan_find(&loaded, &facts, NULL, &made) == TW_OK;
+    if (right) change(&made, how);
+    void *workspace = right ? aligned_alloc(64, made.workspace_bytes) : NULL;
+    for (int i = 0; right && i < 6; i++) {
+        loops_run(&made, x.a, x.b, x.c, workspace, p);
+        right = integers_judge(&x, text, sizeof text); /* which puts C back */
+    }
+    if (!right) printf("# %s\n", text);
+    free(workspace);
+    integers_free(&x);
+    return right;
+}
+
+/* Several tasks of each panel and macro-block: packed ahead, the sums of panels kept beside C, and those of chunks. */
+enum { AHEAD = 1, BESIDE = 2, CHUNKS = 4, PANEL = 16 };
+
+static void make_small(plan *made, int how)
+{
+    enum { ROOM = 16 << 10 };
+    const int64_t mr = made->row->lab.tile_m, nr = made->row->lab.tile_n;
+    made->at_once = made->in_place = false, made->threads = made->woken = 4;
+    made->cpu = (cpu_plan){.macro_m = 4 * mr,
+                           .macro_n = 2 * nr,
+                           .task_m = mr,
+                           .task_n = nr,
+                           .kc = PANEL,
+                           .k_step = PANEL,
+                           .chunk = how & CHUNKS ? 2 * PANEL : 4 * PANEL,
+                           .packs_ahead = how & AHEAD,
+                           .a_bytes = ROOM,
+                           .b_bytes = ROOM,
+                           .sum_bytes = how & BESIDE ? ROOM : 0,
+                           .total_bytes = how & CHUNKS ? ROOM : 0};
+    made->workspace_bytes = 2 * (made->cpu.a_bytes + made->cpu.b_bytes) + made->cpu.sum_bytes + made->cpu.total_bytes;
+}
+
+static bool loops_wait(pool *p, int how)
+{
+    tw_problem problem = tw_problem_make(TW_F32, TW_N, TW_T, 99, 290, 4 * PANEL);
+    problem.beta = how & BESIDE ? 2 : 0;
+    return plan_waits(p, problem, make_small, how);
+}
+
+static void is_divided(plan *made, int threads)
+{
+    if (!made->cpu.divided || made->threads != threads)
+        printf("# %d threads do not divide k\n", made->threads), exit(1);
 }
 
 /* There is room in memory for the stack of one more thread at most. */
@@ -401,7 +464,7 @@ static bool open_and_close(tw_context *unused)
 static bool call_all_ways(tw_context *context)
 {
     bool right = measure_peak(context, 3);
-    for (int i = 0; i < 20; i++) right = right && multiply_ones(context, 4) && multiply_batch(context);
+    for (int i = 0; i < tap_rounds(20, 3); i++) right = right && multiply_ones(context, 4) && multiply_batch(context);
     return right;
 }
 
@@ -421,7 +484,7 @@ static bool multiply_tiny(tw_context *context)
 static bool multiply_long(tw_context *context)
 {
     bool right = true;
-    for (int i = 0; i < 10; i++) right = right && multiply_shared(context);
+    for (int i = 0; i < tap_rounds(10, 2); i++) right = right && multiply_shared(context);
     return right;
 }
 
@@ -525,14 +588,6 @@ static void expect(const char *what, bool holds) { tap_result(holds, "%s does no
         if (tap_case("%s", what)) expect(what, holds);                                                                 \
     } while (0)
 
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define __SANITIZE_THREAD__ 1
-#endif
-#if __has_feature(address_sanitizer)
-#define __SANITIZE_ADDRESS__ 1
-#endif
-#endif
 #if defined(__SANITIZE_THREAD__)
 #define CHILD(what, holds)                                                                                             \
     do {                                                                                                               \
@@ -703,7 +758,7 @@ static bool sums_and_flows(pool_wait wait)
     pool *p;
     if (pool_open(wait, &p) != TW_OK) return false;
     bool right = nobody_comes_late(p);
-    for (int i = 0; i < 100; i++)
+    for (int i = 0; i < 18; i++)
         right = right && sums_right(p, 1 + i % 7, i % 13, false) && tasks_in_order(p, 1 + i % 9, i % 2 == 0);
     for (int threads = 5; threads > 0; threads -= 2) right = right && shares_each_once(p, threads);
     pool_close(p);
@@ -913,17 +968,23 @@ int main(int argc, char **argv)
     CASE("calls inside calls run alone", sums_right(p, 4, 500, true));
     bool all = true;
     if (tap_case("teams of changing size, a thousand times")) {
-        for (int i = 0; i < 1000; i++) all = all && sums_right(p, 1 + i % 7, i % 13, false);
+        for (int i = 0; i < tap_rounds(1000, 91); i++) all = all && sums_right(p, 1 + i % 7, i % 13, false);
         expect("teams of changing size", all);
     }
     if (tap_case("a flow's tasks find those before them ended, for 1 to 9 threads")) {
-        for (int i = 0; i < 180; i++) all = all && tasks_in_order(p, 1 + i % 9, i % 2 == 0);
+        for (int i = 0; i < tap_rounds(54, 18); i++) all = all && tasks_in_order(p, 1 + i % 9, i % 2 == 0);
         expect("the order of a flow", all);
     }
     if (tap_case("tasks that wait for none run once each")) {
         for (int threads = 9; threads > 0; threads--) all = all && shares_each_once(p, threads);
         expect("tasks that wait for none", all);
     }
+    for (int i = 0; i < 8; i++)
+        if (tap_case("the loops wait for what they read: packed %s, sums %s%s", i & AHEAD ? "ahead" : "between",
+                     i & BESIDE ? "beside C" : "in C", i & CHUNKS ? ", in chunks" : ""))
+            expect("the product", loops_wait(p, i));
+    CASE("the sums of chunks wait for all of them",
+         plan_waits(p, tw_problem_make(TW_F32, TW_N, TW_T, 20, 30, 40000), is_divided, 4));
     CASE("a thread keeps its share from call to call", shares_stay());
     CASE("no thread begins a call that is over", nobody_comes_late(p));
     pool_close(p);

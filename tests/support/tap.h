@@ -1,9 +1,18 @@
 /* tap.h - a test program's cases: `--list` prints their names, `--full` runs the whole product, `--only TEXT` those
  * whose name contains it, `--part I/N` of N parts that together are all of them the part I, `--gpu` leaves out what
- * needs no driver of a device. Output is TAP: "ok 3 - name", "not ok 4 - name" with the reason behind "#", "ok 5 - name
+ * needs no driver of a device, `--unspared` runs under sanitizers what is run without them. Output is TAP: "ok 3 - name", "not ok 4 - name" with the reason behind "#", "ok 5 - name
  * # SKIP why", "1..5". */
 #ifndef TILEWRIGHT_TAP_H
 #define TILEWRIGHT_TAP_H
+
+#if defined(__has_feature) /* clang's words for what gcc defines */
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#if __has_feature(thread_sanitizer)
+#define __SANITIZE_THREAD__ 1
+#endif
+#endif
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -13,7 +22,7 @@
 #include <string.h>
 
 static struct {
-    bool list, full, gpu;
+    bool list, full, gpu, unspared;
     const char *only;
     int part, parts, seen; /* of --part; cases so far, of all parts */
     uint32_t group;        /* not 0: the cases that follow stay in one part, since they share what is built for them */
@@ -30,28 +39,54 @@ static void tap_start(int argc, char **argv)
             tap.full = true;
         else if (strcmp(argv[i], "--gpu") == 0)
             tap.gpu = true;
+        else if (strcmp(argv[i], "--unspared") == 0)
+            tap.unspared = true;
         else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc)
             tap.only = argv[++i];
         else if (strcmp(argv[i], "--part") == 0 && i + 1 < argc &&
                  sscanf(argv[i + 1], "%d/%d", &tap.part, &tap.parts) == 2 && tap.part >= 1 && tap.part <= tap.parts)
             i++;
         else {
-            fprintf(stderr, "usage: %s [--list] [--full] [--gpu] [--only TEXT] [--part I/N]\n", argv[0]);
+            fprintf(stderr, "usage: %s [--list] [--full] [--gpu] [--unspared] [--only TEXT] [--part I/N]\n", argv[0]);
             exit(2);
         }
     }
     setvbuf(stdout, NULL, _IOLBF, 0);
 }
 
-/* Is this the covering set, all that ./dev test runs under AddressSanitizer? Large products take it ten times as
- * long, and it sees of each what the others do with memory too. */
+/* Sanitizers take a program ten times as long, and see of each way through memory at its first case what they see at all.
+ * Is this a build with one of them, where cases that differ in numbers alone are spared? */
 __attribute__((unused)) static bool tap_spares(void)
 {
-#ifdef __SANITIZE_ADDRESS__
-    return !tap.full;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    return !tap.full && !tap.unspared;
 #else
     return false;
 #endif
+}
+
+/* How often to repeat what is repeated for its schedules: so often, and where sanitizers watch each. */
+__attribute__((unused)) static int tap_rounds(int usual, int spared) { return tap_spares() ? spared : usual; }
+
+/* Does the case that comes bring a property that none before it had? A case is worth a sanitizer's time for one of its
+ * properties: `if (!(tap_brings("m %d", m) | tap_brings("op %d", op))) continue;`. Without sanitizers each is. */
+__attribute__((format(printf, 1, 2), unused)) static bool tap_brings(const char *format, ...)
+{
+    enum { MOST = 1 << 14 };
+    static uint64_t seen[MOST]; /* hashes of their texts */
+    char text[128];
+    va_list arguments;
+    if (!tap_spares() || tap.only != NULL) return true;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    uint64_t hash = UINT64_C(14695981039346656037);
+    for (const char *at = text; *at != '\0'; at++) hash = (hash ^ (unsigned char)*at) * UINT64_C(1099511628211);
+    uint32_t i = (uint32_t)(hash >> 32) % MOST;
+    for (int tries = 0; seen[i] != 0 && seen[i] != hash && tries < MOST; tries++) i = (i + 1) % MOST;
+    const bool is_new = seen[i] != hash;
+    seen[i] = hash;
+    return is_new;
 }
 
 /* Name a case. False: it is only listed, or not asked for. */
