@@ -184,6 +184,26 @@ static bool run_case(tw_context *context, const tw_lab_choice *choice, const ora
     return verdict.passed;
 }
 
+/* For sanitizers: whose text the kernel is. Production kernels differ in tiles and layouts of panels, a rung's in the
+ * width of an element. */
+static const char *text_of(const tw_lab_kernel *kernel)
+{
+    static char text[80];
+    snprintf(text, sizeof text, "%s %d", kernel->production ? kernel->name : kernel->rung,
+             element_of(kernel->dtype)->bytes);
+    return text;
+}
+
+/* Does a shape bring sanitizers a length, a depth or a pair of ops that its way did not have: of nothing, of a line, of
+ * whole matrices? */
+static bool brings_a_shape(const tw_lab_kernel *kernel, tw_op op_a, tw_op op_b, int64_t m, int64_t n, int64_t k)
+{
+    const char *text = text_of(kernel), *way = m * n * k == 0 ? "nothing" : m == 1 || n == 1 ? "line" : "matrix";
+    if (m * n * k == 0) return tap_brings("%s %d%d%d", text, m == 0, n == 0, k == 0);
+    return tap_brings("%s %s m %d", text, way, (int)m) | tap_brings("%s %s n %d", text, way, (int)n) |
+           tap_brings("%s %s k %d", text, way, (int)k) | tap_brings("%s %s %d%d", text, way, op_a, op_b);
+}
+
 /* One shape and transpose of one kernel: both oracles, the scalars and paddings that `variant` picks, or all of
  * them. */
 static void shape_case(const tw_lab_kernel *kernel, tw_op op_a, tw_op op_b, int64_t m, int64_t n, int64_t k,
@@ -192,7 +212,8 @@ static void shape_case(const tw_lab_kernel *kernel, tw_op op_a, tw_op op_b, int6
     char text[512] = "", words[160] = "";
     tw_problem p = tw_problem_make(kernel->dtype, op_a, op_b, m, n, k);
     tw_lab_choice choice = {.kernel = kernel->name};
-    if (!tap_case("%s %c%c %" PRId64 "x%" PRId64 "x%" PRId64, kernel->name, op_letters[op_a], op_letters[op_b], m, n,
+    if (!brings_a_shape(kernel, op_a, op_b, m, n, k) ||
+        !tap_case("%s %c%c %" PRId64 "x%" PRId64 "x%" PRId64, kernel->name, op_letters[op_a], op_letters[op_b], m, n,
                   k))
         return;
     align_rows(kernel, variant, &p);
@@ -214,7 +235,7 @@ static void shape_case(const tw_lab_kernel *kernel, tw_op op_a, tw_op op_b, int6
         if (kernel->skinny && alpha_is_0(&p)) continue; /* then k counts as 0, which these refuse */
         if (own_c) p.dtype_c = (variant + i) % 2 ? own_c : 0;
         if ((variant / 2 + i) % 2) p.dtype_b = partner_of(p.dtype);
-        for (int kind = ORACLE_EXACT; passed && kind <= ORACLE_BOUND; kind++) {
+        for (int kind = tap_spares() ? ORACLE_BOUND : ORACLE_EXACT; passed && kind <= ORACLE_BOUND; kind++) {
             oracle o;
             tw_status status = oracle_make(&p, (oracle_kind)kind, (uint64_t)(variant + 1), 0, &o);
             if (status != TW_OK) {
@@ -321,7 +342,7 @@ static void remainder_cases(const tw_lab_kernel *kernel)
 {
     int m_edge, n_edge;
     edges_of(kernel, &m_edge, &n_edge);
-    if (strcmp(kernel->engine, "cpu") != 0) return; /* others have no guard pages */
+    if (strcmp(kernel->engine, "cpu") != 0 || tap_spares()) return; /* others have no guard pages */
     for (int64_t m = 1; m <= 2 * m_edge; m++)
         for (int64_t n = 1; n <= 2 * n_edge; n++)
             if (tap.full || m == 1 + n % (2 * m_edge)) shape_case(kernel, TW_N, TW_N, m, n, 3, (int)(m + n));
@@ -495,7 +516,7 @@ static void wrap_case(const tw_lab_kernel *kernel)
     tw_problem p = tw_problem_make(kernel->dtype, TW_N, TW_N, M, N, K);
     char text[200] = "";
     p.alpha = 3, p.beta = -2147483647;
-    if (!tap_case("%s wraps around", kernel->name)) return;
+    if (tap_spares() || !tap_case("%s wraps around", kernel->name)) return;
     tw_context *context = context_or_skip(kernel, &p);
     if (context == NULL) return;
     /* elsewhere such a k takes its time */
@@ -634,16 +655,8 @@ static const oracle *shared_oracle(const tw_problem *p, double max_work)
     return NULL;
 }
 
-/* Does the covering set take this number of threads beside 1? AddressSanitizer, which is slow, sees with 3 what it
- * sees with 7. */
-static bool is_covering(int threads)
-{
-#ifdef __SANITIZE_ADDRESS__
-    return threads == 3;
-#else
-    return threads <= 3 || threads == 7;
-#endif
-}
+/* Does the covering set take this number of threads beside 1? Sanitizers see with 3 what they see with 7. */
+static bool is_covering(int threads) { return threads == 3 || (!tap_spares() && (threads == 2 || threads == 7)); }
 
 /* The bits of C are the same for any number of threads, and from run to run; blocks that can be chosen are small, so
  * that there are many to share. */
@@ -699,6 +712,7 @@ static void tile_cases(const tw_lab_kernel *kernel)
     if (kernel->default_tile == 0 || kernel->skinny) return;
     for (int x = 0; x < (cpu ? 8 * 4 : 3); x++) {
         const int i = cpu ? x / 4 : x;
+        if (!tap_brings("%s edge %d", text_of(kernel), edges[i])) continue;
         tw_lab_choice choice = {.kernel = kernel->name, .tile = edges[i]};
         /* of a GPU tn, tt, nt */
         tw_op op_a = cpu              ? (tw_op)(x / 2 % 2)
@@ -771,7 +785,7 @@ static void depth_cases(const tw_lab_kernel *kernel)
     for (int x = 0; x < 5 * 4; x++) {
         const int64_t m = shapes[x / 4][0], n = shapes[x / 4][1];
         const char *ops[] = {"nn", "nt", "tn", "tt"}, *turns[] = {"from nn", "from tn", "from cn", "from rn"};
-        if ((complex && !tap.full && x % 4 != x / 4 % 4) ||
+        if ((complex && !tap.full && x % 4 != x / 4 % 4) || !tap_brings("%s depths %d", kernel->name, x / 4) ||
             !tap_case("%s %s %" PRId64 "x%" PRId64 ", every k that matters", kernel->name,
                       complex ? turns[x % 4] : ops[x % 4], m, n))
             continue;
@@ -779,7 +793,7 @@ static void depth_cases(const tw_lab_kernel *kernel)
         tw_context *context = context_or_skip(kernel, &p);
         if (context == NULL) continue;
         bool passed = true;
-        for (int i = 0; passed && i < count; i++) {
+        for (int i = 0; passed && i < count; i += tap_rounds(1, 5)) {
             const bool adds = i % 2 != x % 2; /* else a transposed C is one of the ways */
             integers o;
             p = tw_problem_make(kernel->dtype, p.op_a, p.op_b, m, n, depths[i]);
@@ -884,7 +898,7 @@ int main(int argc, char **argv)
         last_step_cases(kernel);
         if (element_of(kernel->dtype)->integer)
             wrap_case(kernel);
-        else
+        else if (!tap_spares()) /* which differ in numbers alone */
             special_cases(kernel);
         const bool few = takes_long(kernel);
         if ((kernel->production && !few) ||

@@ -2,6 +2,7 @@
  * neither read nor written; what cannot compute one says so. The diagonal blocks of trmm and trsm, with each
  * instruction set. */
 #include "support/expect.h"
+#include "support/guard.h"
 #include "support/tap.h"
 #include "tilewright_lab.h"
 
@@ -174,18 +175,23 @@ static void set_value(tw_dtype dtype, void *x, int64_t at, double value)
 }
 
 /* Judges the block against its own residual in long double: alpha b and T b are as near as 2m + 1 roundings allow. What
- * is not to be read is NaN, and what is not to be written stays. */
+ * is not to be read is NaN, behind the last element a page that nobody may touch, and what is not to be written stays. */
 static bool right_block(tw_context *context, tw_lab_triangle x, bool by_columns, char why[160])
 {
     enum { EDGE = TW_LAB_TRIANGLE_EDGE + 3, WIDE = 203 };
-    static double room_t[EDGE * EDGE], room_b[EDGE * WIDE], room_old[EDGE * WIDE];
+    static char room_old[EDGE * WIDE * sizeof(double)];
+    static guard guards[2];
+    if (guards[0].memory == NULL)
+        guards[0] = guard_make(EDGE * EDGE * sizeof(double)), guards[1] = guard_make(sizeof room_old);
     const long double u = x.dtype == TW_F64 ? 0x1p-53L : 0x1p-24L;
-    const size_t bytes = (size_t)(EDGE * (x.n + 3)) * sizeof(double);
     unsigned seed = 7;
-    memset(room_t, 0xff, sizeof room_t), memset(room_b, 0xff, bytes);
-    x.t = room_t, x.b = room_b;
     x.t_rs = by_columns ? 1 : EDGE, x.t_cs = by_columns ? EDGE : 1, x.b_rs = by_columns ? 1 : x.n + 3,
     x.b_cs = by_columns ? EDGE : 1;
+    const size_t t_bytes = (size_t)((x.m - 1) * (EDGE + 1) + 1) * bytes_of(x.dtype),
+                 bytes = (size_t)((x.m - 1) * x.b_rs + (x.n - 1) * x.b_cs + 1) * bytes_of(x.dtype);
+    void *room_t = guard_place(&guards[0], t_bytes, true), *room_b = guard_place(&guards[1], bytes, true);
+    memset(room_t, 0xff, t_bytes), memset(room_b, 0xff, bytes);
+    x.t = room_t, x.b = room_b;
     for (int64_t i = 0; i < x.m; i++) {
         for (int64_t p = 0; p < x.m; p++) {
             seed = seed * 1664525u + 1013904223u;

@@ -2,6 +2,7 @@
 #ifndef TILEWRIGHT_GUARD_H
 #define TILEWRIGHT_GUARD_H
 
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
