@@ -131,6 +131,12 @@ static void bits_case(const machine *machine, tw_dtype dtype, int op, int64_t m,
     const bool complex = tw_lab_dtype_of(dtype)->parts == 2;
     const tw_op op_a = (tw_op)(complex ? op / 4 : op / 2), op_b = (tw_op)(complex ? op % 4 : op % 2);
     tw_problem p = tw_problem_make(dtype, op_a, op_b, m, n, k);
+    if (!(tap_brings("%s %d %dx%dx%d, %d", machine->name, tw_lab_dtype_of(dtype)->bytes, (int)m, (int)n, (int)k,
+                     (int)count) |
+          tap_brings("%s %d %dx%dx%d, form %d", machine->name, tw_lab_dtype_of(dtype)->bytes, m > 1, n > 1, k > 500,
+                     form) |
+          tap_brings("%s %d op %d", machine->name, tw_lab_dtype_of(dtype)->bytes, op)))
+        return;
     if (!tap_case("%s: %" PRId64 " items %s %s %c%c %" PRId64 "x%" PRId64 "x%" PRId64 " beta %g", machine->name, count,
                   form_names[form], tw_lab_dtype_of(dtype)->name, "ntcr"[op_a], "ntcr"[op_b], m, n, k, beta))
         return;

@@ -97,6 +97,10 @@ int main(int argc, char **argv)
         tw_dtype dtype = x % 2 ? bytes[0] : TW_BF16;
         int64_t m = ms[x / 2 % 8], n = ns[x / 16 % 8], k = ks[x / 128];
         int variant = x / 2 + x / 16 + x / 128; /* of transposes, paddings and scalars, which go round */
+        const int way = m == 1 || n == 1 ? 1 : k == 0 ? 2 : 0;
+        if (!(tap_brings("%d %d m %d", dtype, way, (int)m) | tap_brings("%d %d n %d", dtype, way, (int)n) |
+              tap_brings("%d %d k %d", dtype, way, (int)k) | tap_brings("%d %d op %d", dtype, way, variant % 4)))
+            continue;
         if (!tap_case("%s by %s %c%c %dx%dx%d", tw_lab_dtype_of(dtype)->name,
                       tw_lab_dtype_of(x % 2 ? bytes[1] : dtype)->name, "nt"[variant / 2 % 2], "nt"[variant % 2], (int)m,
                       (int)n, (int)k))
