@@ -175,7 +175,7 @@ static void set_value(tw_dtype dtype, void *x, int64_t at, double value)
 }
 
 /* Judges the block against its own residual in long double: alpha b and T b are as near as 2m + 1 roundings allow. What
- * is not to be read is NaN, behind the last element a page that nobody may touch, and what is not to be written stays. */
+ * is not to be read is NaN, behind the last element lies a guard page, and what is not to be written stays. */
 static bool right_block(tw_context *context, tw_lab_triangle x, bool by_columns, char why[160])
 {
     enum { EDGE = TW_LAB_TRIANGLE_EDGE + 3, WIDE = 203 };

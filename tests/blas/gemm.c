@@ -381,8 +381,8 @@ static void verbosity(void)
     }
 }
 
-/* Operands `offset` bytes off their place, where bit 0, 1, 2 of `which` says so, and nothing behind them: C's bytes must
- * be those of the product of the same in place. Without memory the first copies are made in some of them. */
+/* Operands `offset` bytes off their place, where bit 0, 1, 2 of `which` says so, with nothing behind them: C's bytes
+ * must be those of the product of the same in place. Without memory some have their first copies made. */
 static bool right_when_moved(bool is_f32, way way, char op_a, char op_b, int k, double beta, size_t offset, int which)
 {
     matrix x[3] = {matrix_new(is_f32, way == C_ROWS, op_a == 'N' ? 23 : k, op_a == 'N' ? k : 23, 3),

@@ -1,7 +1,7 @@
 /* tap.h - a test program's cases: `--list` prints their names, `--full` runs the whole product, `--only TEXT` those
  * whose name contains it, `--part I/N` of N parts that together are all of them the part I, `--gpu` leaves out what
- * needs no driver of a device, `--unspared` runs under sanitizers what is run without them. Output is TAP: "ok 3 - name", "not ok 4 - name" with the reason behind "#", "ok 5 - name
- * # SKIP why", "1..5". */
+ * needs no driver of a device, `--unspared` runs under sanitizers what is run without them. Output is TAP: "ok 3 -
+ * name", "not ok 4 - name" with the reason behind "#", "ok 5 - name # SKIP why", "1..5". */
 #ifndef TILEWRIGHT_TAP_H
 #define TILEWRIGHT_TAP_H
 
@@ -54,7 +54,7 @@ static void tap_start(int argc, char **argv)
     setvbuf(stdout, NULL, _IOLBF, 0);
 }
 
-/* Sanitizers take a program ten times as long, and see of each way through memory at its first case what they see at all.
+/* Sanitizers take a program ten times as long, and see at the first case of a way through memory what they see at all.
  * Is this a build with one of them, where cases that differ in numbers alone are spared? */
 __attribute__((unused)) static bool tap_spares(void)
 {
