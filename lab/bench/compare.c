@@ -10,7 +10,7 @@
 
 /* Samples of a case: once they have taken LIMIT_S no more than LEAST_SAMPLES. Each is of as many launches as last
  * SAMPLE_S, at most MOST_REPEATS, and comes after one that is not timed, so that the stream never waits for the host.
- * WARM_S of turns before them bring clock and power to where they stay, HOT_S where a launch is of HOT_FLOPS and more:
+ * Turns that take the device WARM_S bring clock and power to where they stay, HOT_S where a launch is of HOT_FLOPS:
  * after a long check on the host an H200 is back at 1980 MHz, from where such products need more than 0.5 s to the 1300
  * to 1600 that its power allows. */
 enum { USUAL_SAMPLES = 21, LEAST_SAMPLES = 5, TRIAL_SAMPLES = 5, MOST_REPEATS = 1000 };
@@ -72,8 +72,8 @@ static bool launch(comparison *g, int i, int candidate, int set)
 
 static int next_set(comparison *g) { return g->warm ? 0 : (int)(g->launches++ % g->set_count); }
 
-/* Seconds of a launch, of so many one after the other. TW_OK and *seconds NAN: the side does not take it, and says
- * why. */
+/* Seconds of a launch, of so many one after the other, which are added to g->busy_s. TW_OK and *seconds NAN: the side
+ * does not take it, and says why. */
 static tw_status sample(comparison *g, int i, int candidate, int repeats, double *seconds)
 {
     *seconds = NAN;
@@ -82,6 +82,7 @@ static tw_status sample(comparison *g, int i, int candidate, int repeats, double
     for (int n = 0; n < repeats; n++)
         if (!launch(g, i, candidate, next_set(g))) return TW_OK;
     if (!g->peer->end(g, seconds)) return failed(g);
+    g->busy_s += *seconds;
     *seconds /= repeats * (double)g->items;
     return TW_OK;
 }
@@ -131,12 +132,16 @@ static bool take_fastest(comparison *g)
     return isfinite(g->trial_s[fastest]);
 }
 
-static double warm_s(const comparison *g)
+/* Another turn to warm the device up? Not where the last one, from *before_s on, took it no time: all have failed. */
+static bool is_cold(const comparison *g, double *before_s)
 {
-    return roofline_flops(&g->problem) * (double)g->items < HOT_FLOPS ? WARM_S : HOT_S;
+    const double enough_s = roofline_flops(&g->problem) * (double)g->items < HOT_FLOPS ? WARM_S : HOT_S;
+    const bool took = g->busy_s > *before_s;
+    *before_s = g->busy_s;
+    return took && g->busy_s < enough_s;
 }
 
-/* Time the candidates in turns, the last TRIAL_SAMPLES of warm_s(): which is the fastest depends on how hot the device
+/* Time the candidates in turns until the device is warm, and keep the last TRIAL_SAMPLES: which is the fastest depends on how hot the device
  * is. One that fails is passed over. */
 static tw_status try_candidates(comparison *g)
 {
@@ -147,9 +152,9 @@ static tw_status try_candidates(comparison *g)
     g->trial_s[0] = 0;
     if (g->candidates == 1) return TW_OK; /* nothing to choose from */
     for (int n = 0; status == TW_OK && n < g->candidates; n++) status = count_repeats(g, BEST, n, &repeats[n]);
-    int turn = 0;
-    for (double start_s = measure_now_s();
-         status == TW_OK && (turn < TRIAL_SAMPLES || measure_now_s() - start_s < warm_s(g)); turn++)
+    g->busy_s = 0;
+    double before_s = -1;
+    for (int turn = 0; status == TW_OK && (is_cold(g, &before_s) || turn < TRIAL_SAMPLES); turn++)
         for (int n = 0; status == TW_OK && n < g->candidates; n++) {
             status = failed_before[n] ? TW_OK : sample(g, BEST, n, repeats[n], &times_s[n][turn % TRIAL_SAMPLES]);
             failed_before[n] |= isnan(times_s[n][turn % TRIAL_SAMPLES]);
@@ -255,8 +260,8 @@ static tw_status take_samples(comparison *g)
     tw_status status = TW_OK;
     for (int i = 0; status == TW_OK && i < COMPARE_SIDES; i++)
         if (g->sides[i].outcome == SIDE_TIMED) status = count_repeats(g, i, candidate_of(g, i), &g->sides[i].repeats);
-    for (double start_s = measure_now_s(); status == TW_OK && measure_now_s() - start_s < warm_s(g); round++)
-        status = take_round(g, round, -1);
+    g->busy_s = 0;
+    for (double before_s = -1; status == TW_OK && is_cold(g, &before_s); round++) status = take_round(g, round, -1);
     g->before = clocks_now();
     for (double start_s = measure_now_s(); status == TW_OK && taken < g->samples; taken++, round++) {
         if (taken >= LEAST_SAMPLES && measure_now_s() - start_s > LIMIT_S) break;

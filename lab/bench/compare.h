@@ -60,6 +60,7 @@ struct comparison {
     operand_sets sets;
     int set_count;
     int64_t launches;
+    double busy_s;             /* of the samples since the warm-up began, by the peer's clock */
     double peak_flops, others; /* others: as in a record, while the samples were taken */
     clocks_reading before, after;
 };

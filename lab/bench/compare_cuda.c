@@ -75,7 +75,7 @@ static tw_status take_memory(comparison *g, const tw_problem *host)
 {
     duel *d = duel_of(g);
     g->sets = sets_beyond_l2(host, g->items, g->setup.device);
-    g->set_count = g->sets.wanted;
+    g->set_count = g->warm ? 2 : g->sets.wanted;
     while (g->set_count >= 2 && !cuda_allocate(&d->cuda, (size_t)(g->set_count + 1) * g->sets.set_bytes, &d->memory))
         g->set_count /= 2;
     if (d->memory == NULL)
