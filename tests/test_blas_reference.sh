@@ -89,7 +89,7 @@ another_blas() {
 broken() {
     need_testers || return 1
     "$compiler" -shared -fPIC -O1 -DFAULT="$1" -I"$root/include" "$root/tests/blas/broken.c" -o "broken$1.so" -ldl || return 1
-    for tester in 'fortran s' 'fortran d' 'cblas s' 'cblas d'; do
+    for tester in 'fortran s' ${tap_full:+'fortran d' 'cblas s'} 'cblas d'; do
         # shellcheck disable=SC2086 # words on purpose
         $tester "$work/broken$1.so:$ours" >verdict && echo "$tester passes it" && return 1
         grep -q GEMM out || grep -q gemm out || { echo "$tester did not run:" && cat out && return 1; }

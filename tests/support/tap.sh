@@ -5,18 +5,20 @@
 #   first() { ... }                         a function that returns 1 fails its case; after `skip WHY` it skips it
 #   run_cases                               or run_cases WHY, which skips all unless WHY is empty
 #
-# A script knows --list and --only TEXT; with in_order=1 its cases build on each other and --only leaves none out. It
-# has $root, the sources; $build, the build folder; and $work, an empty folder that its cases share, removed in the end.
+# A script knows --list, --only TEXT and --full, with which $tap_full is not empty; with in_order=1 its cases build on
+# each other and --only leaves none out. It has $root, the sources; $build, the build folder; and $work, an empty folder
+# that its cases share, removed in the end.
 # shellcheck shell=sh disable=SC2034,SC2154 # what is set here is used there, and the other way round
 
 root=${TILEWRIGHT_SOURCE:-$(cd "$(dirname "$0")/.." && pwd)}
 build=${TILEWRIGHT_BUILD:-$root/build}
 case $build in /*) ;; *) build=$PWD/$build ;; esac
 
-tap_only='' tap_list=''
+tap_only='' tap_list='' tap_full=''
 while [ $# -gt 0 ]; do
     case $1 in
     --list) tap_list=1 ;;
+    --full) tap_full=1 ;;
     --only) tap_only=${2:-} && shift ;;
     esac
     shift
