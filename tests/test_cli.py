@@ -24,8 +24,23 @@ NO_OPENCL = {"OCL_ICD_VENDORS": "/nowhere"}
 
 @functools.cache
 def told(command):
-    """What `doctor` or `devices` says of this machine in records and in text."""
-    return run(command, "--json", "-")
+    """What `devices`, or among odd variables `doctor`, says of this machine in records and in text."""
+    return run(command, "--json", "-", env=odd_variables() if command == "doctor" else {})
+
+
+def odd_variables():
+    """What doctor's advice and its list of variables speak of. OpenCL is not found by its loader: doctor's self-test would compile its kernels."""
+    return {**NO_OPENCL, "OCL_ICD_FILENAMES": "", "OMP_NUM_THREADS": "2x", "TILEWRIGHT_KERNELS": "/nowhere", "TILEWRIGHT_PEERS": "/none",
+            "TMPDIR": "/tmp", "HOME": another_user_s()}
+
+
+def another_user_s():
+    """A folder of another user: only root can make one, to others /usr is one."""
+    if os.geteuid() != 0:
+        return "/usr"
+    os.mkdir("theirs")
+    os.chown("theirs", 65534, 65534)
+    return os.path.abspath("theirs")
 
 
 @functools.cache
@@ -44,7 +59,11 @@ def whole_selftest():
 @functools.cache
 def base_selftest():
     """What a terminal shows of it by the instruction set that all processors have."""
-    return on_terminal("selftest", TILEWRIGHT_CPU="base")
+    return on_terminal("selftest", *([] if FULL else ["--dtype", "i8"]), TILEWRIGHT_CPU="base")
+
+
+FAKES = os.path.join(os.path.dirname(os.path.abspath(PROGRAM)), "tests", "fakes")
+FAKE_OPENCL = {"LD_LIBRARY_PATH": os.path.join(FAKES, "opencl"), "FAKE_OPENCL": "gemm=1", "TILEWRIGHT_CACHE": "off"}
 
 
 # ---- usage: exit code 2 -----------------------------------------------------------------------------------------------
@@ -198,23 +217,24 @@ FIELDS = ("engine device kernel rung dtype m n k op_a op_b method min_s median_s
 def doctor_passes_on_what_an_engine_advises():
     if not os.path.isdir("/etc/OpenCL/vendors") or not os.listdir("/etc/OpenCL/vendors"):
         return
-    out = good("doctor", env={"OCL_ICD_VENDORS": "/nowhere", "OCL_ICD_FILENAMES": ""}).stdout
+    out = told("doctor").stderr
     state = next((line.split(None, 2)[2] for line in out.splitlines() if line.startswith("engine opencl")), "")
-    assert "pocl-opencl-icd" in state and re.search(r"^advice 1 +opencl: " + re.escape(state), out, re.M), out
+    assert "pocl-opencl-icd" in state and re.search(r"^advice \d +opencl: " + re.escape(state), out, re.M), out
 
 
 def doctor(**env):
     """Its facts by name."""
-    good("doctor", "--json", "d.json", env={**NO_OPENCL, **env})
-    return records(open("d.json").read())[0]
+    return records(run("doctor", "--json", "-", env={**NO_OPENCL, **env}).stdout)[0]
 
 
 @case
 def doctor_says_that_openmp_s_threads_are_passed_over():
-    """Each runs doctor's self-test: all only with --full."""
-    for wrong in ("many", "0", "5000", "2x") if FULL else ("2x",):
-        assert re.search(r"^advice 1 +OMP_NUM_THREADS is ignored", good("doctor", env={"OMP_NUM_THREADS": wrong, **NO_OPENCL}).stdout, re.M), wrong
-    for env in ({"OMP_NUM_THREADS": "2,1"}, {"OMP_NUM_THREADS": ""}, {"OMP_NUM_THREADS": "many", "TILEWRIGHT_THREADS": "1"})[0 if FULL else 2:]:
+    """Each runs doctor's self-test: most only with --full."""
+    ignored = r"^advice \d +OMP_NUM_THREADS is ignored"
+    assert re.search(ignored, told("doctor").stderr, re.M)
+    for wrong in ("many", "0", "5000") if FULL else ():
+        assert re.search(ignored, good("doctor", env={"OMP_NUM_THREADS": wrong, **NO_OPENCL}).stdout, re.M), wrong
+    for env in ({"OMP_NUM_THREADS": "2,1"}, {"OMP_NUM_THREADS": ""}) if FULL else ():
         assert "is ignored" not in good("doctor", env={**env, **NO_OPENCL}).stdout, env
 
 
@@ -255,15 +275,6 @@ def drivers_keep_nothing_in_another_user_s_home():
         assert made.st_mode & 0o77 == 0, made
 
 
-def another_user_s():
-    """A folder of another user: only root can make one, to others /usr is one."""
-    if os.geteuid() != 0:
-        return "/usr"
-    os.mkdir("theirs")
-    os.chown("theirs", 65534, 65534)
-    return os.path.abspath("theirs")
-
-
 @case
 def doctor_tells_every_variable_that_is_read():
     root, read, indirect = os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."), set(), set()
@@ -275,9 +286,9 @@ def doctor_tells_every_variable_that_is_read():
         if any(not a.startswith('"') for a in arguments):
             indirect.add(os.path.relpath(path, root))
     assert indirect == {"cli/cmd_doctor.c", "cli/launched.c"}, indirect  # the latter reads what launchers of MPI set
-    out = good("doctor", "--json", "d.json", env={**NO_OPENCL, "TILEWRIGHT_KERNELS": "/nowhere", "TILEWRIGHT_PEERS": "/none", "TMPDIR": "/tmp", "HOME": another_user_s()}).stdout
+    out = told("doctor").stderr
     assert re.search(r"^advice \d +HOME belongs to another user", out, re.M), out
-    facts, page = records(open("d.json").read())[0], open(os.path.join(root, "docs", "REFERENCE.md")).read()
+    facts, page = records(told("doctor").stdout)[0], open(os.path.join(root, "docs", "REFERENCE.md")).read()
     unset = re.search(r"^not set +((?:\S.*\n {10,})*\S.*)\n", out, re.M)[1].split()
     assert unset == [name for name in facts if facts[name] == "not set"] and len(unset) > 9, (unset, facts)
     assert {name for name in facts if name.isupper()} == read and len(read) >= 14, read ^ {name for name in facts if name.isupper()}
@@ -287,12 +298,12 @@ def doctor_tells_every_variable_that_is_read():
 
 @case
 def doctor_tells_which_compiler_and_which_libraries_there_are():
-    fakes = os.path.join(os.path.dirname(os.path.abspath(PROGRAM)), "tests", "fakes")
-    nvrtc, cublas = f"{fakes}/nvrtc/libnvrtc.so.13", f"{fakes}/cublas/libcublasLt.so.13"
-    facts = doctor(TILEWRIGHT_NVRTC=nvrtc, LD_LIBRARY_PATH=f"{fakes}/cublas:{fakes}/clblast")
+    nvrtc, cublas = f"{FAKES}/nvrtc/libnvrtc.so.13", f"{FAKES}/cublas/libcublasLt.so.13"
+    facts = doctor(TILEWRIGHT_NVRTC=nvrtc, LD_LIBRARY_PATH=f"{FAKES}/cublas:{FAKES}/clblast", OMP_NUM_THREADS="many", TILEWRIGHT_THREADS="1")
+    assert not any("is ignored" in str(value) for value in facts.values()), facts  # TILEWRIGHT_THREADS goes before it
     assert facts["compiler cuda"] == f"NVRTC 13.0 for sm_75 to sm_100, {nvrtc}", facts
     assert facts["library cublas"] == f"cuBLASLt 13.2.7, {cublas}", facts
-    assert facts["library clblast"] == f"CLBlast 1, {fakes}/clblast/libclblast.so.1", facts
+    assert facts["library clblast"] == f"CLBlast 1, {FAKES}/clblast/libclblast.so.1", facts
     os.mkdir("peers", 0o755)
     open("peers/cublas.so", "w").write("no library\n")
     os.chmod("peers/cublas.so", 0o644)
@@ -402,27 +413,30 @@ def ladder_on_transposed_operands():
 @case
 def opencl_ladder_on_transposed_operands():
     needs("opencl")
-    good("ladder", "--engine", "opencl", "--size", "48", "--transpose-a", "--transpose-b", "--samples", "1", "--json", "r.json")
+    few = [] if FULL else ["--rung", "r02,r04,r09,r10,r11"]
+    good("ladder", "--engine", "opencl", "--size", "48", "--transpose-a", "--transpose-b", "--samples", "1", *few, "--json", "r.json")
     lines = records(open("r.json").read())
     assert {r["rung"] for r in lines if r["refused"]} == {"r09_wide", "r10_register", "r11_warp"}, [r["rung"] for r in lines if r["refused"]]
-    assert all(r["verified"] == "exact+bound" for r in lines if not r["refused"]) and len(lines) > 10, [r["rung"] for r in lines]
+    assert all(r["verified"] == "exact+bound" for r in lines if not r["refused"]) and len(lines) > (10 if FULL else 4), [r["rung"] for r in lines]
 
 
 @case
 def ladder_on_two_engines():
     needs("opencl")
-    done = good("ladder", "--engine", "cpu,opencl", "--size", "64", "--samples", "3", "--json", "r.json")
+    few = [] if FULL else ["--rung", "r01,r03,r03t"]
+    done = good("ladder", "--engine", "cpu,opencl", "--size", "64", "--samples", "3", *few, "--json", "r.json")
     lines = records(open("r.json").read())
     assert [r["engine"] for r in lines] == sorted(r["engine"] for r in lines), lines
     assert all(r["verified"].startswith("exact+bound") or r["refused"] for r in lines), lines
-    assert done.stdout.count("\nladder ") == 1 and done.stdout.count("on opencl: ") == 1, done.stdout
+    ladders = len(re.findall("^ladder ", done.stdout, re.M))  # where rungs are named, that the CPU has no r03t stands before them
+    assert ladders == 2 and done.stdout.count("on opencl: ") == 1, done.stdout
     for r in lines:
         on_cpu = r["engine"] == "cpu"
         assert on_cpu == (r["threads"] is not None) == (r["block_threads"] is None) or r["refused"], r
         assert r["refused"] or r["bytes_tile"] > 0 and r["effective_gbps"] is None and (r["prepare_s"] is None) == on_cpu, r
     both = [r["rung"][:3] for r in lines if r["build"] == "default"]
-    assert both == ["r01", "r01", "r02", "r03", "r03", "r04", "r04", "r05"], both
-    assert both == [r["rung"][:3] for r in lines if r["build"] == "rolled"] and done.stdout.count("default build   ") == 8
+    assert both == (["r01", "r01", "r02", "r03", "r03", "r04", "r04", "r05"] if FULL else ["r01", "r03", "r03"]), both
+    assert both == [r["rung"][:3] for r in lines if r["build"] == "rolled"] and done.stdout.count("default build   ") == len(both)
     assert [r["rung"] for r in lines if r["prepare_s"]] == 2 * ["r03t_transposed"] and "transposed B in" in done.stdout
     assert re.search(r"\d times the speed of r01_naive in its default build\n", done.stdout) or "fastest    r01_naive" in done.stdout
 
@@ -430,10 +444,10 @@ def ladder_on_two_engines():
 @case
 def variants_are_compared_with_the_rung_before_their_base():
     needs("opencl")
-    out = good("ladder", "--engine", "opencl", "--size", "64", "--samples", "3", "--rung", "r02,r03,r03t,r04", "--json", "r.json").stdout
+    out = good("ladder", "--engine", "opencl", "--size", "64", "--samples", "3", "--rung", "r02,r03,r03t", "--json", "r.json").stdout
     time = {r["rung"]: r["median_s"] for r in records(open("r.json").read()) if r["build"] == "rolled"}
     before = dict(re.findall(r"^(r\w+) .* ([0-9.]+)  +[0-9.]+%", out, re.M))
-    for rung, other in (("r03_coalesced", "r02_tiled"), ("r03t_transposed", "r02_tiled"), ("r04_banks", "r03_coalesced")):
+    for rung, other in (("r03_coalesced", "r02_tiled"), ("r03t_transposed", "r02_tiled")):
         assert abs(float(before[rung]) - time[other] / time[rung]) < 0.006, (rung, before, time)
 
 
@@ -537,15 +551,15 @@ def products_on_opencl():
     done = run("multiply", "A.npy", "B.npy", "-o", "C.npy", "--engine", "opencl", "--verify")
     assert done.returncode == 0 and read_npy("C.npy") == ("<f4", (33, 17), product(a, b)), done
     a, b = pair(3, 2, 4, "f8")
-    good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--engine", "opencl", "--verify")
+    good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--engine", "opencl", "--verify", env=FAKE_OPENCL)
     assert read_npy("C.npy") == ("<f8", (3, 2), product(a, b))
     for dtype in ("bf16", "f16", "i8"):
-        good("bench", "--engine", "opencl", "--dtype", dtype, "--size", "48", "--samples", "3", "--json", "r.json")
+        good("bench", "--engine", "opencl", "--dtype", dtype, "--size", "48", "--samples", "3", "--json", "r.json", env=FAKE_OPENCL)
         assert [(r["dtype"], r["verified"] is not False) for r in records(open("r.json").read())] == [(dtype, True)]
     for words, ld in (([], 49), (["--padded"], 52)):
-        done = good("bench", "--engine", "cpu,opencl", "--size", "49", *words, "--samples", "3", "--json", "r.json")
-        told = [(r["engine"], r["lda"], r["ldb"], r["ldc"], r["verified"]) for r in records(open("r.json").read())]
-        assert told == [(x, ld, ld, ld, "exact+bound") for x in ("cpu", "opencl")], (told, done.stdout)
+        done = good("bench", "--engine", "cpu,opencl", "--size", "49", *words, "--samples", "3", "--json", "r.json", env=FAKE_OPENCL)
+        found = [(r["engine"], r["lda"], r["ldb"], r["ldc"], r["verified"]) for r in records(open("r.json").read())]
+        assert found == [(x, ld, ld, ld, "exact+bound") for x in ("cpu", "opencl")], (found, done.stdout)
     good("bench", "--kernel", "opencl_f32_r07_prefetch", "--size", "48", "--samples", "3")
 
 
@@ -577,7 +591,7 @@ def devices_outlives_a_driver_that_has_no_memory():
     """PoCL and LLVM end their process where memory runs out: at each limit what is left is told, with a status of ours."""
     if sanitized():
         raise Skip("a sanitizer's own memory does not fit any limit")
-    for kib in (240000, 247000, 256000, 272000, 320000):
+    for kib in (240000, 247000, 256000, 272000, 320000) if FULL else (247000, 272000):
         done = run("devices", env={"TILEWRIGHT_THREADS": "1"}, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (kib * 1024,) * 2))
         assert done.returncode in (0, 8) and "\ncuda  " in done.stdout, (kib, done)
         assert (done.returncode == 8) == ("the driver of the opencl engine crashed: signal " in done.stdout), (kib, done)
