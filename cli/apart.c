@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "hooks.h"
+#include "layout.h"
 #include "tilewright_lab.h"
 
 static bool is_here(int i) { return strcmp(tw_lab_engine_at(i), "cpu") == 0; }
@@ -18,7 +19,7 @@ static void serve(void *apart_of, int orders, int answers)
     while (answer != NULL && worker_take(orders, &order, sizeof order)) {
         memset(answer, 0, x->bytes);
         x->work(x->job, tw_lab_engine_at(x->begun), order, answer);
-        fflush(stdout);
+        layout_flush();
         if (!worker_give(answers, answer, x->bytes)) break;
     }
     free(answer);

@@ -7,6 +7,7 @@
 #include "hooks.h"
 #include "rows.h"
 #include "diag.h"
+#include "words.h"
 
 /* ---- who takes part ---- */
 
@@ -24,15 +25,12 @@ static exit_code add_peer(peer_list *peers, const peer_row *row)
 
 exit_code against_row(const char *name, const char *engine, const peer_row **row)
 {
-    const char *names[MOST_SIDES];
-    int count = 0;
+    words_hint meant;
     *row = peer_named(name);
-    for (const peer_row *r = peer_rows; r->name != NULL && count < MOST_SIDES; r++) names[count++] = r->name;
     if (*row == NULL) {
-        const char *closest = diag_closest(name, names, count);
-        if (closest != NULL) return diag(EXIT_USAGE, "--against %s: no such library; did you mean %s?", name, closest);
-        return diag(EXIT_USAGE, "--against %s: no such library; give all, or names in lab/peers.def such as %s", name,
-                    names[0]);
+        words_meant_of(words_peers, name, meant);
+        return diag(EXIT_USAGE, "--against %s: no such library%s", name,
+                    meant[0] != '\0' ? meant : "; give all, or names in lab/peers.def such as openblas");
     }
     if (strcmp((*row)->engine, engine) != 0)
         return diag(EXIT_USAGE, "--against %s: this library is compared with the %s engine, not with %s", name,
@@ -126,6 +124,7 @@ static exit_code write_record(session *s, const against *g, const side *x)
 static exit_code compare(session *s, against *g, const case_list *cases, tw_dtype dtype, against_mean *all)
 {
     against_mean mean = {0};
+    layout_table table = {0};
     const char *group = NULL;
     exit_code result = EXIT_OK;
     for (int n = 0; n < cases->count; n++) {
@@ -134,16 +133,17 @@ static exit_code compare(session *s, against *g, const case_list *cases, tw_dtyp
         if (group == NULL || strcmp(group, c->group) != 0) {
             if (group != NULL) against_print_mean(s->text, group, &mean);
             group = c->group, mean = (against_mean){0};
-            against_print_header(s->text, g, group, dtype);
+            against_print_header(s->text, g, group, dtype, &table);
         }
         exit_code code = run_case(s, g, &problem, g->samples);
         if (code == EXIT_CHECK) result = code;
         if (code != EXIT_OK && code != EXIT_CHECK) return code;
-        against_print_case(s->text, g, &mean, all);
+        against_print_case(&table, g, &mean, all);
         for (int i = 0; i < g->count; i++)
             if ((code = write_record(s, g, &g->sides[i])) != EXIT_OK) return code;
     }
     against_print_mean(s->text, group, &mean);
+    layout_left_out(&table);
     return result;
 }
 

@@ -4,6 +4,7 @@
 
 #include "../lab/bench/against.h"
 #include "case_list.h"
+#include "layout.h"
 #include "session.h"
 
 typedef char against_path[4096];
@@ -31,8 +32,8 @@ typedef struct against_mean {
 } against_mean;
 
 void against_print_sides(FILE *text, const against *g, tw_dtype dtype);
-void against_print_header(FILE *text, const against *g, const char *group, tw_dtype dtype);
-void against_print_case(FILE *text, const against *g, against_mean *group, against_mean *all);
+void against_print_header(FILE *text, const against *g, const char *group, tw_dtype dtype, layout_table *table);
+void against_print_case(layout_table *t, const against *g, against_mean *group, against_mean *all);
 void against_mean_add(against_mean *mean, double median, double best);
 void against_print_mean(FILE *text, const char *what, const against_mean *mean);
 

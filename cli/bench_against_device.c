@@ -24,7 +24,7 @@ static double ratio(const comparison *g, bool of_bests)
     return peer_s / ours_s;
 }
 
-static void print_header(FILE *text, const comparison *g, const char *group)
+static void print_header(FILE *text, const comparison *g, const char *group, layout_table *table)
 {
     const char *title = g->peer->title, *dtype = tw_lab_dtype_of(g->problem.dtype)->name;
     fprintf(text, "\n%s, %s: GFLOP/s of medians; ratios: tilewright / ", group, dtype);
@@ -36,71 +36,75 @@ static void print_header(FILE *text, const comparison *g, const char *group)
     else
         fprintf(text, "%s; launches: per sample of tilewright\n", title);
     if (g->batched) fprintf(text, "batches of %lld at fixed strides, by %s\n", (long long)g->items, g->peer->batched);
-    fprintf(text, "%-20s %8s %10s ", "m x n x k", "launches", "tilewright");
+    static const layout_column chosen[] = {
+        {"m x n x k", -20, 0},         {"launches", 8, 6},           {"tilewright", 10, 0},
+        {"heuristic", 10, 0},          {"best of 8", 10, 0},         {"candidate", 9, 5},
+        {"medians", 7, 0, true, NULL}, {"bests", 7, 1, false, NULL}, {"SM MHz", 6, 2, true, NULL},
+        {"W", 5, 3, false, NULL},      {"C", 4, 4, false, NULL}};
+    const layout_column alone[] = {{"m x n x k", -20, 0},         {"launches", 8, 2},
+                                   {"tilewright", 10, 0},         {g->peer->name, 10, 0},
+                                   {"medians", 7, 0, true, NULL}, {"bests", 7, 1, false, NULL}};
     if (g->peer->chooses)
-        fprintf(text, "%10s %10s %9s | %7s %7s | %6s %5s %4s\n", "heuristic", "best of 8", "candidate", "medians",
-                "bests", "SM MHz", "W", "C");
+        layout_begin(table, text, chosen, sizeof chosen / sizeof *chosen);
     else
-        fprintf(text, "%10s | %7s %7s\n", g->peer->name, "medians", "bests");
+        layout_begin(table, text, alone, sizeof alone / sizeof *alone);
+    layout_titles(table);
 }
 
-static void print_speed(FILE *text, const comparison *g, const side *x)
+static void print_speed(layout_table *t, const comparison *g, const side *x)
 {
     term_number speed;
     if (is_timed(x))
-        fprintf(text, " %10s", term_gflops(roofline_flops(&g->problem) / x->result.median_s / 1e9, speed));
+        layout_cell(t, "%s", term_gflops(roofline_flops(&g->problem) / x->result.median_s / 1e9, speed));
     else
-        fprintf(text, " %10s", x->outcome == SIDE_WRONG ? "WRONG" : "-");
+        layout_cell(t, "%s", x->outcome == SIDE_WRONG ? "WRONG" : "-");
 }
 
-static void print_reading(FILE *text, double value, int width)
+static void print_whole(layout_table *t, double value)
 {
     if (isnan(value))
-        fprintf(text, " %*s", width, "-");
+        layout_cell(t, "-");
     else
-        fprintf(text, " %*.0f", width, value);
+        layout_cell(t, "%.0f", value);
 }
 
 /* The fastest of several candidates, and which it is. */
-static void print_best(FILE *text, const comparison *g)
+static void print_best(layout_table *t, const comparison *g)
 {
     const side *best = &g->sides[g->best_is_heuristic ? HEURISTIC : BEST];
-    print_speed(text, g, best);
-    if (is_timed(best))
-        fprintf(text, " %9d", g->best);
-    else
-        fprintf(text, " %9s", "-");
+    print_speed(t, g, best);
+    print_whole(t, is_timed(best) ? g->best : (double)NAN);
 }
 
-static void print_clocks(FILE *text, const clocks_reading *x)
+static void print_clocks(layout_table *t, const clocks_reading *x)
 {
-    fprintf(text, " |");
-    print_reading(text, x->sm_mhz, 6);
-    print_reading(text, x->power_w, 5);
-    print_reading(text, x->temperature_c, 4);
+    print_whole(t, x->sm_mhz);
+    print_whole(t, x->power_w);
+    print_whole(t, x->temperature_c);
 }
 
-static void print_case(const session *s, const comparison *g, against_mean *group, against_mean *all)
+static void print_case(const session *s, layout_table *t, const comparison *g, against_mean *group, against_mean *all)
 {
     FILE *text = s->text;
     case_name name;
     term_progress_end();
-    fprintf(text, "%-20s", case_text(&g->problem, name));
-    if (is_timed(&g->sides[OURS]))
-        fprintf(text, " %8d", g->sides[OURS].repeats);
-    else
-        fprintf(text, " %8s", "-");
-    print_speed(text, g, &g->sides[OURS]);
-    print_speed(text, g, &g->sides[HEURISTIC]);
-    if (g->peer->chooses) print_best(text, g);
-    if (is_timed(&g->sides[OURS]) && isfinite(ratio(g, false))) {
-        fprintf(text, " | %7.3f %7.3f", ratio(g, false), ratio(g, true));
+    layout_cell(t, "%s", case_text(&g->problem, name));
+    print_whole(t, is_timed(&g->sides[OURS]) ? g->sides[OURS].repeats : (double)NAN);
+    print_speed(t, g, &g->sides[OURS]);
+    print_speed(t, g, &g->sides[HEURISTIC]);
+    if (g->peer->chooses) print_best(t, g);
+    const bool compared = is_timed(&g->sides[OURS]) && isfinite(ratio(g, false));
+    for (int of_bests = 0; of_bests < 2; of_bests++)
+        if (compared)
+            layout_cell(t, "%.3f", ratio(g, of_bests));
+        else
+            layout_cell(t, "-");
+    if (compared) {
         against_mean_add(group, ratio(g, false), ratio(g, true));
         against_mean_add(all, ratio(g, false), ratio(g, true));
-    } else
-        fprintf(text, " | %7s %7s", "-", "-");
-    if (g->peer->chooses) print_clocks(text, &g->after);
-    fputc('\n', text);
+    }
+    if (g->peer->chooses) print_clocks(t, &g->after);
+    layout_end(t);
     if (s->opt->explain_plan)
         fprintf(text, "  plan: %s\n  %s\n", g->plan.text,
                 g->plan.reason[0] != '\0' ? g->plan.reason : "chosen by a rule, not by the cost model");
@@ -116,10 +120,10 @@ static exit_code write_record(session *s, const comparison *g, int i)
     return session_record(s, &r);
 }
 
-static exit_code tell_case(session *s, const comparison *g, against_mean *group, against_mean *all)
+static exit_code tell_case(session *s, layout_table *t, const comparison *g, against_mean *group, against_mean *all)
 {
     exit_code code = EXIT_OK;
-    print_case(s, g, group, all);
+    print_case(s, t, g, group, all);
     for (int i = 0; code == EXIT_OK && i < COMPARE_SIDES; i++)
         if (i != BEST || !g->best_is_heuristic) code = write_record(s, g, i);
     return code;
@@ -135,7 +139,7 @@ static exit_code run_case(const session *s, comparison *g, const tw_problem *hos
     case_name name;
     exit_code code = rows_trial(s, host, &t);
     if (code != EXIT_OK) return code;
-    snprintf(doing, sizeof doing, "%s: in turns", case_text(host, name));
+    snprintf(doing, sizeof doing, "%s: timing both", case_text(host, name));
     term_progress(doing, -1);
     tw_status status = compare_plan(g, host);
     code = status == TW_OK ? against_code(compare_run(g, host, &t)) : diag_tw(status);
@@ -148,17 +152,19 @@ static exit_code compare_class(session *s, comparison *g, const case_list *cases
                                against_mean *all)
 {
     against_mean mean = {0};
+    layout_table table;
     exit_code result = EXIT_OK;
     g->problem.dtype = dtype;
-    print_header(s->text, g, cases->items[first].group);
+    print_header(s->text, g, cases->items[first].group, &table);
     for (int n = first; n < end; n++) {
         tw_problem problem = case_problem(&cases->items[n], dtype);
         exit_code code = run_case(s, g, &problem);
         if (code != EXIT_OK && code != EXIT_CHECK) return code;
         if (code == EXIT_CHECK) result = code;
-        if ((code = tell_case(s, g, &mean, all)) != EXIT_OK) return code;
+        if ((code = tell_case(s, &table, g, &mean, all)) != EXIT_OK) return code;
     }
     against_print_mean(s->text, cases->items[first].group, &mean);
+    layout_left_out(&table);
     return result;
 }
 

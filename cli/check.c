@@ -15,46 +15,30 @@ static void show_progress(void *context, double fraction)
 /* No fault was found, and everything was looked at that the check promises to see. */
 static bool whole(const verify_report *r) { return r->passed && r->unchecked == 0; }
 
-static void tell_sight(session *s, const verify_report *r, const char *name)
+/* Which errors the check can find. */
+static void tell_sight(session *s, const verify_report *r)
 {
-    term_paint paint = term_paint_for(s->text);
-    const char *verdict = !r->passed ? "FAILED" : r->unchecked > 0 ? "NOT COMPLETE" : "passed";
-    fprintf(s->text, "check      %s%s%s %s\n", whole(r) ? paint.good : paint.bad, verdict, paint.plain, name);
     fprintf(s->text,
-            "  rows     %d random sign vectors, residuals up to %.2g of their row's bound. Always found: one element\n"
-            "           wrong by more than twice its row's bound (at most %.3g). Several wrong elements in a row are\n"
-            "           missed with probability 2^-%d.\n",
+            "  rows     %d random sign vectors, residuals up to %.2g of their row's bound. Always found: one element "
+            "wrong by more than twice its row's bound (at most %.3g). Several wrong elements in a row are "
+            "missed with probability 2^-%d.\n",
             r->vectors, r->row_ratio, 2 * r->worst_row_bound, r->vectors);
     fprintf(s->text,
             "  elements %" PRId64
-            " checked one by one, errors up to %.2g of their bound. Always found in these: an error beyond the\n"
-            "           element's bound (at most %.3g). Not found in the others: errors between the two bounds.\n",
+            " checked one by one, errors up to %.2g of their bound. Always found in these: an error beyond the "
+            "element's bound (at most %.3g). Not found in the others: errors between the two bounds.\n",
             r->elements, r->element_ratio, r->worst_element_bound);
-    if (r->unchecked > 0) fprintf(s->text, "  UNCHECKED %" PRId64 ": %s\n", r->unchecked, r->text);
-    if (r->row >= 0 && r->col >= 0)
-        fprintf(s->text, "  worst    C[%" PRId64 ", %" PRId64 "] is %.17g, expected %.17g within %.3g\n", r->row,
-                r->col, r->found, r->expected, r->bound);
 }
 
-/* What was found, in a sentence, and where it was worst, in another. */
+/* C is the product: how it was checked, and where its error is largest. */
 static void tell_verdict(session *s, const tw_problem *p, const verify_report *r, const char *name)
 {
     FILE *text = s->text;
     term_paint paint = term_paint_for(text);
     const char *each = tw_lab_dtype_of(p->dtype)->parts == 2 ? "parts of elements" : "elements";
     int64_t all = p->m * p->n * tw_lab_dtype_of(p->dtype)->parts;
-    fprintf(text, "%s %s%s%s: ", name, whole(r) ? paint.good : paint.bad,
-            !r->passed         ? "is not the product"
-            : r->unchecked > 0 ? "could not be checked completely"
-                               : "is the product",
-            paint.plain);
-    if (!r->passed)
-        fprintf(text, "%" PRId64 " of its %" PRId64 " rows %s wrong.", r->failed_rows, p->m,
-                r->failed_rows == 1 ? "is" : "are");
-    else if (r->unchecked > 0)
-        fprintf(text, "%" PRId64 " of its %" PRId64 " %s are unchecked; no fault was found in the others.",
-                r->unchecked, all, each);
-    else if (all == 0)
+    fprintf(text, "%s %sis the product%s: ", name, paint.good, paint.plain);
+    if (all == 0)
         fprintf(text, "it has no elements.");
     else if (r->elements >= all)
         fprintf(text, "each of its %" PRId64 " %s was checked.", all, each);
@@ -62,17 +46,9 @@ static void tell_verdict(session *s, const tw_problem *p, const verify_report *r
         fprintf(text, "its %" PRId64 " %s were checked by rows with %d random vectors, %" PRId64 " of them one by one.",
                 all, each, r->vectors, r->elements);
     fputc('\n', text);
-    if (r->row < 0 || r->col < 0) return;
-    if (r->passed) {
+    if (r->row >= 0 && r->col >= 0)
         fprintf(text, "The largest error is %.2g of its bound, at C[%" PRId64 ", %" PRId64 "].\n", r->element_ratio,
                 r->row, r->col);
-        return;
-    }
-    fprintf(text, "The worst is C[%" PRId64 ", %" PRId64 "]: %.17g, expected %.17g", r->row, r->col, r->found,
-            r->expected);
-    if (r->bound > 0) fprintf(text, " within %.3g", r->bound);
-    if (isfinite(r->element_ratio)) fprintf(text, ", an error of %.3g times its bound", r->element_ratio);
-    fprintf(text, ".\n");
 }
 
 /* The same of 2-byte floats, row by row as f32. */
@@ -149,8 +125,10 @@ exit_code check_product(session *s, operands *o, const void *c, const char *name
     if (status != TW_OK) return diag_lab(status, "the check");
     const exit_code changed = operands_unchanged(o);
     if (changed != EXIT_OK) return changed;
-    if (s->opt->command->bit == CMD_VERIFY && !s->opt->quiet)
+    if (whole(report) && s->opt->command->bit == CMD_VERIFY && !s->opt->quiet)
         tell_verdict(s, &o->problem, report, diag_name(name, tamed));
-    if (s->opt->verbose) tell_sight(s, report, diag_name(name, tamed));
+    if (whole(report) && s->opt->command->bit != CMD_VERIFY && s->opt->verbose)
+        fprintf(s->text, "check      passed %s\n", diag_name(name, tamed));
+    if (s->opt->verbose) tell_sight(s, report);
     return whole(report) ? EXIT_OK : diag(EXIT_CHECK, "%s: %s", name, report->text);
 }

@@ -12,6 +12,7 @@
 #include "rows.h"
 #include "diag.h"
 #include "term.h"
+#include "words.h"
 
 static const double LIMIT_S = 2; /* of samples per row */
 
@@ -22,14 +23,13 @@ static exit_code choose_kernel(const options *opt, const tw_lab_kernel **out)
     if (opt->batch > 0)
         return diag(EXIT_USAGE, "--kernel does not work with --batch, which times the choice of tw_gemm_batched()");
     if (opt->host) return diag(EXIT_USAGE, "--kernel does not work with --host, which times the choice of tw_gemm()");
-    const char *names[512];
-    int count = 0;
+    words_hint meant;
+    char otherwise[120];
     *out = tw_lab_kernel_named(opt->kernel);
     if (*out != NULL) return EXIT_OK;
-    for (const tw_lab_kernel *k; count < 512 && (k = tw_lab_kernel_at(count)) != NULL; count++) names[count] = k->name;
-    const char *closest = diag_closest(opt->kernel, names, count);
-    if (closest != NULL) return diag(EXIT_USAGE, "--kernel %s: no such kernel; did you mean %s?", opt->kernel, closest);
-    return diag(EXIT_USAGE, "--kernel %s: no such kernel; names look like %s", opt->kernel, names[0]);
+    words_meant_of(words_kernels, opt->kernel, meant);
+    snprintf(otherwise, sizeof otherwise, "; names look like %s", tw_lab_kernel_at(0)->name);
+    return diag(EXIT_USAGE, "--kernel %s: no such kernel%s", opt->kernel, meant[0] != '\0' ? meant : otherwise);
 }
 
 /* The options that --against allows: it calls tw_gemm() as a user does, and tw_gemm() chooses the kernel. */
@@ -45,17 +45,25 @@ static exit_code check_against(const options *opt)
     return EXIT_OK;
 }
 
-static void print_header(const session *s)
+static void print_header(const session *s, layout_table *table)
 {
     FILE *text = s->text;
     fprintf(text, "bench      %s, %s", s->device.engine, s->device.name);
     if (s->opt->batch > 0) fprintf(text, ", batches of %" PRId64 ", times per product", s->opt->batch);
     fprintf(text, "\n\n");
-    fprintf(text, "%-5s %-15s %-34s %4s %9s %10s %7s %7s %8s  %s\n", "dtype", "m x n x k", "kernel", "thr", "median",
-            "min-max", "GFLOP/s", "of peak", "of bound", "verified");
+    int longest = 6; /* name of a kernel */
+    const tw_lab_kernel *kernel;
+    for (int i = 0; (kernel = tw_lab_kernel_at(i)) != NULL; i++)
+        if (strcmp(kernel->engine, s->device.engine) == 0 && (int)strlen(kernel->name) > longest)
+            longest = (int)strlen(kernel->name);
+    const layout_column columns[] = {
+        {"dtype", -5, 0},   {"m x n x k", -15, 0}, {"kernel", -longest, 0}, {"thr", 4, 3},      {"median", 9, 0},
+        {"min-max", 10, 5}, {"GFLOP/s", 7, 0},     {"of peak", 7, 1},       {"of bound", 8, 2}, {"verified", -12, 4}};
+    layout_begin(table, text, columns, sizeof columns / sizeof *columns);
+    layout_titles(table);
 }
 
-static void print_row(FILE *text, const row *r)
+static void print_row(layout_table *t, const row *r)
 {
     const record *d = &r->record;
     tw_problem p = tw_problem_make(TW_F32, d->op_a == 'n' ? TW_N : TW_T, d->op_b == 'n' ? TW_N : TW_T, d->m, d->n,
@@ -64,25 +72,18 @@ static void print_row(FILE *text, const row *r)
     case_name name;
     term_number median, span, speed, of_peak, of_bound;
     term_progress_end();
-    fprintf(text, "%-5s %-15s %-34s ", d->dtype, case_text(&p, name), d->kernel != NULL ? d->kernel : "-");
-    if (rows_have_numbers(text, r))
-        fprintf(text, "%4d %9s %10s %7s %7s %8s  %s\n", row_threads(r), term_seconds(d->median_s, median),
-                term_span(d->min_s, d->max_s, d->median_s, span), term_gflops(d->gflops, speed),
-                term_percent(d->gflops / d->peak_gflops, of_peak), term_percent(d->fraction_of_bound, of_bound),
-                d->verified);
-}
-
-typedef struct tally {
-    int timed, refused, failed;
-} tally;
-
-static exit_code finish_row(session *s, const row *r, tally *count)
-{
-    print_row(s->text, r);
-    count->timed += r->outcome == ROW_TIMED;
-    count->refused += r->outcome == ROW_REFUSED;
-    count->failed += row_failed(r);
-    return rows_finish(s, r);
+    layout_cell(t, "%s", d->dtype);
+    layout_cell(t, "%s", case_text(&p, name));
+    layout_cell(t, "%s", d->kernel != NULL ? d->kernel : "-");
+    if (!rows_have_numbers(t, r)) return;
+    layout_cell(t, "%d", row_threads(r));
+    layout_cell(t, "%s", term_seconds(d->median_s, median));
+    layout_cell(t, "%s", term_span(d->min_s, d->max_s, d->median_s, span));
+    layout_cell(t, "%s", term_gflops(d->gflops, speed));
+    layout_cell(t, "%s", term_percent(d->gflops / d->peak_gflops, of_peak));
+    layout_cell(t, "%s", term_percent(d->fraction_of_bound, of_bound));
+    layout_cell(t, "%s", d->verified);
+    layout_end(t);
 }
 
 /* Are calls with host pointers timed, for which a GPU engine pads its copies? */
@@ -110,8 +111,14 @@ static exit_code print_plan(session *s, const tw_lab_kernel *kernel, const tw_pr
     return EXIT_OK;
 }
 
-static exit_code bench_shape(session *s, roofs *limits, const tw_lab_kernel *kernel, const tw_problem *problem,
-                             tally *count)
+/* One table. */
+typedef struct bench_rows {
+    layout_table table;
+    rows_tally count;
+    roofs limits;
+} bench_rows;
+
+static exit_code bench_shape(session *s, bench_rows *rows, const tw_lab_kernel *kernel, const tw_problem *problem)
 {
     static row result;
     const bool host = is_host_call(s->opt);
@@ -123,10 +130,14 @@ static exit_code bench_shape(session *s, roofs *limits, const tw_lab_kernel *ker
         code = rows_trial(s, problem, &t);
         if (code != EXIT_OK) return code;
         t.host = host, t.batch = s->opt->batch;
-        code = rows_run(s, &t, limits, &wish, 1, &result);
+        code = rows_run(s, &t, &rows->limits, &wish, 1, &result);
         trial_close(&t);
     }
-    if (code == EXIT_OK) code = finish_row(s, &result, count);
+    if (code == EXIT_OK) {
+        print_row(&rows->table, &result);
+        rows_count(&rows->count, &result);
+        code = rows_finish(s, &result);
+    }
     return code == EXIT_OK && s->opt->explain_plan ? print_plan(s, kernel, problem) : code;
 }
 
@@ -159,10 +170,9 @@ static exit_code needs_device(const session *s, const char *option)
 
 static exit_code bench_engine(session *s, void *job)
 {
-    static roofs limits;
+    static bench_rows rows;
     const bench *b = job;
     const busy_reading begun = busy_now();
-    tally count = {0};
     exit_code code = EXIT_OK;
     bool on_device = compare_peer_of(s->device.engine) != NULL;
     if (session_several(s->opt) && (!s->opt->host || s->opt->against.count > 0))
@@ -177,19 +187,19 @@ static exit_code bench_engine(session *s, void *job)
         if (code == EXIT_OK || code == EXIT_CHECK) rows_tell_busy(s->text, &begun);
         return code;
     }
-    roofs_begin(&limits, s->context, &s->device);
-    print_header(s);
+    rows.count = (rows_tally){0};
+    roofs_begin(&rows.limits, s->context, &s->device);
+    print_header(s, &rows.table);
     for (int d = 0; d < b->dtypes.count; d++)
         for (int i = 0; code == EXIT_OK && i < b->cases.count; i++) {
             tw_problem problem = case_problem(&b->cases.items[i], tw_lab_dtype_named(b->dtypes.items[d])->dtype);
-            code = bench_shape(s, &limits, b->kernel, &problem, &count);
+            code = bench_shape(s, &rows, b->kernel, &problem);
         }
     if (code != EXIT_OK) return code;
-    print_peaks(s, &limits);
+    print_peaks(s, &rows.limits);
+    layout_left_out(&rows.table);
     rows_tell_busy(s->text, &begun);
-    if (count.failed > 0) return EXIT_CHECK;
-    if (count.timed == 0) return diag(EXIT_DEVICE, "no row could be timed: %d refused", count.refused);
-    return EXIT_OK;
+    return rows_verdict(&rows.count);
 }
 
 /* The types that a set is of. */

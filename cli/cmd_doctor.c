@@ -25,7 +25,10 @@ enum { STATE_TEXT = 560 };
 typedef struct doctor {
     session *s;
     object out;
-    int advice;
+    FILE *facts, *advice; /* kept until the verdict is known, which goes first */
+    char *fact_text, *advice_text;
+    size_t fact_bytes, advice_bytes;
+    int advised;
     apart engines;
     struct {
         bool usable, unready;   /* it has a device; its driver is there and cannot be used as it is */
@@ -56,15 +59,16 @@ static void fact(doctor *d, const char *name, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    fprintf(d->s->text, "%-18s %s\n", name, text);
+    fprintf(d->facts, "%-18s  %s\n", name, text);
     object_text(&d->out, name, text);
 }
 
 static void advise(doctor *d, const char *text)
 {
     char name[24];
-    snprintf(name, sizeof name, "advice %d", ++d->advice);
-    fact(d, name, "%s", text);
+    snprintf(name, sizeof name, "advice %d", ++d->advised);
+    fprintf(d->advice, "%-18s  %s\n", name, text);
+    object_text(&d->out, name, text);
 }
 
 /* The text after `key` on the first line that begins with it; the first line itself for "". false: no such file or
@@ -232,18 +236,13 @@ static void tell_libraries(doctor *d)
 /* A record names each; people get one list. */
 static void tell_unset(doctor *d, const char *const *names, size_t count)
 {
-    enum { COLUMNS = 100 };
-    int column = fprintf(d->s->text, "%-18s", "not set");
+    fprintf(d->facts, "%-18s ", "not set");
     for (size_t i = 0; i < count; i++) {
         if (getenv(names[i]) != NULL) continue;
         object_text(&d->out, names[i], "not set");
-        if (column + 1 + (int)strlen(names[i]) > COLUMNS) {
-            fputc('\n', d->s->text);
-            column = fprintf(d->s->text, "%-18s", "");
-        }
-        column += fprintf(d->s->text, " %s", names[i]);
+        fprintf(d->facts, " %s", names[i]);
     }
-    fputc('\n', d->s->text);
+    fputc('\n', d->facts);
 }
 
 /* All that the library and the program read; a test compares. */
@@ -320,7 +319,11 @@ static void ask(void *session_of, const char *engine, int order, void *out)
 static exit_code test_engine(doctor *d, int i)
 {
     static answer x;
-    char name[32];
+    char name[80];
+    const bool is_cpu = strcmp(tw_lab_engine_at(i), "cpu") == 0;
+    snprintf(name, sizeof name, "self test: %s", is_cpu ? "kernels of the cpu" : "a driver compiles two kernels of ");
+    if (!is_cpu) snprintf(name + strlen(name), sizeof name - strlen(name), "%s", tw_lab_engine_at(i));
+    term_progress(name, -1);
     bool lives = apart_ask(&d->engines, i, SELF_TEST, &x);
     snprintf(name, sizeof name, "self test %s", tw_lab_engine_at(i));
     if (!lives)
@@ -328,8 +331,9 @@ static exit_code test_engine(doctor *d, int i)
     else if (x.code != EXIT_OK)
         fact(d, name, "failed: %s", x.failure);
     else
-        fact(d, name, "%d kernels and calls passed, %d failed, %d do not fit this device", x.count.passed,
-             x.count.failed, x.count.refused);
+        fact(d, name,
+             "%d kernels and calls passed, %d failed, %d do not fit this device; `selftest --engine %s` checks all",
+             x.count.passed, x.count.failed, x.count.refused, tw_lab_engine_at(i));
     char *rest = NULL, *line = lives ? strtok_r(x.unused, "\n", &rest) : NULL;
     for (int number = 1; line != NULL; line = strtok_r(NULL, "\n", &rest), number++) {
         snprintf(name, sizeof name, "unused %s %d", tw_lab_engine_at(i), number);
@@ -367,33 +371,77 @@ static void tell_break_even(doctor *d, int i)
              : "; TILEWRIGHT_BLAS_ENGINE=cuda sends calls of libtilewright_blas.so there");
 }
 
+static void tell(doctor *d)
+{
+    d->out = object_begin(d->s->json);
+    tell_build(d);
+    tell_system(d);
+    tell_processors(d);
+    tell_engines(d);
+    tell_libraries(d);
+    tell_environment(d);
+    tell_reports(d);
+    advise_engines(d);
+}
+
+/* Engines without a device are not tested; *failed: engines that did not pass. */
+static exit_code test(doctor *d, int *failed)
+{
+    exit_code tested = EXIT_OK;
+    for (int i = 0; i < d->engines.count; i++) {
+        if (d->engines.why[i][0] == '\0' && !d->found[i].usable) continue;
+        const exit_code of = test_engine(d, i);
+        if (tested == EXIT_OK || of == EXIT_CHECK) tested = of;
+        *failed += of != EXIT_OK;
+        if (of == EXIT_OK && strcmp(tw_lab_engine_at(i), "cuda") == 0) tell_break_even(d, i);
+    }
+    return tested;
+}
+
+static void tell_verdict(const doctor *d, int failed)
+{
+    FILE *text = d->s->text;
+    const int mend = d->advised + failed;
+    fprintf(text, "%-18s  ", "verdict");
+    if (mend == 0)
+        fputs("all is well: the cpu engine lacks nothing; the lines below show what other engines lack\n", text);
+    else
+        fprintf(text, "%d thing%s to mend:%s%s\n", mend, mend == 1 ? "" : "s", d->advised > 0 ? " see the advice" : "",
+                failed == 0       ? ""
+                : d->advised == 0 ? " a self test failed"
+                                  : ", and the self test that failed");
+    fprintf(text, "%s\n%s", d->advice_text, d->fact_text);
+}
+
+/* The streams that the verdict waits for. */
+static bool open_texts(doctor *d)
+{
+    d->facts = open_memstream(&d->fact_text, &d->fact_bytes);
+    d->advice = open_memstream(&d->advice_text, &d->advice_bytes);
+    return d->facts != NULL && d->advice != NULL;
+}
+
 exit_code cmd_doctor(session *s)
 {
     static doctor d;
+    int failed = 0;
     d.s = s;
     apart_begin(&d.engines, ask, s, sizeof(answer), 1200); /* kernels are compiled, maybe on a busy machine */
-    exit_code code = session_open_device(s, "cpu"), tested = EXIT_OK;
+    exit_code code = session_open_device(s, "cpu");
+    if (code == EXIT_OK && !open_texts(&d)) code = diag_no_memory("what doctor found");
     if (code == EXIT_OK) {
-        d.out = object_begin(s->json);
-        tell_build(&d);
-        tell_system(&d);
-        tell_processors(&d);
-        tell_engines(&d);
-        tell_libraries(&d);
-        tell_environment(&d);
-        tell_reports(&d);
-        advise_engines(&d);
-        for (int i = 0; i < d.engines.count; i++) {
-            if (d.engines.why[i][0] == '\0' && !d.found[i].usable) continue;
-            exit_code of = test_engine(&d, i);
-            if (tested == EXIT_OK || of == EXIT_CHECK) tested = of;
-            if (of == EXIT_OK && strcmp(tw_lab_engine_at(i), "cuda") == 0) tell_break_even(&d, i);
-        }
-        if (d.advice == 0)
-            fact(&d, "advice", "none: the cpu engine lacks nothing; the lines above show what other engines lack");
+        tell(&d);
+        code = s->opt->no_self_test ? EXIT_OK : test(&d, &failed);
+        if (d.advised == 0)
+            object_text(&d.out, "advice",
+                        "none: the cpu engine lacks nothing; the lines above show what other engines lack");
         object_end(&d.out);
         s->json_lines = true;
+        term_progress_end();
+        if (fclose(d.facts) != 0 || fclose(d.advice) != 0) code = diag_no_memory("what doctor found");
+        if (d.fact_text != NULL && d.advice_text != NULL) tell_verdict(&d, failed);
+        free(d.fact_text), free(d.advice_text);
     }
     apart_end(&d.engines);
-    return code == EXIT_OK ? tested : code;
+    return code;
 }

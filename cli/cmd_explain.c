@@ -13,11 +13,13 @@
 #include "explain.h"
 #include "explain_ranks.h"
 #include "gpu.h"
+#include "layout.h"
 #include "object.h"
 #include "rungs.h"
 #include "degrees.h"
 #include "diag.h"
 #include "term.h"
+#include "words.h"
 
 enum { SIZE = 4096, CONTEXT = 2 };
 
@@ -45,6 +47,7 @@ static exit_code choose_rung(explain *x, const char *word)
     const name_list *engines = &x->s->opt->engines;
     const char *wanted = engines->count > 0 ? engines->items[0] : "auto", *last = "";
     char known[1200] = "";
+    words_hint meant;
     int best = -1;
     bool elsewhere = false;
     const tw_lab_kernel *row;
@@ -61,8 +64,8 @@ static exit_code choose_rung(explain *x, const char *word)
     }
     if (x->kernel != NULL) return EXIT_OK;
     if (elsewhere) return diag(EXIT_USAGE, "%s: the %s engine has no such rung; it has:%s", word, wanted, known);
-    return diag(EXIT_USAGE, "%s: no such rung or kernel; the rungs are:%s; docs/KERNELS.md has all kernels", word,
-                known);
+    return diag(EXIT_USAGE, "%s: no such rung or kernel; the rungs are:%s; docs/KERNELS.md has all kernels%s", word,
+                known, words_meant_of(words_rungs, word, meant));
 }
 
 static exit_code choose_shape(explain *x)
@@ -126,11 +129,28 @@ static exit_code choose_gpu(explain *x)
 
 /* ---- the rung's own words ---- */
 
+/* Does the text beyond this line go on in the sentence? The file's lines end where their next word has no room;
+ * pictures, which are indented or have gaps, do not. */
+static bool goes_on(const char *line, int length)
+{
+    enum { FULL = 96 };
+    const char *next = line + length + (line[length] == '\n');
+    const int letters = (int)strcspn(next, "\n"), word = (int)strcspn(next, " \n");
+    bool prose = line[0] != ' ' && next[0] != ' ' && letters > 0 && length + 1 + word > FULL;
+    for (const char *c = line; prose && c + 2 < next + letters; c++) prose = strncmp(c, "   ", 3) != 0;
+    return prose;
+}
+
 static void print_lines(FILE *text, const char *label, const char *lines)
 {
+    const bool joins = layout_width(text) > 0; /* and are laid out anew */
+    bool begins = true;
     for (const char *line = lines; *line != '\0';) {
-        int length = (int)strcspn(line, "\n");
-        fprintf(text, "%-10s%.*s\n", line == lines ? label : "", length, line);
+        const int length = (int)strcspn(line, "\n");
+        const bool on = joins && goes_on(line, length);
+        if (begins) fprintf(text, "%-10s", line == lines ? label : "");
+        fprintf(text, "%.*s%c", length, line, on ? ' ' : '\n');
+        begins = !on;
         line += length + (line[length] == '\n');
     }
 }

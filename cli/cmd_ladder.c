@@ -48,10 +48,11 @@ typedef struct ladder {
     char wrong[512]; /* why the last row was, if it was */
     double naive_s;  /* of r01, in its default build where it has one; NAN: not timed */
     bool naive_by_default;
-    int failed, tried, bars; /* tried: rows that were not refused */
+    rows_tally count;
+    int costly, bars; /* costly: files that cost more than the rungs whose names they bear */
     bar bar[MOST_BARS];
-    int size;                      /* its place in --size; 0 also where there is none */
-    int width;                     /* columns of a rung's name */
+    int size; /* its place in --size; 0 also where there is none */
+    layout_table table;
     curves over_sizes, over_tiles; /* speeds over --size; over --tile at the size that has bars */
 } ladder;
 
@@ -65,6 +66,7 @@ static void keep_tiled(rung_list *rungs)
     rungs->count = kept, rungs->planned = false;
 }
 
+/* Columns of a rung's name. */
 static int width_of(const rung_list *rungs)
 {
     int width = LEAST_WIDTH;
@@ -108,7 +110,6 @@ static exit_code choose(ladder *l)
     if (code == EXIT_OK && opt->tiles.count > 0) keep_tiled(&l->rungs);
     if (code == EXIT_OK && l->rungs.count == 0 && opt->tiles.count > 0)
         return diag(EXIT_USAGE, "none of these rungs has a tile edge that --tile could choose");
-    l->width = width_of(&l->rungs);
     const tw_lab_kernel *slowest = l->rungs.count > 0 ? l->rungs.rows[0] : l->rungs.takes;
     if (code != EXIT_OK || opt->sizes.count + opt->shapes.count > 0 || opt->deep || slowest == NULL) return code;
     code = rows_side(l->s, slowest, 0, n, LONGEST_S, &n);
@@ -142,18 +143,29 @@ static void note_time(ladder *l, pace *p, const record *d, const row_wish *wish)
 
 /* ---- telling ---- */
 
-static void print_header(const ladder *l)
+static void print_header(ladder *l)
 {
     FILE *text = l->s->text;
     fprintf(text, "ladder     %s, C(%" PRId64 " x %" PRId64 ") = A%s B%s with k = %" PRId64 ", on %s: %s\n\n",
             tw_lab_dtype_of(l->problem.dtype)->name, l->problem.m, l->problem.n, l->problem.op_a == TW_T ? "^T" : "",
             l->problem.op_b == TW_T ? "^T" : "", l->problem.k, l->s->device.engine, l->s->device.name);
-    fprintf(text, "%-*s %4s %9s %10s %7s %8s %7s %8s %6s %8s %7s\n", l->width, "rung", "thr", "median", "min-max",
-            "GFLOP/s", "x before", "of peak", "asked", "flop/B", "no-cache", "bound");
+    const layout_column columns[] = {{"rung", -width_of(&l->rungs), 0},
+                                     {"thr", 4, 5},
+                                     {"median", 9, 0},
+                                     {"min-max", 10, 7},
+                                     {"GFLOP/s", 7, 0},
+                                     {"x before", 8, 1},
+                                     {"of peak", 7, 2},
+                                     {"asked", 8, 6},
+                                     {"flop/B", 6, 4},
+                                     {"no-cache", 8, 5},
+                                     {"bound", 7, 3}};
+    layout_begin(&l->table, text, columns, sizeof columns / sizeof *columns);
+    layout_titles(&l->table);
 }
 
 /* beside: of a file's own kernel, whose rung was sampled in turns with it. */
-static void print_numbers(const ladder *l, const row *r, double before_s, bool beside)
+static void print_numbers(ladder *l, const row *r, double before_s, bool beside)
 {
     const record *d = &r->record;
     term_number median, span, speed, of_peak, asked, no_cache, bound;
@@ -164,12 +176,18 @@ static void print_numbers(const ladder *l, const row *r, double before_s, bool b
         snprintf(factor, sizeof factor, "%.2f", r->turns.speed);
     else if (!isnan(before_s))
         snprintf(factor, sizeof factor, "%.2f", before_s / d->median_s);
-    double flops = 2 * (double)d->m * (double)d->n * (double)d->k;
-    fprintf(l->s->text, "%4d %9s %10s %7s %8s %7s %8s %6.3g %8s %7s\n", row_threads(r),
-            term_seconds(d->median_s, median), term_span(d->min_s, d->max_s, d->median_s, span),
-            term_gflops(d->gflops, speed), factor, term_percent(d->gflops / d->peak_gflops, of_peak),
-            term_bytes(d->bytes_asked, asked), flops / d->bytes_asked, term_gflops(d->bound_asked_gflops, no_cache),
-            term_gflops(d->bound_gflops, bound));
+    layout_table *t = &l->table;
+    layout_cell(t, "%d", row_threads(r));
+    layout_cell(t, "%s", term_seconds(d->median_s, median));
+    layout_cell(t, "%s", term_span(d->min_s, d->max_s, d->median_s, span));
+    layout_cell(t, "%s", term_gflops(d->gflops, speed));
+    layout_cell(t, "%s", factor);
+    layout_cell(t, "%s", term_percent(d->gflops / d->peak_gflops, of_peak));
+    layout_cell(t, "%s", term_bytes(d->bytes_asked, asked));
+    layout_cell(t, "%.3g", 2 * (double)d->m * (double)d->n * (double)d->k / d->bytes_asked);
+    layout_cell(t, "%s", term_gflops(d->bound_asked_gflops, no_cache));
+    layout_cell(t, "%s", term_gflops(d->bound_gflops, bound));
+    layout_end(t);
 }
 
 /* How a file's own kernel stands beside the rung that it was timed with. */
@@ -230,22 +248,21 @@ static exit_code finish_row(ladder *l, const row *r, const row_wish *wish)
     bool compared = strcmp(r->record.dtype, tw_lab_dtype_of(l->problem.dtype)->name) == 0;
     name_row(l, r, wish, label);
     term_progress_end();
-    fprintf(l->s->text, "%-*s ", l->width, default_build ? "  default build" : label);
+    layout_cell(&l->table, "%s", default_build ? "  default build" : label);
     const bool repeats = default_build && r->outcome == ROW_WRONG && strcmp(r->text, l->wrong) == 0;
     if (repeats)
-        fputs("WRONG in the same way\n", l->s->text);
-    else if (rows_have_numbers(l->s->text, r))
+        layout_gap(&l->table), fputs("WRONG in the same way\n", l->s->text);
+    else if (rows_have_numbers(&l->table, r))
         print_numbers(l, r, compared ? time_before(l, p, r->record.rung) : (double)NAN, beside);
     if ((l->s->opt->deep || wish->kernel == NULL) && !default_build && r->outcome != ROW_REFUSED)
         fprintf(l->s->text, "  %s\n", r->plan.text);
-    l->failed += row_failed(r);
-    l->tried += r->outcome != ROW_REFUSED;
+    rows_count(&l->count, r);
     compared &= r->outcome == ROW_TIMED;
     if (compared) note_time(l, p, &r->record, wish);
     if (wish->user != NULL && (beside || !default_build)) print_turns(l, r, wish->kernel, beside);
     const bool as_judged = l->problem.op_a == TW_N && l->problem.op_b == TW_N; /* degrees are those of no transposes */
     if (wish->user != NULL && as_judged && !default_build && l->size == 0 && r->outcome >= ROW_IMPOSSIBLE)
-        l->failed += degrees_tell(l->s->text, "  ", degrees_of(&l->degrees, wish->user, wish->tile)) != EXIT_OK;
+        l->costly += degrees_tell(l->s->text, "  ", degrees_of(&l->degrees, wish->user, wish->tile)) != EXIT_OK;
     if (r->record.prepare_s > 0 && !default_build)
         fprintf(l->s->text, "  before it, the host transposed B in %s\n", term_seconds(r->record.prepare_s, prepare));
     if (compared && !default_build) note_curves(l, r, wish, label);
@@ -270,7 +287,7 @@ static const bar *fastest(const ladder *l)
 static void print_bars(const ladder *l)
 {
     FILE *text = l->s->text;
-    const int label = l->width > 20 ? l->width : 20, width = term_width() - 14 - label;
+    const int named = width_of(&l->rungs), label = named > 20 ? named : 20, width = term_width() - 14 - label;
     fprintf(text, "\n");
     for (int i = 0; i < l->bars; i++) {
         term_number speed;
@@ -310,26 +327,40 @@ static void print_peaks(const ladder *l)
     fprintf(l->s->text, "\n");
 }
 
+/* A line of the legend, where the table shows the column of its name, behind any "/". */
+static void note(const ladder *l, const char *column, const char *words)
+{
+    if (layout_shows(&l->table, column)) fprintf(l->s->text, "%-10s %s\n", column, words);
+}
+
 static void print_notes(const ladder *l)
 {
     FILE *text = l->s->text;
-    if (!device_is_host(&l->s->device))
-        fprintf(text,
-                "thr        threads per block\n"
-                "x before   speed over that of the rung before, in the same build. A variant (r03t, r04d) is "
-                "compared\n           with the rung before the one that it varies, r14 and production kernels with "
-                "the last rung.\n           r01 to r05 are built with compiler unrolling off; `default build` has "
-                "it on\n");
+    const bool host = device_is_host(&l->s->device);
+    note(l, "thr", host ? "threads" : "threads per block");
+    note(
+        l, "x before",
+        host
+            ? "speed over that of the rung before; of r14 over that of the last rung"
+            : "speed over that of the rung before, in the same build. A variant (r03t, r04d) is compared with the rung "
+              "before the one that it varies, r14 and production kernels with the last rung. r01 to r05 are built with "
+              "compiler unrolling off; `default build` has it on");
+    if (l->rungs.planned)
+        fprintf(text, "%-10s %s\n", RUNG_PLANNED,
+                "the kernel that tw_gemm runs for this shape; the line below it is the plan");
     print_peaks(l);
-    fprintf(text, "min-max    shortest and longest sample, in the median's unit\n"
-                  "asked      bytes of A and B that the rung asks of memory; flop/B: flop per byte asked\n");
+    note(l, "min-max", "shortest and longest sample, in the median's unit");
+    note(l, "asked", "bytes of A and B that the rung asks of memory");
+    note(l, "flop/B", "flop per byte that the rung asks of memory");
     if (l->user.count > 0)
         fprintf(text,
-                "           Your own kernel has those of the rung that it is launched like. Its `x before` is the "
-                "speed\n           over that rung; same: no difference beyond the spread\n");
-    fprintf(text, "no-cache   GFLOP/s at that flop/B and memory's bandwidth, at most the peak; caches may beat it\n"
-                  "bound      GFLOP/s of the roofline: at most the peak, each operand moved once; nothing may beat it\n"
-                  "Each row was verified before it was timed.\n");
+                "%-10s launched like the rung above it, and asks what that asks. `x before` is the speed over that "
+                "rung; same: no difference beyond the spread\n",
+                "own:");
+    note(l, "no-cache", "GFLOP/s at that flop/B and memory's bandwidth, at most the peak; caches may beat it");
+    note(l, "bound", "GFLOP/s of the roofline: at most the peak, each operand moved once; nothing may beat it");
+    layout_left_out(&l->table);
+    if (l->count.wrong == 0 && l->count.timed > 0) fputs("Each row was verified before it was timed.\n", text);
 }
 
 /* ---- running ---- */
@@ -478,8 +509,8 @@ static exit_code ladder_engine(session *s, void *job)
                  "tiles      speed over the tile edge: from r02 on, a larger tile asks less of memory");
     print_notes(l);
     rows_tell_busy(s->text, &begun);
-    if (l->tried == 0) return diag(EXIT_DEVICE, "no rung could be timed: all were refused");
-    return l->failed > 0 ? EXIT_CHECK : EXIT_OK;
+    code = rows_verdict(&l->count);
+    return code == EXIT_OK && l->costly > 0 ? EXIT_CHECK : code;
 }
 
 static exit_code climb_all(session *s)

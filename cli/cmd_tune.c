@@ -5,6 +5,7 @@
 #include "case_list.h"
 #include "cmd.h"
 #include "diag.h"
+#include "layout.h"
 #include "rows.h"
 #include "term.h"
 #include "tuning.h"
@@ -105,14 +106,17 @@ static exit_code start_from(const char *text, tune_space *space)
 
 /* ---- a class ---- */
 
-static void print_head(const session *s, const agenda *list, double budget_s)
+static void print_head(const session *s, const agenda *list, double budget_s, layout_table *table)
 {
     const int classes = list->count;
     fprintf(s->text, "tune       %s, %s: %d class%s in %.0f s\n\n", s->device.engine, s->device.name, classes,
             classes == 1 ? "" : "es", budget_s);
     print_left_out(s->text, list);
-    fprintf(s->text, "%-5s %-11s %-3s %-16s %5s %9s %9s %5s %10s  %s\n", "dtype", "class", "ops", "shape", "tried",
-            "before", "after", "gain", "spread", "rows");
+    static const layout_column columns[] = {{"dtype", -5, 0},  {"class", -11, 0}, {"ops", -3, 0},  {"shape", -16, 0},
+                                            {"tried", 5, 2},   {"before", 9, 0},  {"after", 9, 1}, {"gain", 5, 0},
+                                            {"spread", 10, 3}, {"rows", -4, 0}};
+    layout_begin(table, s->text, columns, sizeof columns / sizeof *columns);
+    layout_titles(table);
 }
 
 /* The rows without the words of their class, which the line has already. */
@@ -149,22 +153,32 @@ static void print_nothing(FILE *out, const tune_tally *tally)
         fprintf(out, "nothing tried");
 }
 
-static void print_class(FILE *out, const outcome *o)
+static void print_class(layout_table *t, const outcome *o)
 {
+    FILE *out = t->out;
     const tune_tally *tally = &o->tally;
     const tune_result *final = &o->final;
     term_number before, after, gain;
     term_progress_end();
-    fprintf(out, "%-5s %-11s %-3s %-16s %5d ", o->dtype, o->shape_class, o->ops, o->shape, tally->tried);
-    if (final->verdict == TUNE_BETTER) {
-        fprintf(out, "%9s %9s %5s  %.2f-%.2f  ", term_seconds(final->before_s, before),
-                term_seconds(final->after_s, after), units_factor(final->speed, gain), final->low_speed,
-                final->high_speed);
+    const bool better = final->verdict == TUNE_BETTER;
+    layout_cell(t, "%s", o->dtype);
+    layout_cell(t, "%s", o->shape_class);
+    layout_cell(t, "%s", o->ops);
+    layout_cell(t, "%s", o->shape);
+    layout_cell(t, "%d", tally->tried);
+    layout_cell(t, "%s", term_seconds(final->before_s, before));
+    layout_cell(t, "%s", better ? term_seconds(final->after_s, after) : "-");
+    layout_cell(t, "%s", better ? units_factor(final->speed, gain) : "-");
+    if (better)
+        layout_cell(t, "%.2f-%.2f", final->low_speed, final->high_speed);
+    else
+        layout_cell(t, "-");
+    layout_gap(t);
+    if (better) {
         print_rows(out, o->rows);
         if (o->rows[0] == '\0') fprintf(out, "the library's own");
         if (final->why[0] != '\0') fprintf(out, ": %s", final->why);
     } else {
-        fprintf(out, "%9s %9s %5s %10s  ", term_seconds(final->before_s, before), "-", "-", "-");
         print_nothing(out, tally);
     }
     if (o->earlier > 0) fprintf(out, " (%d candidates were known from earlier runs)", o->earlier);
@@ -254,6 +268,7 @@ typedef struct classes {
     outcome *of;
     int waits[AGENDA], waiting, done;
     bool headed;
+    layout_table table;
     double budget_s;
     exit_code refused;
 } classes;
@@ -262,7 +277,7 @@ static exit_code end_class(classes *c, const outcome *o)
 {
     tuning *t = &c->t;
     c->done++;
-    print_class(t->s->text, o);
+    print_class(&c->table, o);
     memcpy(t->space.dtype, o->dtype, sizeof o->dtype);
     memcpy(t->space.shape_class, o->shape_class, sizeof o->shape_class);
     memcpy(t->space.ops, o->ops, sizeof o->ops);
@@ -290,7 +305,7 @@ static exit_code give_share(classes *c, int which, double until_s, bool *over)
         return o->begun ? end_class(c, o) : EXIT_OK;
     }
     if (!c->headed) {
-        print_head(c->t.s, c->list, c->budget_s);
+        print_head(c->t.s, c->list, c->budget_s, &c->table);
         code = session_flush(c->t.s); /* an interrupt must not lose it */
     }
     c->headed = true;

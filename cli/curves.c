@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
+#include "layout.h"
 #include "term.h"
 
 enum { LINES = 24, COLUMN = 9 };
@@ -37,19 +38,24 @@ static int width_of(const curves *c)
     return width;
 }
 
-static void print_values(FILE *out, const curves *c, const char *first)
+/* The places of values side by side. */
+typedef struct part {
+    int first, end;
+} part;
+
+static void print_values(FILE *out, const curves *c, part p, const char *first)
 {
     fprintf(out, "%-*s", 2 + width_of(c), first);
-    for (int s = 0; s < c->values->count; s++) fprintf(out, "%*" PRId64, COLUMN, c->values->items[s]);
+    for (int s = p.first; s < p.end; s++) fprintf(out, "%*" PRId64, COLUMN, c->values->items[s]);
     fputc('\n', out);
 }
 
-static void print_table(FILE *out, const curves *c)
+static void print_table(FILE *out, const curves *c, part p)
 {
-    print_values(out, c, "GFLOP/s");
+    print_values(out, c, p, "GFLOP/s");
     for (int i = 0; i < c->count; i++) {
         fprintf(out, "%c %-*s", letter(i), width_of(c), c->items[i].label);
-        for (int s = 0; s < c->values->count; s++) {
+        for (int s = p.first; s < p.end; s++) {
             term_number speed;
             fprintf(out, "%*s", COLUMN, term_gflops(c->items[i].gflops[s], speed));
         }
@@ -86,10 +92,10 @@ static void print_tick(FILE *out, const curves *c, int line, double least, doubl
         fprintf(out, "%*s |", width_of(c), "");
 }
 
-static void print_line(FILE *out, const curves *c, int line, double least, double most)
+static void print_line(FILE *out, const curves *c, part p, int line, double least, double most)
 {
     print_tick(out, c, line, least, most);
-    for (int s = 0; s < c->values->count; s++) {
+    for (int s = p.first; s < p.end; s++) {
         char here[COLUMN] = "";
         int count = 0;
         for (int i = 0; i < c->count; i++) {
@@ -110,11 +116,16 @@ void curves_print(FILE *out, const curves *c, const char *about)
         for (int s = 0; s < c->values->count; s++)
             least = fmin(least, c->items[i].gflops[s]), most = fmax(most, c->items[i].gflops[s]);
     if (c->values->count < 2 || !(least > 0) || !(most > 0)) return;
+    const int width = layout_width(out), have = width > 0 ? (width - 2 - width_of(c)) / COLUMN : c->values->count,
+              fit = have > 1 ? have : 1;
     fprintf(out, "\n%s\n\n", about);
-    print_table(out, c);
-    fputc('\n', out);
     least = round_number(least, false), most = round_number(most, true);
-    for (int line = 0; line < LINES; line++) print_line(out, c, line, least, most);
-    print_values(out, c, "");
-    fputc('\n', out);
+    for (part p = {0}; p.first < c->values->count; p.first = p.end) { /* one below the other where they are too wide */
+        p.end = p.first + fit < c->values->count ? p.first + fit : c->values->count;
+        print_table(out, c, p);
+        fputc('\n', out);
+        for (int line = 0; line < LINES; line++) print_line(out, c, p, line, least, most);
+        print_values(out, c, p, "");
+        fputc('\n', out);
+    }
 }

@@ -71,8 +71,8 @@ exit_code degrees_crashed(const degrees *d)
 exit_code degrees_tell(FILE *text, const char *indent, const degree_pair *pair)
 {
     const char *rung = pair->user->like->rung;
-    char sentence[HOST_WHY], first[HOST_WHY] = "";
-    int count = 0;
+    char sentence[HOST_WHY];
+    int count = 0, worse = 0;
     if (pair->own.outcome != LANES_SEEN) {
         fprintf(text, "%sits accesses were not judged: %s\n", indent, pair->own.why);
         return EXIT_OK;
@@ -84,11 +84,10 @@ exit_code degrees_tell(FILE *text, const char *indent, const degree_pair *pair)
     for (int kind = 0; kind < LANES_COMPARED; kind++) {
         const int differs = lanes_compare(&pair->own, &pair->like, rung, kind, sentence);
         if (differs != 0) fprintf(text, "%sright, %s %s\n", indent, differs > 0 ? "but" : "and", sentence);
-        if (differs > 0 && first[0] == '\0') memcpy(first, sentence, sizeof first);
-        count += differs != 0;
+        count += differs != 0, worse += differs > 0;
     }
     if (count == 0) fprintf(text, "%sright, and its accesses are those of %s\n", indent, rung);
-    return first[0] == '\0' || !pair->user->bears_rung
+    return worse == 0 || !pair->user->bears_rung
                ? EXIT_OK
-               : diag(EXIT_CHECK, "%s, launched like %s: right, but %s", pair->user->source.file, rung, first);
+               : diag(EXIT_CHECK, "%s asks more of memory than %s, whose name it bears", pair->user->source.file, rung);
 }

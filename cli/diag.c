@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include "layout.h"
 #include "term.h"
 
 static const char *command_name;
@@ -55,7 +56,7 @@ exit_code diag(exit_code code, const char *format, ...)
     va_end(arguments);
     tame(sentence);
     term_progress_end();
-    fflush(stdout);
+    layout_flush();
     const size_t used = strlen(held);
     if (!holds)
         put("", sentence, (int)strlen(sentence));
@@ -117,35 +118,4 @@ exit_code diag_no_memory(const char *what)
 exit_code diag_lab(tw_status status, const char *what)
 {
     return status == TW_NO_MEMORY ? diag_no_memory(what) : diag_tw(status);
-}
-
-/* Levenshtein's distance, one row of the table at a time. */
-static int distance(const char *a, const char *b)
-{
-    enum { MOST = 40 };
-    int row[MOST + 1], width = (int)strlen(b);
-    if (width > MOST) return MOST;
-    for (int j = 0; j <= width; j++) row[j] = j;
-    for (int i = 1; a[i - 1] != '\0'; i++) {
-        int corner = row[0];
-        row[0] = i;
-        for (int j = 1; j <= width; j++) {
-            int changed = corner + (a[i - 1] != b[j - 1]);
-            int nearest = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
-            corner = row[j];
-            row[j] = changed < nearest ? changed : nearest;
-        }
-    }
-    return row[width];
-}
-
-const char *diag_closest(const char *word, const char *const words[], int count)
-{
-    const char *best = NULL;
-    int least = (int)strlen(word) / 3 + 2;
-    for (int i = 0; i < count; i++) {
-        int d = distance(word, words[i]);
-        if (d < least) least = d, best = words[i];
-    }
-    return best;
 }

@@ -27,7 +27,4 @@ exit_code diag_lab(tw_status status,
 typedef char tame_name[256];
 const char *diag_name(const char *name, tame_name out);
 
-/* diag_closest - the word of a list that `word` was probably meant to be, or NULL: for "did you mean". */
-const char *diag_closest(const char *word, const char *const words[], int count);
-
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "explain.h"
+#include "layout.h"
 
 enum { BANKS = 32 };
 
@@ -110,27 +111,37 @@ const char *explain_cost_text(access_kind kind, const access_cost *c, explain_te
 
 static void print_costs(const explain *x)
 {
+    enum { FIRST = 2, COLUMNS = FIRST + ACCESS_ERAS };
     FILE *text = x->s->text;
-    fprintf(text, "\n%-17s %14s", "per request", "in the product");
-    for (int era = 0; era < ACCESS_ERAS; era++) fprintf(text, " %16s", access_era_text((access_era)era));
+    layout_table t;
+    layout_column columns[COLUMNS] = {{"per request", -17, 0, false, NULL}, {"in the product", 14, 1, false, NULL}};
+    for (int era = 0; era < ACCESS_ERAS; era++)
+        columns[FIRST + era] = (layout_column){access_era_text((access_era)era), 14, 0, false, NULL};
     fputc('\n', text);
+    layout_begin(&t, text, columns, COLUMNS);
+    layout_titles(&t);
     for (int kind = 0; kind < ACCESS_KINDS; kind++) {
         access_cost total[ACCESS_ERAS];
         access_count_kind(&x->launch, (access_kind)kind, total);
         explain_text by_tma;
-        if (total[ERA_NOW].requests == 0 && total[ERA_NOW].transactions > 0)
-            fprintf(text, "%-17s %14s %16s %16s %16s %s\n", access_kind_text((access_kind)kind), "-", "-", "-", "-",
-                    explain_cost_text((access_kind)kind, &total[ERA_NOW], by_tma));
-        if (total[ERA_NOW].requests == 0) continue;
-        fprintf(text, "%-17s %14.0f", access_kind_text((access_kind)kind), total[ERA_NOW].requests);
+        if (total[ERA_NOW].requests == 0 && total[ERA_NOW].transactions == 0) continue;
+        layout_cell(&t, "%s", access_kind_text((access_kind)kind));
+        if (total[ERA_NOW].requests == 0) {
+            for (int i = 1; i < COLUMNS - 1; i++) layout_cell(&t, "-");
+            layout_cell(&t, "%s", explain_cost_text((access_kind)kind, &total[ERA_NOW], by_tma));
+            layout_end(&t);
+            continue;
+        }
+        layout_cell(&t, "%.0f", total[ERA_NOW].requests);
         for (int era = 0; era < ACCESS_ERAS; era++) {
             explain_text cell;
-            fprintf(text, " %16s", explain_cost_text((access_kind)kind, &total[era], cell));
+            layout_cell(&t, "%s", explain_cost_text((access_kind)kind, &total[era], cell));
         }
-        fputc('\n', text);
+        layout_end(&t);
     }
+    layout_left_out(&t);
     fprintf(text, "global: transactions of a half-warp (1.x), lines (2.x) or sectors (since) and the share of their "
-                  "bytes that is used; shared:\nwavefronts. A request is an instruction of a warp, before 2.0 of half "
+                  "bytes that is used; shared: wavefronts. A request is an instruction of a warp, before 2.0 of half "
                   "a warp; on average over the whole product.\n");
     if (x->launch.block_x * x->launch.block_y > 512)
         fprintf(text, "Devices of 1.x take 512 threads in a block: this tile is too large for them.\n");

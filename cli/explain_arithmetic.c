@@ -9,6 +9,7 @@
 #include "../lab/roofline.h"
 #include "driver.h"
 #include "explain.h"
+#include "layout.h"
 #include "term.h"
 
 static double element_bytes(const explain *x) { return tw_lab_dtype_of(x->kernel->dtype)->bytes; }
@@ -74,12 +75,19 @@ double explain_peak_gflops(const explain *x, const published_device *d)
     return x->kernel->dtype == TW_F32 ? d->peak_gflops : (double)NAN;
 }
 
-static void print_bound_header(FILE *text)
+static void begin_bounds(layout_table *t, FILE *text)
 {
-    fprintf(text, "%-26s %8s %9s | %11s %9s | %9s %9s %9s | %s\n", "", "", "", "bound_asked", "bound", "shared",
-            "issue", "traffic", "predicted");
-    fprintf(text, "%-26s %8s %9s | %11s %9s | %9s %9s %9s | %s\n", "GFLOP/s", "GB/s", "peak", "no cache", "roofline",
-            "banks", "rate", "no cache", "no overlap to full");
+    static const layout_column columns[] = {{"GFLOP/s", -26, 0},
+                                            {"GB/s", 8, 5},
+                                            {"peak", 9, 4},
+                                            {"no cache", 11, 0, true, "bound_asked"},
+                                            {"roofline", 9, 0, false, "bound"},
+                                            {"banks", 9, 1, true, "shared"},
+                                            {"rate", 9, 2, false, "issue"},
+                                            {"no cache", 9, 3, false, "traffic"},
+                                            {"no overlap to full", -22, 0, true, "predicted"}};
+    layout_begin(t, text, columns, sizeof columns / sizeof *columns);
+    layout_titles(t);
 }
 
 /* On devices with caches, which serve part of the traffic: the least of the bounds that hold there. */
@@ -113,24 +121,23 @@ explain_bound explain_bound_on(const explain *x, double gbps, double peak_gflops
     return b;
 }
 
-static void print_bounds(const explain *x, const char *name, double gbps, double peak_gflops, const published_device *d)
+static void print_bounds(const explain *x, layout_table *table, const char *name, double gbps, double peak_gflops,
+                         const published_device *d)
 {
-    FILE *text = x->s->text;
-    term_number t[7];
-    explain_bound b = explain_bound_on(x, gbps, peak_gflops, d);
-    if (!b.fits) { /* what cannot run is promised no speed */
-        fprintf(text, "%-26.26s %8s %9s | %11s %9s | %9s %9s %9s | does not fit: %s\n", name, term_gflops(gbps, t[0]),
-                term_gflops(peak_gflops, t[1]), "-", "-", "-", "-", "-", b.predicted);
-        return;
-    }
-    fprintf(text, "%-26.26s %8s %9s | %11s %9s | %9s %9s %9s |%s%s\n", name, term_gflops(gbps, t[0]),
-            term_gflops(peak_gflops, t[1]), term_gflops(b.asked_gflops, t[2]), term_gflops(b.roofline_gflops, t[3]),
-            term_gflops(b.shared_gflops, t[4]), term_gflops(b.issue_gflops, t[5]), term_gflops(b.traffic_gflops, t[6]),
-            b.predicted[0] != '\0' ? " " : "", b.predicted);
+    term_number t;
+    const explain_bound b = explain_bound_on(x, gbps, peak_gflops, d);
+    const double speeds[] = {b.asked_gflops, b.roofline_gflops, b.shared_gflops, b.issue_gflops, b.traffic_gflops};
+    layout_cell(table, "%.26s", name);
+    layout_cell(table, "%s", term_gflops(gbps, t));
+    layout_cell(table, "%s", term_gflops(peak_gflops, t));
+    for (int i = 0; i < 5; i++) /* what cannot run is promised no speed */
+        layout_cell(table, "%s", term_gflops(b.fits ? speeds[i] : (double)NAN, t));
+    layout_cell(table, "%s%s", b.fits ? "" : "does not fit: ", b.predicted);
+    layout_end(table);
 }
 
 /* The device of the rung's engine that is here: ceilings as measured now. */
-static void print_present(const explain *x)
+static void print_present(const explain *x, layout_table *table)
 {
     static roofs limits;
     FILE *text = x->s->text;
@@ -153,9 +160,9 @@ static void print_present(const explain *x)
     if (p != NULL) { /* its figures, at the ceilings that were measured */
         published_device measured = *p;
         measured.memory_gbps = memory;
-        print_bounds(x, d->name, memory, peak, &measured);
+        print_bounds(x, table, d->name, memory, peak, &measured);
     } else
-        print_bounds(x, d->name, memory, peak, NULL);
+        print_bounds(x, table, d->name, memory, peak, NULL);
 }
 
 int explain_devices(const explain *x, const published_device *out[EXPLAIN_DEVICES])
@@ -174,24 +181,35 @@ void explain_bounds(const explain *x)
     FILE *text = x->s->text;
     char name[DEVICES_NAME];
     explain_heading(x, "Where its bounds lie");
-    print_bound_header(text);
+    layout_table table;
+    begin_bounds(&table, text);
     for (int i = 0, count = explain_devices(x, devices); i < count; i++)
-        print_bounds(x, devices_name(devices[i], name), devices[i]->memory_gbps, explain_peak_gflops(x, devices[i]),
-                     devices[i]);
+        print_bounds(x, &table, devices_name(devices[i], name), devices[i]->memory_gbps,
+                     explain_peak_gflops(x, devices[i]), devices[i]);
     if (x->gpu != NULL)
         fprintf(text, "%s\n", x->gpu->source);
     else
-        print_present(x);
+        print_present(x, &table);
     if (x->kernel->dtype != TW_F32)
         fprintf(text, "peak         published for f32 alone: in %s the published devices have no roofline here\n",
                 tw_lab_dtype_of(x->kernel->dtype)->name);
-    fprintf(text,
-            "bound_asked  what the bytes asked allow at memory's bandwidth, at most the peak: the documents' bound; "
-            "caches may beat it\nbound        min(peak, flop / compulsory bytes x bandwidth), the roofline: nothing "
-            "may beat it\nshared, issue, traffic   what wavefronts of shared memory, instructions (loops as the rung "
-            "holds them, without the address arithmetic of\n             a tile's loads), and the bytes that "
-            "transactions move allow, each alone: traffic through the partitions of the memory that blocks reach "
-            "together (explain --tables); where caches are,\n             it is not a bound\n");
+    fputs("bound_asked  what the bytes asked allow at memory's bandwidth, at most the peak: the documents' bound; "
+          "caches may "
+          "beat it\n"
+          "bound        min(peak, flop / compulsory bytes x bandwidth), the roofline: nothing may beat it\n",
+          text);
+    if (layout_shows(&table, "banks")) fputs("shared       what wavefronts of shared memory allow, alone\n", text);
+    if (layout_shows(&table, "rate"))
+        fputs("issue        what instructions allow, alone: loops as the rung holds them, without the address "
+              "arithmetic of "
+              "a tile's loads\n",
+              text);
+    if (layout_shows(&table, "GB/s"))
+        fputs("traffic      what the bytes that transactions move allow, alone, through the partitions of the memory "
+              "that "
+              "blocks reach together (explain --tables); where caches are, it is not a bound\n",
+              text);
+    layout_left_out(&table);
 }
 
 /* ---- what caches leave ---- */
@@ -215,6 +233,6 @@ void explain_traffic(const explain *x)
     fprintf(
         text,
         "L2 counts what blocks ask, each sector once for a block, what they store, and what passes from one half of "
-        "the L2\nto the other. In step, the blocks that run together read their A and B once; out of step, each row "
-        "of blocks\n(rasterised: each column of a group) reads alone. Which of the two it will be, no figure tells.\n");
+        "the L2 to the other. In step, the blocks that run together read their A and B once; out of step, each row "
+        "of blocks (rasterised: each column of a group) reads alone. Which of the two it will be, no figure tells.\n");
 }

@@ -201,7 +201,7 @@ static void print_document(const explain *x, const code_loop *loop)
     else
         fprintf(text,
                 "           No GPU since compute capability 2.0 takes an operand of a multiply-add from shared memory: "
-                "loads are instructions of their own,\n           which several multiply-adds share in the outer "
+                "loads are instructions of their own, which several multiply-adds share in the outer "
                 "product; r01 to r05 hold their loop rolled, and count, compare and branch each time\n");
 }
 

@@ -8,20 +8,34 @@
 #include "diag.h"
 #include "driver.h"
 #include "explain.h"
+#include "layout.h"
 #include "object.h"
 #include "rows.h"
 #include "warden.h"
 
-static void print_kind(FILE *text, const char *name, access_kind kind, const lanes_kind *of)
+static void cell(layout_table *t, bool has, int value)
+{
+    if (has)
+        layout_cell(t, "%d", value);
+    else
+        layout_cell(t, "-");
+}
+
+static void print_kind(layout_table *t, const char *name, access_kind kind, const lanes_kind *of)
 {
     const lanes_degree *d = &of->at;
-    fprintf(text, "%-18s %10d ", name, of->per_thread);
-    if (access_is_global(kind))
-        fprintf(text, "%8d %6d %6d %11s   %6d %6d", d->sectors, d->lines, d->used, "-", of->old[0], of->old[1]);
-    else
-        fprintf(text, "%8s %6s %6s %11d   %6d %6s", "-", "-", "-", d->wavefronts, of->old[0], "-");
-    if (of->alike < of->requests) fprintf(text, "   %d of %d requests; others less", of->alike, of->requests);
-    fputc('\n', text);
+    const bool global = access_is_global(kind);
+    layout_cell(t, "%s", name);
+    layout_cell(t, "%d", of->per_thread);
+    cell(t, global, d->sectors);
+    cell(t, global, d->lines);
+    cell(t, global, d->used);
+    cell(t, !global, d->wavefronts);
+    layout_cell(t, "%d", of->old[0]);
+    cell(t, global, of->old[1]);
+    if (of->alike < of->requests)
+        layout_gap(t), fprintf(t->out, "  %d of %d requests; others less", of->alike, of->requests);
+    layout_end(t);
 }
 
 static void print_table(FILE *text, const degree_pair *pair)
@@ -31,18 +45,23 @@ static void print_table(FILE *text, const degree_pair *pair)
     snprintf(beside, sizeof beside, "  %.30s", rung);
     fprintf(text, "%s, launched like %s, T = %d: each request of a warp in an inner group, k = %d\n\n",
             pair->user->label, rung, pair->own.tile, pair->own.k);
-    fprintf(text, "%-18s %10s %8s %6s %6s %11s   %6s %6s\n", "", "per thread", "sectors", "lines", "bytes",
-            "wavefronts", "on 1.0", "on 1.2");
+    static const layout_column columns[] = {{"", -18, 0},     {"per thread", 10, 0}, {"sectors", 8, 0},
+                                            {"lines", 6, 0},  {"bytes", 6, 0},       {"wavefronts", 11, 0},
+                                            {"on 1.0", 8, 1}, {"on 1.2", 6, 1}};
+    layout_table t;
+    layout_begin(&t, text, columns, sizeof columns / sizeof *columns);
+    layout_titles(&t);
     for (int kind = 0; kind < ACCESS_KINDS; kind++) {
         const lanes_kind *own = &pair->own.of[kind], *like = &pair->like.of[kind];
-        if (own->requests > 0) print_kind(text, access_kind_text((access_kind)kind), (access_kind)kind, own);
-        if (like->requests > 0) print_kind(text, beside, (access_kind)kind, like);
+        if (own->requests > 0) print_kind(&t, access_kind_text((access_kind)kind), (access_kind)kind, own);
+        if (like->requests > 0) print_kind(&t, beside, (access_kind)kind, like);
     }
+    layout_left_out(&t);
     fprintf(
         text,
         "\n%d barrier%s of the group, %d of a warp; the product is right, also on edge tiles, and no two work-items "
         "race.\nsectors of 32 bytes and lines of 128 that a request asks for; bytes that its lanes use; "
-        "wavefronts: passes through the banks;\non 1.0, on 1.2: transactions of a half-warp there, of tiles "
+        "wavefronts: passes through the banks; on 1.0, on 1.2: transactions of a half-warp there, of tiles "
         "conflicts in 16 banks\n\n",
         pair->own.barriers[0], pair->own.barriers[0] == 1 ? "" : "s", pair->own.barriers[1]);
 }
@@ -114,7 +133,7 @@ static exit_code unseen(const degree_pair *pair)
     const bool on_device = own->outcome != LANES_CRASHED && own->outcome != LANES_FAILED;
     return diag(codes[own->outcome], "%s, launched like %s: %s%s%s%s", file, pair->user->like->rung, own->why,
                 on_device ? " (`ladder --rung " : "", on_device ? file : "",
-                own->outcome == LANES_WRONG ? "` says the same, and times it once it is right)"
+                own->outcome == LANES_WRONG ? "` times it once it is right)"
                 : on_device                 ? "` judges its product on a device)"
                                             : "");
 }

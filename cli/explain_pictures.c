@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 #include "explain.h"
+#include "layout.h"
 
 enum { WINDOW = 16 };
 
@@ -99,12 +100,21 @@ static void tiles(const explain *x)
 
 /* ---- the outer product ---- */
 
-/* A's tile 16 x 16 and B's 16 x bn, four columns to a letter, with the column and row of iteration p. */
+/* Letters of a row of B's tile: four columns each, or more where a line has no room. */
+static int outer_letters(const explain *x)
+{
+    const int line = layout_width(x->s->text), most = line == 0 || line >= 96 ? 32 : 24;
+    int letters = (int)x->block_n / 4;
+    while (letters > most) letters /= 2;
+    return letters;
+}
+
+/* A's tile 16 x 16 and B's 16 x bn, so many columns to a letter, with the column and row of iteration p. */
 static void outer_step(const explain *x, int p)
 {
     FILE *text = x->s->text;
-    int width = (int)(x->block_n / 4), row = (int)(x->i % x->block_m), cell = (int)(x->j % x->block_n / 4);
-    if (width > 32) cell = cell * 32 / width, width = 32;
+    const int width = outer_letters(x), row = (int)(x->i % x->block_m),
+              cell = (int)(x->j % x->block_n / (x->block_n / width));
     fprintf(text, "\n  iteration %d: column %d of A's tile times row %d of B's\n", p + 1, p, p);
     for (int r = 0; r < WINDOW; r++) {
         fprintf(text, "   %s ", r == 0 ? "A" : " ");
@@ -130,13 +140,13 @@ static void outer(const explain *x)
     int64_t bi = x->i / x->block_m, bj = x->j / x->block_n;
     fprintf(text,
             "C in tiles of %" PRId64 " x %" PRId64 ": the element lies in tile (%" PRId64 ",%" PRId64
-            "). Step 1: A's tile goes to shared memory. Step 2: 16 iterations, each\n"
+            "). Step 1: A's tile goes to shared memory. Step 2: 16 iterations, each "
             "an outer product that adds to the whole tile of C (+). Step 3: each thread stores its column. The element "
-            "is sum[%" PRId64 "] of thread\n"
+            "is sum[%" PRId64 "] of thread "
             "%" PRId64 ": each iteration adds a(%" PRId64 ",p) from shared memory times b(p,%" PRId64
             ") from its register. B and C: a letter is %" PRId64 " columns.\n",
             x->block_m, x->block_n, bi, bj, x->i % x->block_m, explain_outer_thread(x), x->i, x->j,
-            x->block_n > 128 ? x->block_n / 32 : 4);
+            x->block_n / outer_letters(x));
     for (size_t s = 0; s < sizeof steps / sizeof *steps && steps[s] < x->problem.k; s++) {
         if (s == 2) fprintf(text, "\n  ... iterations 3 to 15 in the same way\n");
         outer_step(x, steps[s]);

@@ -8,6 +8,7 @@
 #include "../lab/roofline.h"
 #include "driver.h"
 #include "explain.h"
+#include "layout.h"
 #include "object.h"
 #include "rows.h"
 #include "diag.h"
@@ -76,14 +77,20 @@ static void print_skinny(session *s, const double measured[SKINNY], int64_t side
     FILE *text = s->text;
     title(s,
           "NVIDIA Best Practices, table 1: effective bandwidth of C(m x n) = A(m x 16) B(16 x n), GB/s at 4096 x 4096");
-    fprintf(text, "%-16s", "");
-    for (int d = 0; d < DEVICES; d++) fprintf(text, " | %-38s", published[d].device);
-    fprintf(text, " | present\n%-16s", "");
-    for (int d = 0; d < DEVICES; d++)
-        fprintf(text, " | %9s %9s %7s %10s", "published", "predicted", "ratio", "overlapped");
-    fprintf(text, " | %8s\n", "measured");
+    layout_table t;
+    layout_column columns[LAYOUT_MOST] = {{"", -16, 0, false, NULL}};
+    int count = 1;
+    for (int d = 0; d < DEVICES; d++) {
+        columns[count++] = (layout_column){"published", 9, 0, true, published[d].device};
+        columns[count++] = (layout_column){"predicted", 9, 0, false, NULL};
+        columns[count++] = (layout_column){"ratio", 7, 1, false, NULL};
+        columns[count++] = (layout_column){"overlapped", 10, 2, false, NULL};
+    }
+    columns[count++] = (layout_column){"measured", 8, 0, true, "present"};
+    layout_begin(&t, text, columns, count);
+    layout_titles(&t);
     for (int i = 0; i < SKINNY; i++) {
-        fprintf(text, "%-16s", skinny_rungs[i]);
+        layout_cell(&t, "%s", skinny_rungs[i]);
         for (int d = 0; d < DEVICES; d++) {
             access_launch l;
             char why[200];
@@ -94,27 +101,31 @@ static void print_skinny(session *s, const double measured[SKINNY], int64_t side
             prediction x = predict_on(&l, device);
             double serial = predict_effective_gbps(&l, x.serial_s),
                    overlapped = predict_effective_gbps(&l, x.overlapped_s);
-            fprintf(text, " | %9.1f %9.2f %7.2f %10.2f", published[d].gbps[i], serial, serial / published[d].gbps[i],
-                    overlapped);
+            layout_cell(&t, "%.1f", published[d].gbps[i]);
+            layout_cell(&t, "%.2f", serial);
+            layout_cell(&t, "%.2f", serial / published[d].gbps[i]);
+            layout_cell(&t, "%.2f", overlapped);
             write_skinny(s, skinny_rungs[i], published[d].device, published[d].gbps[i], &x, serial, overlapped);
         }
         if (isnan(measured[i]))
-            fprintf(text, " | %8s\n", "-");
+            layout_cell(&t, "-");
         else
-            fprintf(text, " | %8.4g\n", measured[i]);
+            layout_cell(&t, "%.4g", measured[i]);
+        layout_end(&t);
     }
+    layout_left_out(&t);
     if (side > 0)
         fprintf(text, "present    %s, %s, at %" PRId64 " x %" PRId64 "; `ladder --skinny` has the whole table\n",
                 s->device.engine, s->device.name, side, side);
     else
         fprintf(text, "present    no device of the cuda or opencl engine is here\n");
     fprintf(text, "predicted  bytes of the transactions by each generation's rules over the published bandwidth, plus "
-                  "instructions over the issue\n           rate, nothing overlapped; overlapped: the longer of the "
-                  "two. Nothing is fitted. A is read by all resident blocks from\n           the same rows: from 4 of "
+                  "instructions over the issue rate, nothing overlapped; overlapped: the longer of the "
+                  "two. Nothing is fitted. A is read by all resident blocks from the same rows: from 4 of "
                   "the memory's 6 (8800 GTX) or 8 (GTX 280) partitions, at that share of the bandwidth\nmissing    s1 "
                   "on the 8800 GTX is predicted 1.6 times too fast: all 16 transactions of a half-warp ask one address "
-                  "of one partition,\n           and what that costs beyond 32 bytes each was not published. s3 comes "
-                  "out slower than it was, even overlapped: loads of A\n           from few partitions are counted "
+                  "of one partition, and what that costs beyond 32 bytes each was not published. s3 comes "
+                  "out slower than it was, even overlapped: loads of A from few partitions are counted "
                   "before and after the rest of the traffic, a device mixes them\nbytes      12 m n: each block reads "
                   "its two tiles and writes its tile once; the document does not say which bytes it counts\n\n");
 }
@@ -161,9 +172,15 @@ static void print_patterns(session *s, const double gbps[PATTERNS])
     const bool measured = !isnan(gbps[PATTERNS - 1]);
     title(s, "NVIDIA Best Practices: \"aside from memory bank conflicts, there is no penalty for non-sequential or "
              "unaligned accesses\" of shared memory");
-    fprintf(s->text, "%-16s | %-22s | %-21s%s\n", "", "", "wavefronts predicted", measured ? " | present" : "");
-    fprintf(s->text, "%-16s | %-22s | %9s %11s%s\n", "a warp's words", "of lanes 0, 1, 2 .. 31", "half, 1.x",
-            "warp, since", measured ? " |     GB/s   passes" : "");
+    static const layout_column columns[] = {{"a warp's words", -16, 0},
+                                            {"lanes 0 1 2 .. 31", -17, 0, true, NULL},
+                                            {"half, 1.x", 9, 0, true, "wavefronts"},
+                                            {"warp, since", 11, 0, false, "predicted"},
+                                            {"GB/s", 8, 0, true, "present"},
+                                            {"passes", 8, 0, false, NULL}};
+    layout_table t;
+    layout_begin(&t, s->text, columns, sizeof columns / sizeof *columns - (measured ? 0 : 2));
+    layout_titles(&t);
     for (int i = 0; i < PATTERNS; i++) {
         const pattern *p = &patterns[i];
         char words[64];
@@ -171,10 +188,15 @@ static void print_patterns(session *s, const double gbps[PATTERNS])
         int at[4] = {0, 1, 2, ACCESS_WARP - 1};
         for (int j = 0; j < 4; j++) at[j] = at[j] * p->step % p->wrap + p->shift;
         snprintf(words, sizeof words, "%d, %d, %d .. %d", at[0], at[1], at[2], at[3]);
-        fprintf(s->text, "%-16s | %-22s | %9.4g %11.4g", p->text, words, then.transactions / then.requests,
-                now.transactions);
-        if (measured) fprintf(s->text, " | %8.5g %8.3g", gbps[i], gbps[0] / gbps[i]);
-        fprintf(s->text, "\n");
+        layout_cell(&t, "%s", p->text);
+        layout_cell(&t, "%s", words);
+        layout_cell(&t, "%.4g", then.transactions / then.requests);
+        layout_cell(&t, "%.4g", now.transactions);
+        if (measured) {
+            layout_cell(&t, "%.5g", gbps[i]);
+            layout_cell(&t, "%.3g", gbps[0] / gbps[i]);
+        }
+        layout_end(&t);
         object o = object_begin(s->json);
         object_text(&o, "document", "004");
         object_text(&o, "shared_pattern", p->text);
@@ -191,7 +213,7 @@ static void print_patterns(session *s, const double gbps[PATTERNS])
     if (measured)
         fprintf(s->text,
                 "present     %s, %s: bytes that lanes get, and the time over the straight pattern's. A CPU keeps local "
-                "memory in its\n            caches, which have no banks of words\n",
+                "memory in its caches, which have no banks of words\n",
                 s->device.engine, s->device.name);
     fprintf(s->text, "\n");
 }
@@ -220,10 +242,11 @@ static present measure_present(session *s)
     return here;
 }
 
-static void print_ratio(session *s, const char *what, const char *formula, int block_m, int block_n,
-                        const present *here)
+static const char *const models[] = {"8800 GT", "8800 GTX", "GTX 280", "P100", "H200"};
+
+static void print_ratio(session *s, layout_table *table, const char *what, const char *formula, int block_m,
+                        int block_n, const present *here)
 {
-    static const char *const models[] = {"8800 GT", "8800 GTX", "GTX 280", "P100", "H200"};
     tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, SIDE, SIDE, SIDE);
     term_number t;
     double asked = roofline_bytes_asked(&p, block_m, block_n), ratio = roofline_flops(&p) / asked;
@@ -232,14 +255,18 @@ static void print_ratio(session *s, const char *what, const char *formula, int b
     object_text(&o, "rung", what);
     object_number(&o, "bytes_asked", asked);
     object_number(&o, "flop_per_byte", ratio);
-    fprintf(s->text, "%-16s %-12s %14.0f %7.4g |", what, formula, asked, ratio);
+    layout_cell(table, "%s", what);
+    layout_cell(table, "%s", formula);
+    layout_cell(table, "%.0f", asked);
+    layout_cell(table, "%.4g", ratio);
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
         const published_device *d = devices_model(models[i]);
         double bound = d != NULL ? fmin(ratio * d->memory_gbps, d->peak_gflops) : (double)NAN;
-        fprintf(s->text, " %8s", term_gflops(bound, t));
+        layout_cell(table, "%s", term_gflops(bound, t));
         object_number(&o, models[i], bound);
     }
-    fprintf(s->text, " | %8s\n", term_gflops(fmin(ratio * here->gbps, here->peak_gflops), t));
+    layout_cell(table, "%s", term_gflops(fmin(ratio * here->gbps, here->peak_gflops), t));
+    layout_end(table);
     object_end(&o);
 }
 
@@ -247,18 +274,40 @@ static void print_ratios(session *s, const present *here)
 {
     title(s, "5kk73: computation-to-memory ratio at 4096 x 4096 x 4096, and bound_asked (GFLOP/s, no cache) "
              "where it leads");
-    fprintf(s->text, "%-16s %-12s %14s %7s | %8s %8s %8s %8s %8s | %8s\n", "", "flop/byte", "bytes asked", "",
-            "8800 GT", "8800 GTX", "GTX 280", "P100", "H200", "present");
-    print_ratio(s, "naive, r01", "1/4", 1, 1, here);
-    print_ratio(s, "tiles of 8", "b/4", 8, 8, here);
-    print_ratio(s, "tiles of 16", "b/4", 16, 16, here);
-    print_ratio(s, "tiles of 32", "b/4", 32, 32, here);
-    print_ratio(s, "16 x 64, r05", "bm bn/2(bm+bn)", 16, 64, here);
+    layout_table t;
+    const layout_column columns[] = {{"", -16, 0},
+                                     {"as a formula", -15, 2},
+                                     {"bytes asked", 14, 3},
+                                     {"flop/byte", 9, 0},
+                                     {models[0], 8, 1, true, NULL},
+                                     {models[1], 8, 0, false, NULL},
+                                     {models[2], 8, 0, false, NULL},
+                                     {models[3], 8, 0, false, NULL},
+                                     {models[4], 8, 0, false, NULL},
+                                     {"present", 8, 0, true, NULL}};
+    layout_begin(&t, s->text, columns, sizeof columns / sizeof *columns);
+    layout_titles(&t);
+    print_ratio(s, &t, "naive, r01", "1/4", 1, 1, here);
+    print_ratio(s, &t, "tiles of 8", "b/4", 8, 8, here);
+    print_ratio(s, &t, "tiles of 16", "b/4", 16, 16, here);
+    print_ratio(s, &t, "tiles of 32", "b/4", 32, 32, here);
+    print_ratio(s, &t, "16 x 64, r05", "bm bn/2(bm+bn)", 16, 64, here);
+    layout_left_out(&t);
     fprintf(s->text,
             "published: 1/4, b/4 and \"the same\" for the outer product, which holds for equal tiles. A bound stops at "
-            "the device's peak;\ncaches may beat it, and do: `ladder` prints it (no-cache) beside the roofline's, "
+            "the device's peak; caches may beat it, and do: `ladder` prints it (no-cache) beside the roofline's, "
             "which nothing may beat. Present: %s\n\n",
             here->name);
+}
+
+static void print_share(layout_table *t, const char *what, double gbps, double peak_gflops, const char *from)
+{
+    const double allowed = gbps / 4;
+    layout_cell(t, "%.24s", what);
+    layout_cell(t, "%.4g", gbps);
+    layout_cell(t, "%.6g", peak_gflops);
+    layout_cell(t, "%.4g of %.6g = %.2f %%  (%s)", allowed, peak_gflops, 100 * allowed / peak_gflops, from);
+    layout_end(t);
 }
 
 static void print_peak_share(session *s, const present *here)
@@ -267,17 +316,16 @@ static void print_peak_share(session *s, const present *here)
     const double counted_gbps = 720, counted_gflops = 9300, bytes_per_flop = 4;
     title(s, "ECE569: how far from peak is the product with global memory alone?");
     fprintf(s->text, "2 reads of 4 bytes for a multiply and an add: %.0f bytes per flop\n", bytes_per_flop);
-    fprintf(s->text, "%-24s %8s %9s   %s\n", "", "GB/s", "peak", "GFLOP/s allowed");
-    fprintf(s->text, "%-24s %8.0f %9.0f   %.0f of %.0f = %.2f %%  (published)\n", "P100 as it counts", counted_gbps,
-            counted_gflops, counted_gbps / bytes_per_flop, counted_gflops,
-            100 * counted_gbps / bytes_per_flop / counted_gflops);
-    if (d != NULL)
-        fprintf(s->text, "%-24s %8.0f %9.0f   %.0f of %.0f = %.2f %%\n", "P100, its data sheet", d->memory_gbps,
-                d->peak_gflops, d->memory_gbps / bytes_per_flop, d->peak_gflops,
-                100 * d->memory_gbps / bytes_per_flop / d->peak_gflops);
-    fprintf(s->text, "%-24.24s %8.1f %9.1f   %.4g of %.4g = %.2f %%  (measured ceilings)\n\n", here->name, here->gbps,
-            here->peak_gflops, here->gbps / bytes_per_flop, here->peak_gflops,
-            100 * here->gbps / bytes_per_flop / here->peak_gflops);
+    static const layout_column columns[] = {
+        {"", -24, 0}, {"GB/s", 8, 2}, {"peak", 9, 1}, {"GFLOP/s allowed", -42, 0, true, NULL}};
+    layout_table t;
+    layout_begin(&t, s->text, columns, sizeof columns / sizeof *columns);
+    layout_titles(&t);
+    print_share(&t, "P100 as it counts", counted_gbps, counted_gflops, "published");
+    if (d != NULL) print_share(&t, "P100, its data sheet", d->memory_gbps, d->peak_gflops, "by its figures");
+    print_share(&t, here->name, here->gbps, here->peak_gflops, "measured");
+    layout_left_out(&t);
+    fputc('\n', s->text);
     object o = object_begin(s->json);
     object_text(&o, "document", "002");
     object_number(&o, "published_gflops", 180);
@@ -289,8 +337,8 @@ static void print_peak_share(session *s, const present *here)
     object_end(&o);
 }
 
-static void print_intensity(session *s, const char *what, const char *formula, const tw_problem *p, double transfers,
-                            bool with_c)
+static void print_intensity(session *s, layout_table *t, const char *what, const char *formula, const tw_problem *p,
+                            double transfers, bool with_c)
 {
     double flops = roofline_flops(p);
     object o = object_begin(s->json);
@@ -300,8 +348,12 @@ static void print_intensity(session *s, const char *what, const char *formula, c
     object_number(&o, "transfers", transfers);
     object_number(&o, "intensity", flops / transfers);
     object_end(&o);
-    fprintf(s->text, "%-32s %-16s %22.0f %10.6g   %s\n", what, formula, transfers, flops / transfers,
-            with_c ? "C counted" : "C left out");
+    layout_cell(t, "%s", what);
+    layout_cell(t, "%s", formula);
+    layout_cell(t, "%.0f", transfers);
+    layout_cell(t, "%.6g", flops / transfers);
+    layout_cell(t, "%s", with_c ? "counted" : "left out");
+    layout_end(t);
 }
 
 static void print_intensities(session *s)
@@ -309,14 +361,19 @@ static void print_intensities(session *s)
     tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, 10000, 10000, 10000);
     title(s, "Ruiz 2024: compute intensity, flop per element moved, at its n = 10000 with r = 100, over the whole "
              "matrix");
-    fprintf(s->text, "%-32s %-16s %22s %10s\n", "", "", "elements moved", "intensity");
-    print_intensity(s, "naive", "1", &p, roofline_bytes_asked(&p, 1, 1) / 4, false);
-    print_intensity(s, "tiled, r = 100", "r", &p, roofline_bytes_asked(&p, 100, 100) / 4, false);
-    print_intensity(s, "optimal", "n", &p, roofline_bytes_asked(&p, p.m, p.n) / 4, false);
-    print_intensity(s, "optimal, with the writes of C", "2n/3", &p, roofline_compulsory_bytes(&p) / 4, true);
+    static const layout_column columns[] = {
+        {"", -32, 0}, {"formula", -10, 1}, {"elements moved", 14, 0}, {"intensity", 10, 0}, {"C", -10, 0}};
+    layout_table t;
+    layout_begin(&t, s->text, columns, sizeof columns / sizeof *columns);
+    layout_titles(&t);
+    print_intensity(s, &t, "naive", "1", &p, roofline_bytes_asked(&p, 1, 1) / 4, false);
+    print_intensity(s, &t, "tiled, r = 100", "r", &p, roofline_bytes_asked(&p, 100, 100) / 4, false);
+    print_intensity(s, &t, "optimal", "n", &p, roofline_bytes_asked(&p, p.m, p.n) / 4, false);
+    print_intensity(s, &t, "optimal, with the writes of C", "2n/3", &p, roofline_compulsory_bytes(&p) / 4, true);
+    layout_left_out(&t);
     fprintf(s->text,
             "Its 100 and 10000 times hold while memory is the bottleneck: no further than peak / (bandwidth "
-            "per element), which is %.0f\nflop per element on a P100. Flop per byte is a quarter of it. The curve over "
+            "per element), which is %.0f flop per element on a P100. Flop per byte is a quarter of it. The curve over "
             "r on this CPU: `ladder --rung r02 --tile 1,2,4,...`\n",
             9300.0 / (720.0 / 4));
 }

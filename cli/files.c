@@ -203,14 +203,25 @@ static void collect(name_set *all, const options *opt)
 
 /* ---- the rules ---- */
 
+static int replaced; /* operands that -o names too, a bit each */
+
+const char *files_replaced(void)
+{
+    static const char *const names[] = {"", ", in place of A", ", in place of B", ", in place of A and B"};
+    return replaced < 4 ? names[replaced] : ", in place of C0";
+}
+
 static exit_code check_pair(const named *a, const named *b, int command)
 {
     if (!b->writes || !same(a, b)) return EXIT_OK;
     if (a->writes)
         return diag(EXIT_USAGE, "%s%s and %s%s name the same file: each output needs its own", a->option, a->path,
                     b->option, b->path);
-    if (command == CMD_MULTIPLY && strcmp(b->option, "-o ") == 0)
-        return EXIT_OK; /* C in the place of an operand, when all is computed */
+    if (command == CMD_MULTIPLY &&
+        strcmp(b->option, "-o ") == 0) { /* C in the place of an operand, when all is computed */
+        replaced |= 1 << (a - named_files.items);
+        return EXIT_OK;
+    }
     return diag(EXIT_USAGE, "%s%s names the same file as %s%s, which is read and would be lost: give another name",
                 b->option, b->path, a->option, a->path);
 }

@@ -15,6 +15,9 @@ exit_code files_check(options *opt);
 /* files_recheck - before an output gets its name: is there still no file of another kind, made since files_check? */
 exit_code files_recheck(const char *path);
 
+/* files_replaced - after files_check: ", in place of A" where -o names an operand, else "". */
+const char *files_replaced(void);
+
 const char *files_input(const char *word); /* the path of an input: `-` is standard input */
 
 #endif

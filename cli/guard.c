@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include "exit.h"
 #include "diag.h"
+#include "layout.h"
 #include "term.h"
 
 typedef struct watched {
@@ -122,7 +123,7 @@ static void end_with(int code, const char *sentence, const char *how, const char
 static void on_exit_call(void)
 {
     if (!exits || driver[0] == '\0' || getpid() != driver_user) return;
-    fflush(stdout);
+    layout_flush();
     end_with(EXIT_RUN, driver, " ended the program", driver_advice);
 }
 

@@ -2,8 +2,10 @@
 #include "help.h"
 
 #include <string.h>
+#include "layout.h"
 #include "term.h"
 #include "tilewright.h"
+#include "words.h"
 
 typedef struct exit_row {
     int code;
@@ -39,7 +41,7 @@ static const char environment[] =
     "TILEWRIGHT_SELF_TEST: off: OpenCL's kernels are not tested at first use.\n"
     "TILEWRIGHT_MPI: the MPI of mpirun: openmpi, mpich or the path of a library; off: none.\n"
     "NO_COLOR: no colours.\n"
-    "COLUMNS: the width of the help.\n"
+    "COLUMNS: the width of lines and tables, in files and pipes too, which otherwise get whole lines and all columns.\n"
     "docs/REFERENCE.md has more of them.";
 
 static bool shown(const option_row *row, const command *cmd) { return (row->commands & cmd->bit) && row->help != NULL; }
@@ -57,25 +59,15 @@ static void option_name(const option_row *row, char *out, size_t size)
  * stands. A line break of the text stays one; the lines of an item "- ..." go on behind its dash. */
 static void wrap(FILE *out, const char *text, int indent, int column)
 {
-    const int width = term_width_within(80), margin = indent;
+    const int width = term_width_within(80);
     while (*text != '\0') {
-        if (*text == '\n') {
-            text++;
-            fprintf(out, "\n%*s", *text != '\n' ? margin : 0, "");
-            column = indent = margin;
-            continue;
-        }
-        int length = (int)strcspn(text, " \n");
-        if (column > indent && column + 1 + length > width) {
-            fprintf(out, "\n%*s", indent, "");
-            column = indent;
-        }
-        column += fprintf(out, "%s%.*s", column > indent ? " " : "", length, text);
-        if (length == 1 && *text == '-' && column == margin + 1) {
-            fputc(' ', out);
-            column = indent = margin + 2;
-        }
-        text += length + (text[length] == ' ');
+        const int length = (int)strcspn(text, "\n");
+        layout_words(out, text, length, strncmp(text, "- ", 2) == 0 ? indent + 2 : indent, column, width);
+        text += length;
+        if (*text == '\0') break;
+        text++;
+        fprintf(out, "\n%*s", *text != '\n' ? indent : 0, "");
+        column = indent;
     }
     fputc('\n', out);
 }
@@ -213,38 +205,62 @@ void help_man(FILE *out)
 
 /* ---- completion ---- */
 
+static void put_words(FILE *out, const word_list *words)
+{
+    for (int i = 0; i < words->count; i++) fprintf(out, "%s%s", i > 0 ? "\n" : "", words->items[i]);
+}
+
+/* A branch of the script's case: words, one on a line, since a device's name has blanks. Empties the list. */
+static void completion_case(FILE *out, const command *cmd, const char *last, word_list *words)
+{
+    if (words->count > 0) {
+        fprintf(out, "    '%s %s') words='", cmd->name, last);
+        put_words(out, words);
+        fputs("' ;;\n", out);
+    }
+    words->count = 0, words->used = 0;
+}
+
 static void completion_command(FILE *out, const command *cmd)
 {
-    fprintf(out, "    %s) words=\"", cmd->name);
-    for (const option_row *row = option_rows; row->name != NULL; row++)
-        if (shown(row, cmd)) fprintf(out, " --%s", row->name);
-    fputs("\" ;;\n", out);
-}
-
-/* Words that an option may take, by the option's name; where commands differ, the first row of that name counts. */
-static void completion_choices(FILE *out)
-{
+    static word_list words, of_option;
+    char option[80];
+    if (cmd->bit == CMD_EXPLAIN) words_rungs(&words);
+    if (cmd->bit == CMD_HELP) words_commands(&words);
+    completion_case(out, cmd, "", &words);
     for (const option_row *row = option_rows; row->name != NULL; row++) {
-        bool first = true;
-        for (const option_row *other = option_rows; other < row; other++) first &= strcmp(other->name, row->name) != 0;
-        if (first && row->choices != NULL) fprintf(out, "    --%s) words=\"%s\" ;;\n", row->name, row->choices);
+        if (!shown(row, cmd)) continue;
+        snprintf(option, sizeof option, "--%s", row->name);
+        words_add(&words, option, (int)strlen(option));
+        if (row->choices != NULL) words_choices(&of_option, row->choices);
+        if (row->words != NULL) row->words(&of_option);
+        completion_case(out, cmd, option, &of_option);
     }
+    completion_case(out, cmd, "-", &words);
 }
 
+/* Completes a command, its operand or an option, or the value of one: the last word of a list with commas. */
 void help_completion(FILE *out)
 {
+    static word_list words;
+    words_commands(&words);
     fputs("# bash completion of tilewright; made by `tilewright help --completion`\n"
           "_tilewright() {\n"
-          "    local words= last=${COMP_WORDS[COMP_CWORD-1]} here=${COMP_WORDS[COMP_CWORD]}\n"
-          "    case ${COMP_WORDS[1]} in\n",
+          "    local IFS=$'\\n' words= word= here=${COMP_WORDS[COMP_CWORD]} last=${COMP_WORDS[COMP_CWORD-1]} before=\n"
+          "    [[ $last == --?* ]] || last=\n"
+          "    [[ $here == -* ]] && last=-\n"
+          "    [[ $last == --?* && $here == *,* ]] && before=${here%,*}, here=${here##*,}\n"
+          "    case \"${COMP_WORDS[1]} $last\" in\n",
           out);
     for (const command *c = commands; c->name != NULL; c++) completion_command(out, c);
-    fputs("    esac\n    [[ $COMP_CWORD == 1 ]] && words=\"", out);
-    for (const command *c = commands; c->name != NULL; c++) fprintf(out, " %s", c->name);
-    fputs("\"\n    [[ $COMP_CWORD == 1 || $here == -* ]] || words=\n    case $last in\n", out);
-    completion_choices(out);
     fputs("    esac\n"
-          "    COMPREPLY=($(compgen -W \"$words\" -- \"$here\"))\n"
+          "    [[ $COMP_CWORD == 1 ]] && words='",
+          out);
+    put_words(out, &words);
+    fputs("'\n"
+          "    COMPREPLY=()\n"
+          "    for word in $(compgen -W \"$words\" -- \"$here\"); do COMPREPLY+=(\"$before$(printf %q \"$word\")\"); "
+          "done\n"
           "}\n"
           "complete -o default -F _tilewright tilewright\n",
           out);

@@ -6,8 +6,10 @@
 #include "guard.h"
 #include "help.h"
 #include "launched.h"
+#include "layout.h"
 #include "object.h"
 #include "diag.h"
+#include "words.h"
 
 static exit_code cmd_version(session *s)
 {
@@ -20,12 +22,10 @@ static exit_code cmd_version(session *s)
 
 static exit_code unknown_command(const char *name)
 {
-    const char *names[16], *closest;
-    int count = 0;
-    for (const command *c = commands; c->name != NULL; c++) names[count++] = c->name;
-    closest = diag_closest(name, names, count);
-    if (closest != NULL) return diag(EXIT_USAGE, "unknown command '%s'; did you mean %s?", name, closest);
-    return diag(EXIT_USAGE, "unknown command '%s'; `tilewright help` lists them", name);
+    words_hint meant;
+    words_meant_of(words_commands, name, meant);
+    return diag(EXIT_USAGE, "unknown command '%s'%s", name,
+                meant[0] != '\0' ? meant : "; `tilewright help` lists them");
 }
 
 static exit_code cmd_help(session *s)
@@ -34,9 +34,9 @@ static exit_code cmd_help(session *s)
     const command *about = name != NULL ? command_named(name) : NULL;
     if (name != NULL && about == NULL) return unknown_command(name);
     if (s->opt->man)
-        help_man(s->text);
+        help_man(layout_beneath(s->text));
     else if (s->opt->completion)
-        help_completion(s->text);
+        help_completion(layout_beneath(s->text));
     else if (about != NULL)
         help_command(s->text, about);
     else
@@ -175,8 +175,10 @@ const command commands[] = {
      "crashes, that is reported and the exit status is 8.",
      CMD_DEVICES, 0, 0, cmd_devices},
     {"doctor", "[OPTION]...", "check this machine: what matters, what is missing and how to get it",
-     "  tilewright doctor\n",
-     "Prints the facts that a bug report needs, and runs a quick self test. If a driver crashes, that is reported and "
+     "  tilewright doctor\n  tilewright doctor --no-self-test\n",
+     "Prints whether all is well or what to mend, then the facts that a bug report needs. Runs a quick self test: "
+     "many kernels of the CPU, and on each other engine two, which its driver compiles. If a driver crashes, that is "
+     "reported and "
      "the exit status is 8.",
      CMD_DOCTOR, 0, 0, cmd_doctor},
     {"selftest", "[OPTION]...", "check every kernel that fits this machine, on a few shapes",

@@ -45,10 +45,13 @@ const option_row option_rows[] = {
      "explain this engine's kernel; needs no device (default: auto, the first of cuda, opencl and cpu that has the "
      "rung)",
      .list = 1},
-    {"device", 0, OPT_DEVICES, AT(devices), CMD_MULTIPLY | CMD_BENCH, "I,...|all", NULL,
-     "use device I of the engine, as `tilewright devices` numbers them; several, or all, of --engine cuda together "
-     "(bench: "
-     "with --host)",
+    {"device", 0, OPT_DEVICES, AT(devices), CMD_MULTIPLY, "I,...|all", NULL,
+     "use device I of the engine, as `tilewright devices` numbers them; of --engine cuda also several, or all, "
+     "together",
+     0, 4095, 16},
+    {"device", 0, OPT_DEVICES, AT(devices), CMD_BENCH, "I,...|all", NULL,
+     "use device I of the engine, as `tilewright devices` numbers them; of --engine cuda with --host also several, or "
+     "all, together",
      0, 4095, 16},
     {"device", 0, OPT_WHOLE, AT(device), CMD_LADDER | CMD_SELFTEST | CMD_TUNE, "I", NULL,
      "use device I of the engine, as `tilewright devices` numbers them", 0, 4095},
@@ -182,7 +185,7 @@ const option_row option_rows[] = {
              "checked row by row, one that is computed in panels or under mpirun at sampled elements alone"},
     {"rung", 0, OPT_NAMES, AT(rungs), CMD_LADDER, "R,...", NULL,
      "time only these: rungs (r04 or r04_banks), production kernels (sgemm_simt) or your own files (mine.cl, mine.cu)",
-     .list = OPT_LIST},
+     .list = OPT_LIST, .words = words_rungs},
     {"tile", 0, OPT_WHOLES, AT(tiles), CMD_LADDER, "T,...", NULL,
      "time each of these tile edges, for rungs that offer a choice; several are also drawn as a curve", 1, 1 << 20,
      OPT_LIST},
@@ -191,15 +194,17 @@ const option_row option_rows[] = {
     {"element", 0, OPT_WHOLES, AT(element), CMD_EXPLAIN, "I,J", NULL, "the element of C to draw (default: 3,11)", 0,
      LONGEST_SIDE, 2},
     {"gpu", 0, OPT_TEXT, AT(gpu), CMD_LADDER, "MODEL", NULL,
-     "predict the ladder on this published device, such as \"8800 GT\", \"GTX 280\", P100 or H200; nothing is run"},
+     "predict the ladder on this published device, such as \"8800 GT\", \"GTX 280\", P100 or H200; nothing is run",
+     .words = words_gpus},
     {"gpu", 0, OPT_TEXT, AT(gpu), CMD_EXPLAIN, "MODEL", NULL,
-     "show bounds only for this published device, such as \"8800 GT\", \"GTX 280\", P100 or H200"},
+     "show bounds only for this published device, such as \"8800 GT\", \"GTX 280\", P100 or H200", .words = words_gpus},
     {"binary", 0, OPT_FLAG, AT(binary), CMD_EXPLAIN,
      .help = "show the inner loop as machine code (SASS, PTX or x86), with multiply-adds marked and instructions "
              "counted by kind"},
     {"tables", 0, OPT_FLAG, AT(tables), CMD_EXPLAIN,
      .help = "show the tables of the course documents: predicted beside published, and measured if a GPU is here"},
-    {"kernel", 0, OPT_TEXT, AT(kernel), CMD_BENCH, "NAME", NULL, "time this kernel, not the planner's choice"},
+    {"kernel", 0, OPT_TEXT, AT(kernel), CMD_BENCH, "NAME", NULL, "time this kernel, not the planner's choice",
+     .words = words_kernels},
     {"host", 0, OPT_FLAG, AT(host), CMD_BENCH, .help = "time tw_gemm() with host pointers, not only the launch"},
     {"explain-plan", 0, OPT_FLAG, AT(explain_plan), CMD_BENCH,
      .help = "print the plan below each row, with the estimated time of each kernel that the planner considered"},
@@ -211,7 +216,7 @@ const option_row option_rows[] = {
      "compare tw_gemm() with other libraries, interleaved, each in its own process: openblas mkl onednn aocl blis "
      "eigen libxsmm, or all. `./dev peers` fetches them. With --engine cuda: compare tw_enqueue() with cublas "
      "(cuBLASLt). With --engine opencl: compare the launches of tw_gemm() with clblast",
-     .list = OPT_LIST},
+     .list = OPT_LIST, .words = words_peers},
     {"deadline", 0, OPT_WHOLE, AT(deadline), CMD_BENCH, "S", NULL,
      "with --against: give up a library that has not answered S seconds after the time that its work may take "
      "(default: 60)",
@@ -233,8 +238,8 @@ const option_row option_rows[] = {
     {"threads", 0, OPT_WHOLE, AT(threads), DEVICE | CMD_TUNE, "N", NULL,
      "use N threads (default: see `tilewright devices`)", 1, 4096},
     {"samples", 0, OPT_WHOLE, AT(samples), RUNS, "N", NULL, "measure each row N times (default: 11)", 1, 100000},
-    {"seed", 0, OPT_SEED, AT(seed), RUNS | FILES | CMD_SELFTEST | CMD_TUNE, "N", NULL,
-     "seed for random operands and checks (default: 1)"},
+    {"seed", 0, OPT_SEED, AT(seed), FILES, "N", NULL, "seed for the check's random vectors and elements (default: 1)"},
+    {"seed", 0, OPT_SEED, AT(seed), RUNS | CMD_SELFTEST | CMD_TUNE, "N", NULL, "seed for random operands (default: 1)"},
     {"json", 0, OPT_TEXT, AT(json), JSON, "FILE", NULL,
      "write one JSON object per line to FILE; for `-` to stdout, while the text goes to stderr"},
     {"html", 0, OPT_TEXT, AT(html), CMD_LADDER, "FILE", NULL,
@@ -244,6 +249,8 @@ const option_row option_rows[] = {
      .help = "write slides in place of the page: one question with its figure per screen, the answer closed"},
     {"append", 0, OPT_FLAG, AT(append), JSON, .help = "append to the file of --json instead of replacing it"},
     {"force", 0, OPT_FLAG, AT(force), JSON | CMD_REPORT, .help = "allow an output to replace a file of another kind"},
+    {"no-self-test", 0, OPT_FLAG, AT(no_self_test), CMD_DOCTOR,
+     .help = "leave out the self tests, which compile and run kernels"},
     {"verbose", 'v', OPT_FLAG, AT(verbose), FILES,
      .help = "print more: operands, kernel, times, and which errors the check can find"},
     {"quiet", 'q', OPT_FLAG, AT(quiet), FILES, .help = "print only errors"},
@@ -415,21 +422,42 @@ static exit_code refuse_unknown(const command *cmd, const getopt_table *t, char 
     for (int i = 0, found = 0; i < t->count; i++)
         if (strncmp(t->names[i], name, strlen(name)) == 0 && ++found > 1)
             return diag(EXIT_USAGE, "'--%s' could be --%s or another option: write it out", name, t->names[i]);
-    const char *closest = diag_closest(name, t->names, t->count);
-    if (closest != NULL) return diag(EXIT_USAGE, "unknown option '--%s'; did you mean --%s?", name, closest);
-    return diag(EXIT_USAGE, "unknown option '--%s'; `tilewright %s --help` lists them", name, cmd->name);
+    static word_list known;
+    words_hint meant;
+    char option[80];
+    for (int i = 0; i < t->count; i++) {
+        snprintf(option, sizeof option, "--%s", t->names[i]);
+        words_add(&known, option, (int)strlen(option));
+    }
+    snprintf(option, sizeof option, "--%s", name);
+    if (words_meant(&known, option, meant)[0] != '\0') return diag(EXIT_USAGE, "unknown option '%s'%s", option, meant);
+    return diag(EXIT_USAGE, "unknown option '%s'; `tilewright %s --help` lists them", option, cmd->name);
+}
+
+/* A hint on the first word of a list that is none of the choices. */
+static const char *meant_by(const option_row *row, const char *found, words_hint out)
+{
+    static word_list choices;
+    char word[32];
+    out[0] = '\0';
+    if (row->choices == NULL) return out;
+    words_choices(&choices, row->choices);
+    while (parse_word(&found, word, sizeof word))
+        if (!is_choice(row->choices, type_called(word))) return words_meant(&choices, word, out);
+    return out;
 }
 
 static exit_code refuse_value(const option_row *row, const char *found)
 {
     char wants[240];
+    words_hint meant;
     option_wants(row, wants, sizeof wants);
     if (found == NULL) return diag(EXIT_USAGE, "--%s needs a value: %s", row->name, wants);
     char word[32];
     for (const char *rest = found; row->kind == OPT_TYPES && parse_word(&rest, word, sizeof word);)
         if (type_doubt(word) != NULL)
             return diag(EXIT_USAGE, "--%s: '%s' is %s: expected %s", row->name, word, type_doubt(word), wants);
-    return diag(EXIT_USAGE, "--%s: found '%s', expected %s", row->name, found, wants);
+    return diag(EXIT_USAGE, "--%s: found '%s', expected %s%s", row->name, found, wants, meant_by(row, found, meant));
 }
 
 static exit_code read_operands(const command *cmd, int argc, char **argv, options *out)

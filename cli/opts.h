@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include "exit.h"
 #include "numbers.h"
+#include "words.h"
 
 typedef struct session session;
 typedef struct command command;
@@ -45,7 +46,8 @@ typedef struct options {
     uint64_t seed;
     scalar_option alpha, beta;
     bool all, binary, tables, transpose_a, transpose_b, conjugate_a, conjugate_b, verify, host, skinny, slides,
-        explain_plan, warm, padded, deep, show, forget, append, force, verbose, quiet, help, man, completion;
+        explain_plan, warm, padded, deep, no_self_test, show, forget, append, force, verbose, quiet, help, man,
+        completion;
     name_list engines, dtypes, dtypes_c, rungs, against, sets, panels;
     shape_list shapes, grids;
     number_list sizes, tiles, element, devices;
@@ -101,6 +103,7 @@ typedef struct option_row {
     const char *metavar, *choices, *help; /* help NULL: hidden */
     int64_t least, most;
     int list;
+    words_fill *words; /* that it takes, where `choices` does not name them */
 } option_row;
 
 extern const option_row option_rows[]; /* ends with a row without a name */

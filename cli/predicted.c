@@ -12,10 +12,12 @@
 #include "../lab/roofline.h"
 #include "diag.h"
 #include "gpu.h"
+#include "layout.h"
 #include "object.h"
 #include "page.h"
 #include "rungs.h"
 #include "term.h"
+#include "words.h"
 
 enum { SIDE = 4096, LABEL = 64, WHY = 600, MOST = RUNGS_MOST * OPT_LIST };
 enum { BANKS, ISSUE, TRAFFIC, ROOFLINE, LIMITS = CHART_LIMITS };
@@ -79,6 +81,7 @@ static bool is_asked_for(const options *o, const tw_lab_kernel *row)
 
 static exit_code check_rungs(const predicted *x)
 {
+    words_hint meant;
     const options *o = x->s->opt;
     for (int i = 0; i < o->rungs.count; i++) {
         const tw_lab_kernel *row = NULL;
@@ -87,7 +90,9 @@ static exit_code check_rungs(const predicted *x)
             return diag(EXIT_USAGE, "--rung " RUNG_PLANNED ": the planner chooses it for a device that is here");
         for (int k = 0; !named && (row = tw_lab_kernel_at(k)) != NULL; k++)
             named = strcmp(row->engine, x->engine) == 0 && kernel_is_called(row, o->rungs.items[i]);
-        if (!named) return diag(EXIT_USAGE, "--rung %s: the %s engine has no such rung", o->rungs.items[i], x->engine);
+        if (!named)
+            return diag(EXIT_USAGE, "--rung %s: the %s engine has no such rung%s", o->rungs.items[i], x->engine,
+                        words_meant_of(words_rungs, o->rungs.items[i], meant));
     }
     return EXIT_OK;
 }
@@ -192,7 +197,7 @@ static const char *speed_text(const step *p, char out[60])
     return out;
 }
 
-static void print_head(const predicted *x)
+static void print_head(const predicted *x, layout_table *table)
 {
     FILE *text = x->s->text;
     char name[DEVICES_NAME];
@@ -202,24 +207,35 @@ static void print_head(const predicted *x)
             ") = A%s B%s with k = %" PRId64 ", kernels of %s\n           %s\n\n",
             devices_name(x->gpu, name), x->gpu->year, p->m, p->n, p->op_a == TW_T ? "^T" : "",
             p->op_b == TW_T ? "^T" : "", p->k, x->engine, x->gpu->source);
-    fprintf(text, "%-19s %6s %8s %7s %7s | %8s %8s %8s %8s | %-18s %s\n", "rung", "flop/B", "moved", "sectors",
-            "banks x", "banks", "issue", "traffic", "roofline", "predicted GFLOP/s", "limit");
+    static const layout_column columns[] = {{"rung", -19, 0},   {"flop/B", 6, 0},
+                                            {"moved", 8, 3},    {"sectors", 7, 0},
+                                            {"banks x", 7, 0},  {"banks", 8, 2, true, NULL},
+                                            {"issue", 8, 2},    {"traffic", 8, 2},
+                                            {"roofline", 8, 1}, {"predicted GFLOP/s", -18, 0, true, NULL},
+                                            {"limit", -8, 0}};
+    layout_begin(table, text, columns, sizeof columns / sizeof *columns);
+    layout_titles(table);
 }
 
-static void print_step(const predicted *x, const step *p)
+static void print_step(layout_table *table, const step *p)
 {
-    FILE *text = x->s->text;
-    term_number t[4];
+    term_number t;
     char speed[60];
-    fprintf(text, "%-19s ", p->label);
+    layout_cell(table, "%s", p->label);
     if (p->why[0] != '\0') {
-        fprintf(text, "%s\n", p->why);
+        layout_gap(table);
+        fputs(p->why, table->out);
+        layout_end(table);
         return;
     }
-    fprintf(text, "%6.3g %8s %7s %7s |", p->flop_per_byte, term_bytes(p->moved_bytes, t[0]),
-            units_number(p->degrees.sectors_per_load, t[1]), units_number(p->degrees.bank_degree_load, t[2]));
-    for (int i = 0; i < LIMITS; i++) fprintf(text, " %8s", term_gflops(p->limits[i], t[0]));
-    fprintf(text, " | %-18s %s\n", speed_text(p, speed), limit_names[p->limit]);
+    layout_cell(table, "%.3g", p->flop_per_byte);
+    layout_cell(table, "%s", term_bytes(p->moved_bytes, t));
+    layout_cell(table, "%s", units_number(p->degrees.sectors_per_load, t));
+    layout_cell(table, "%s", units_number(p->degrees.bank_degree_load, t));
+    for (int i = 0; i < LIMITS; i++) layout_cell(table, "%s", term_gflops(p->limits[i], t));
+    layout_cell(table, "%s", speed_text(p, speed));
+    layout_cell(table, "%s", limit_names[p->limit]);
+    layout_end(table);
 }
 
 static double largest(const predicted *x)
@@ -248,25 +264,31 @@ static void print_bars(const predicted *x)
     }
 }
 
-static void print_notes(const predicted *x)
+static void print_notes(const predicted *x, const layout_table *table)
 {
     FILE *text = x->s->text;
-    fprintf(
-        text,
-        "\nsectors    transactions of a request of A or B from memory; banks x: passes of a read of shared memory\n"
-        "banks      GFLOP/s that the passes through shared memory allow, issue those of the instructions, traffic\n"
-        "           the bytes moved at memory's bandwidth (of the partitions that blocks reach together), each alone;\n"
-        "           roofline: A, B and C moved once\n"
-        "limit      the least of these; banks also where conflicts issue most of the instructions again (1.x)\n");
+    fputs("\nsectors    transactions of a request of A or B from memory; banks x: passes of a read of shared memory\n",
+          text);
+    if (layout_shows(table, "banks"))
+        fputs("banks      GFLOP/s that the passes through shared memory allow, issue those of the instructions, "
+              "traffic the "
+              "bytes moved at memory's bandwidth (of the partitions that blocks reach together), each alone\n",
+              text);
+    if (layout_shows(table, "roofline")) fputs("roofline   GFLOP/s with A, B and C moved once\n", text);
+    fputs("limit      the least of what shared memory's banks, the issue of instructions, traffic and the roofline "
+          "allow, each "
+          "alone; banks also where conflicts issue most of the instructions again (1.x)\n",
+          text);
     if (has_caches(x))
-        fprintf(
-            text,
-            "predicted  at most the least of these (dotted), with loops held rolled: the compiler's unrolling may "
-            "beat it. Caches serve\n           part of the traffic, so that the bytes moved are an upper bound, and "
-            "traffic no limit\n");
+        fputs("predicted  at most the least of these (dotted), with loops held rolled: the compiler's unrolling may "
+              "beat it. "
+              "Caches serve part of the traffic, so that the bytes moved are an upper bound, and traffic no limit\n",
+              text);
     else
-        fprintf(text, "predicted  memory and instructions one after the other (#), to both at once (.)\n");
-    fprintf(text, "Left out: waits that too few warps hide, address arithmetic, the begin and the end of a kernel.\n");
+        fputs("predicted  memory and instructions one after the other (#), to both at once (.)\n", text);
+    layout_left_out(table);
+    fputs("Not modelled: waits that too few warps hide, address arithmetic, the begin and the end of a kernel.\n",
+          text);
 }
 
 /* ---- JSON ---- */
@@ -408,10 +430,11 @@ exit_code predicted_ladder(session *s)
     exit_code code = choose(&x);
     if (code == EXIT_OK && html != NULL) code = page_open(&p, html, false);
     if (code == EXIT_OK) {
-        print_head(&x);
-        for (int i = 0; i < x.count; i++) print_step(&x, &x.steps[i]), write_step(&x, &x.steps[i]);
+        layout_table table;
+        print_head(&x, &table);
+        for (int i = 0; i < x.count; i++) print_step(&table, &x.steps[i]), write_step(&x, &x.steps[i]);
         print_bars(&x);
-        print_notes(&x);
+        print_notes(&x, &table);
         s->json_lines = s->json != NULL;
         code = session_flush(s);
     }

@@ -589,7 +589,7 @@ static exit_code tell_result(job *j)
         fputs("not verified", text);
     if (j->nans > 0) fprintf(text, ", %" PRId64 " NaN", j->nans);
     if (j->infinite > 0) fprintf(text, ", %" PRId64 " infinite", j->infinite);
-    fputc('\n', text);
+    fprintf(text, "%s\n", files_replaced());
     return session_flush(j->s);
 }
 

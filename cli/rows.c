@@ -72,12 +72,15 @@ exit_code rows_side(session *s, const tw_lab_kernel *kernel, int64_t k, int64_t 
     return status == TW_OK ? EXIT_OK : diag_lab(status, "a first timed run");
 }
 
-bool rows_have_numbers(FILE *text, const row *r)
+bool rows_have_numbers(layout_table *table, const row *r)
 {
+    FILE *text = table->out;
     term_paint paint = term_paint_for(text);
+    if (r->outcome >= ROW_IMPOSSIBLE) return true;
+    layout_gap(table);
     if (r->outcome == ROW_REFUSED) fprintf(text, "%srefused: %s%s\n", paint.faint, r->text, paint.plain);
     if (r->outcome == ROW_WRONG) fprintf(text, "%sWRONG: %s%s\n", paint.bad, r->text, paint.plain);
-    return r->outcome >= ROW_IMPOSSIBLE;
+    return false;
 }
 
 void rows_tell_busy(FILE *text, const busy_reading *from)
@@ -91,6 +94,23 @@ void rows_tell_busy(FILE *text, const busy_reading *from)
 
 exit_code rows_finish(session *s, const row *r)
 {
-    if (row_failed(r)) diag(EXIT_CHECK, "%s: %s", r->record.kernel, r->text);
+    if (r->outcome == ROW_IMPOSSIBLE) diag(EXIT_CHECK, "%s: %s", r->record.kernel, r->text);
     return session_record(s, &r->record);
+}
+
+void rows_count(rows_tally *count, const row *r)
+{
+    count->wrong += r->outcome == ROW_WRONG;
+    count->impossible += r->outcome == ROW_IMPOSSIBLE;
+    count->timed += r->outcome == ROW_TIMED;
+}
+
+exit_code rows_verdict(const rows_tally *count)
+{
+    const int judged = count->wrong + count->impossible + count->timed;
+    if (judged == 0) return diag(EXIT_DEVICE, "no row could be timed: all were refused");
+    if (count->wrong > 0)
+        return diag(EXIT_CHECK, "%d of %d rows %s wrong and not timed, as said in the table%s", count->wrong, judged,
+                    count->wrong == 1 ? "is" : "are", count->wrong < judged ? "; the others were verified" : "");
+    return count->impossible > 0 ? EXIT_CHECK : EXIT_OK;
 }

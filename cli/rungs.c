@@ -4,6 +4,7 @@
 #include <string.h>
 #include "../lab/named.h"
 #include "diag.h"
+#include "words.h"
 
 bool rung_in_ladder(const char *engine, tw_dtype dtype, const tw_lab_kernel *row)
 {
@@ -56,6 +57,7 @@ static exit_code check_name(const session *s, const tw_problem *p, const char *w
 {
     const char *last = "";
     char known[1200] = "";
+    words_hint meant;
     bool here = strcmp(word, RUNG_PLANNED) == 0, anywhere = here;
     const tw_lab_kernel *row;
     for (int i = 0; (row = tw_lab_kernel_at(i)) != NULL; i++) {
@@ -67,7 +69,9 @@ static exit_code check_name(const session *s, const tw_problem *p, const char *w
         if (strcmp(last, row->rung) != 0) snprintf(known + used, sizeof known - used, " %s", row->rung);
         last = row->rung;
     }
-    if (!anywhere) return diag(EXIT_USAGE, "--rung %s: no such rung; there are:%s " RUNG_PLANNED, word, known);
+    if (!anywhere)
+        return diag(EXIT_USAGE, "--rung %s: no such rung; there are:%s " RUNG_PLANNED "%s", word, known,
+                    words_meant_of(words_rungs, word, meant));
     if (!here) tell_where(s, p->dtype, word);
     return EXIT_OK;
 }

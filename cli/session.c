@@ -10,6 +10,7 @@
 #include "driver.h"
 #include "files.h"
 #include "guard.h"
+#include "layout.h"
 #include "diag.h"
 #include "term.h"
 
@@ -94,7 +95,9 @@ exit_code session_begin(session *s, const options *opt)
     if (opt->quiet) term_quiet();
     allow_memory();
     *s = (session){.opt = opt, .text = stdout, .json_file.fd = -1, .device.size = sizeof s->device};
-    return open_json(s);
+    const exit_code code = open_json(s);
+    s->text = layout_open(s->text);
+    return code;
 }
 
 /* Of the engine's sentence what says with what it runs: "ready: 1 device, the first X, driver Y; kernels kept: ..." */
@@ -211,7 +214,7 @@ exit_code session_flush(session *s)
     exit_code code = flush_stream(s->json, s->json == stdout ? "standard output" : s->opt->json);
     if (code == EXIT_OK && s->json_lines) guard_json_has_lines();
     if (code != EXIT_OK) return code;
-    return flush_stream(s->text, s->text == stdout ? "standard output" : "standard error");
+    return flush_stream(s->text, s->json != stdout ? "standard output" : "standard error");
 }
 
 exit_code session_record(session *s, const record *r)

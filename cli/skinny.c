@@ -23,7 +23,8 @@ typedef struct skinny {
     session *s;
     rung_list rungs;
     roofs limits;
-    int failed, tried;          /* tried: rows that were not refused */
+    layout_table table;
+    rows_tally count;
     double gbps[WIDTHS][RUNGS]; /* NAN: not timed */
 } skinny;
 
@@ -34,32 +35,42 @@ static const char *gbps_text(double gbps, term_number out)
     return out;
 }
 
-static void print_header(const skinny *k, int64_t m, int64_t n)
+static void print_header(skinny *k, int64_t m, int64_t n)
 {
     FILE *text = k->s->text;
     fprintf(text,
             "skinny     C(%" PRId64 " x %" PRId64 ") = A(%" PRId64 " x T) B(T x %" PRId64 ") in %s, on %s: %s\n\n", m,
             n, m, n, tw_lab_dtype_of(session_dtype(k->s))->name, k->s->device.engine, k->s->device.name);
-    fprintf(text, "%-15s %3s %9s %10s %7s | %9s %9s %10s | %s\n", "", "", "", "", "", "effective", "asked",
-            "compulsory", "published, GB/s");
-    fprintf(text, "%-15s %3s %9s %10s %7s | %9s %9s %10s | %9s %9s\n", "rung", "T", "median", "min-max", "GFLOP/s",
-            "GB/s", "GB/s", "GB/s", published[0].device, published[1].device);
+    const layout_column columns[] = {{"rung", -15, 0},
+                                     {"T", 3, 0},
+                                     {"median", 9, 0},
+                                     {"min-max", 10, 3},
+                                     {"GFLOP/s", 7, 1},
+                                     {"GB/s", 9, 0, true, "effective"},
+                                     {"GB/s", 9, 2, .over = "asked"},
+                                     {"GB/s", 10, 2, .over = "compulsory"},
+                                     {published[0].device, 9, 0, true, "published"},
+                                     {published[1].device, 9, 0, .over = "GB/s"}};
+    layout_begin(&k->table, text, columns, sizeof columns / sizeof *columns);
+    layout_titles(&k->table);
 }
 
 /* place: of the rung among the published. */
-static void print_numbers(const skinny *k, const record *d, int place)
+static void print_numbers(skinny *k, const record *d, int place)
 {
     term_number median, span, speed, text[5];
-    fprintf(k->s->text, "%9s %10s %7s | %9s %9s %10s |", term_seconds(d->median_s, median),
-            term_span(d->min_s, d->max_s, d->median_s, span), term_gflops(d->gflops, speed),
-            gbps_text(d->effective_gbps, text[0]),
-            gbps_text((d->bytes_asked + row_c_bytes(d)) / d->median_s * 1e-9, text[1]),
-            gbps_text(d->compulsory_bytes / d->median_s * 1e-9, text[2]));
+    layout_table *t = &k->table;
+    layout_cell(t, "%s", term_seconds(d->median_s, median));
+    layout_cell(t, "%s", term_span(d->min_s, d->max_s, d->median_s, span));
+    layout_cell(t, "%s", term_gflops(d->gflops, speed));
+    layout_cell(t, "%s", gbps_text(d->effective_gbps, text[0]));
+    layout_cell(t, "%s", gbps_text((d->bytes_asked + row_c_bytes(d)) / d->median_s * 1e-9, text[1]));
+    layout_cell(t, "%s", gbps_text(d->compulsory_bytes / d->median_s * 1e-9, text[2]));
     for (int i = 0; i < DEVICES; i++) {
         double gbps = d->k == PUBLISHED_WIDTH ? published[i].gbps[place] : (double)NAN;
-        fprintf(k->s->text, " %9s", gbps_text(gbps, text[3 + i]));
+        layout_cell(t, "%s", gbps_text(gbps, text[3 + i]));
     }
-    fputc('\n', k->s->text);
+    layout_end(t);
 }
 
 static exit_code run_rung(skinny *k, trial *t, const tw_lab_kernel *kernel)
@@ -70,12 +81,12 @@ static exit_code run_rung(skinny *k, trial *t, const tw_lab_kernel *kernel)
     exit_code code = rows_run(k->s, t, &k->limits, &wish, 1, &result);
     if (code != EXIT_OK) return code;
     term_progress_end();
-    fprintf(k->s->text, "%-15s %3" PRId64 " ", kernel->rung, t->problem.k);
-    if (rows_have_numbers(k->s->text, &result)) print_numbers(k, &result.record, place);
+    layout_cell(&k->table, "%s", kernel->rung);
+    layout_cell(&k->table, "%" PRId64, t->problem.k);
+    if (rows_have_numbers(&k->table, &result)) print_numbers(k, &result.record, place);
     for (int w = 0; w < WIDTHS; w++)
         if (result.outcome == ROW_TIMED && widths[w] == t->problem.k) k->gbps[w][place] = result.record.effective_gbps;
-    k->failed += row_failed(&result);
-    k->tried += result.outcome != ROW_REFUSED;
+    rows_count(&k->count, &result);
     return rows_finish(k->s, &result);
 }
 
@@ -113,13 +124,15 @@ static void print_notes(skinny *k)
     fprintf(
         k->s->text,
         "\neffective  4 (m T ceil(n/T) + T n ceil(m/T) + m n) bytes / time, 12 per element of C: each block reads its "
-        "two tiles\n           and writes its own once. The guide does not say what it counts; no other natural "
-        "count fits its figures.\n           Caches serve the repeated tiles today, so it may exceed the "
-        "bandwidth of memory, here %s GB/s of\n           reads measured. The guide does not give its m and n "
+        "two tiles and writes its own once. The guide does not say what it counts; no other natural "
+        "count fits its figures. Caches serve the repeated tiles today, so it may exceed the "
+        "bandwidth of memory, here %s GB/s of reads measured. The guide does not give its m and n "
         "either, so compare the ratios\nasked      bytes that the rung's loads and stores ask for: for T = 16 "
-        "132, 72 and 12 bytes per element of C, for T = 32 260,\n           136 and 12\ncompulsory each element of A, "
-        "B and C once\npublished  NVIDIA Best Practices, table 1, T = 16\nEach row was verified before it was timed.\n",
+        "132, 72 and 12 bytes per element of C, for T = 32 260, 136 and 12\ncompulsory  each element of A, "
+        "B and C once\npublished  NVIDIA Best Practices, table 1, T = 16\n",
         gbps_text(roofs_memory_bandwidth(&k->limits, 1, 0) * 1e-9, bandwidth));
+    layout_left_out(&k->table);
+    if (k->count.wrong == 0 && k->count.timed > 0) fputs("Each row was verified before it was timed.\n", k->s->text);
 }
 
 /* The rungs, and the shape; k is 0 where all widths are wanted. */
@@ -155,8 +168,7 @@ static exit_code skinny_engine(session *s, void *job)
     print_ratios(k);
     print_notes(k);
     rows_tell_busy(s->text, &begun);
-    if (k->tried == 0) return diag(EXIT_DEVICE, "no rung could be timed: all were refused");
-    return k->failed > 0 ? EXIT_CHECK : EXIT_OK;
+    return rows_verdict(&k->count);
 }
 
 exit_code skinny_ladders(session *s)

@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include "../lab/measure.h"
+#include "layout.h"
 
 static bool dumb(void)
 {
@@ -18,7 +19,7 @@ static bool dumb(void)
 term_paint term_paint_for(FILE *stream)
 {
     const char *no_color = getenv("NO_COLOR");
-    bool plain = !isatty(fileno(stream)) || dumb() || (no_color != NULL && no_color[0] != '\0');
+    bool plain = !isatty(fileno(layout_beneath(stream))) || dumb() || (no_color != NULL && no_color[0] != '\0');
     if (plain) return (term_paint){"", "", "", "", ""};
     return (term_paint){"\033[32m", "\033[1;31m", "\033[2m", "\033[1m", "\033[0m"};
 }
@@ -32,21 +33,27 @@ static int told_columns(void)
     return end != NULL && *end == '\0' && columns >= 20 && columns <= 1000 ? (int)columns : 0;
 }
 
-static int terminal_columns(void)
+static int terminal_columns(FILE *stream)
 {
     struct winsize size = {0};
-    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+    return ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+int term_width_of(FILE *stream)
+{
+    const int told = told_columns();
+    return told > 0 ? told : terminal_columns(stream);
 }
 
 int term_width(void)
 {
-    int told = told_columns(), found = terminal_columns();
-    return told > 0 ? told : found > 0 ? found : 100;
+    const int width = term_width_of(stdout);
+    return width > 0 ? width : 100;
 }
 
 int term_width_within(int most)
 {
-    int told = told_columns(), found = terminal_columns();
+    int told = told_columns(), found = terminal_columns(stdout);
     return told > 0 ? told : found > 0 && found < most ? found : most;
 }
 

@@ -12,7 +12,8 @@ typedef struct term_paint {
 } term_paint;
 
 term_paint term_paint_for(FILE *stream);
-int term_width(void);            /* COLUMNS, else the columns of the terminal on stdout, else 100 */
+int term_width_of(FILE *stream); /* COLUMNS, else the terminal's columns; 0: it is none */
+int term_width(void);            /* the same of stdout, 100 where it is none */
 int term_width_within(int most); /* COLUMNS, else the terminal's columns but no more than `most`, else `most` */
 
 /* term_progress - say on stderr, where it is a terminal, what is going on: each new word at once, a new fraction of the

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "diag.h"
+#include "layout.h"
 #include "object.h"
 #include "term.h"
 #include "tuning.h"
@@ -35,17 +36,23 @@ static const char *state_text(int state, bool open)
                                              : "stale";
 }
 
-static void show_line(session *s, const tw_lab_tuned *x, int number, bool open)
+static void show_line(session *s, layout_table *t, const tw_lab_tuned *x, int number, bool open)
 {
     term_number before, after, gain;
     const char *state = state_text(x->state, open);
     FILE *out = s->text;
     if (x->state == TW_LAB_TUNED_DAMAGED) {
-        fprintf(out, "%-8s line %d: %s\n", state, number, x->why);
+        fprintf(out, "%-8s  line %d: %s\n", state, number, x->why);
     } else {
-        fprintf(out, "%-8s %-34s %-16s %9s %9s %5s  %.2f-%.2f  %s\n", state, x->row, x->shape,
-                term_seconds(x->before_s, before), term_seconds(x->after_s, after), units_factor(x->speed, gain),
-                x->low_speed, x->high_speed, x->when);
+        layout_cell(t, "%s", state);
+        layout_cell(t, "%s", x->row);
+        layout_cell(t, "%s", x->shape);
+        layout_cell(t, "%s", term_seconds(x->before_s, before));
+        layout_cell(t, "%s", term_seconds(x->after_s, after));
+        layout_cell(t, "%s", units_factor(x->speed, gain));
+        layout_cell(t, "%.2f-%.2f", x->low_speed, x->high_speed);
+        layout_cell(t, "%s", x->when);
+        layout_end(t);
         if (x->why[0] != '\0') fprintf(out, "%-8s %s\n", "", x->why);
     }
     object o = object_begin(s->json);
@@ -75,6 +82,9 @@ static void show_line(session *s, const tw_lab_tuned *x, int number, bool open)
 exit_code tuned_show(session *s)
 {
     char path[TUNED_PATH], opened[16] = "";
+    static const layout_column columns[] = {{"state", -8, 0}, {"row", -34, 0}, {"shape", -16, 1}, {"before", 9, 0},
+                                            {"after", 9, 0},  {"gain", 5, 0},  {"spread", 10, 2}, {"when", -20, 3}};
+    layout_table table;
     tuned_lines lines;
     tw_context *context = NULL;
     exit_code code = tuned_user_path(path);
@@ -84,9 +94,11 @@ exit_code tuned_show(session *s)
         fprintf(s->text, "not tuned: %s holds something else than tuned rows\n", path);
     else if (lines.count == 0)
         fprintf(s->text, "not tuned: %s has no rows\n", path);
-    else
-        fprintf(s->text, "%s\n\n%-8s %-34s %-16s %9s %9s %5s %10s  %s\n", path, "state", "row", "shape", "before",
-                "after", "gain", "spread", "when");
+    layout_begin(&table, s->text, columns, sizeof columns / sizeof *columns);
+    if (lines.is_ours && lines.count > 0) {
+        fprintf(s->text, "%s\n\n", path);
+        layout_titles(&table);
+    }
     for (int i = 0; lines.is_ours && i < lines.count; i++) {
         tw_lab_tuned x;
         tw_lab_tuned_judge(NULL, lines.lines[i], &x);
@@ -98,8 +110,9 @@ exit_code tuned_show(session *s)
             snprintf(opened, sizeof opened, "%s", x.engine);
         }
         if (!damaged && context != NULL) tw_lab_tuned_judge(context, lines.lines[i], &x);
-        show_line(s, &x, lines.numbers[i], damaged || context != NULL);
+        show_line(s, &table, &x, lines.numbers[i], damaged || context != NULL);
     }
+    if (lines.is_ours && lines.count > 0) layout_left_out(&table);
     tw_close(context);
     store_free(&lines);
     return session_flush(s);

@@ -248,7 +248,24 @@ static void make_label(const char *path, char label[USER_KERNEL_LABEL])
     const char *slash = strrchr(path, '/');
     snprintf(label, USER_KERNEL_LABEL, "own:%s", slash != NULL ? slash + 1 : path);
     for (char *c = label; *c != '\0'; c++)
-        if ((unsigned char)*c <= ' ' || (unsigned char)*c > 126) *c = '?';
+        if ((unsigned char)*c < ' ' || (unsigned char)*c > 126) *c = '?';
+}
+
+/* Gaps of an exercise that are left, GAP_1 and on, are named all at once. */
+static tw_status check_gaps(const reading *in)
+{
+    char gaps[256] = "", gap[24], defined[32];
+    const char *first = NULL;
+    for (const char *at = in->bare; (at = strstr(at, "GAP_")) != NULL; at += 4) {
+        const size_t digits = strspn(at + 4, "0123456789"), used = strlen(gaps);
+        if (digits == 0 || digits > 9 || in_word(at[4 + digits]) || (at > in->bare && in_word(at[-1]))) continue;
+        snprintf(gap, sizeof gap, "%.*s", (int)digits + 4, at);
+        snprintf(defined, sizeof defined, "define %s", gap);
+        if (find_word(gaps, gap) != NULL || strstr(in->bare, defined) != NULL) continue;
+        snprintf(gaps + used, sizeof gaps - used, "%s%s", used > 0 ? ", " : "", gap);
+        if (first == NULL) first = at;
+    }
+    return first == NULL ? TW_OK : refuse(in, "line %d: left to fill: %s", line_of(in, first), gaps);
 }
 
 static tw_status make_kernel(reading *in, size_t bytes, user_kernel *out)
@@ -259,6 +276,7 @@ static tw_status make_kernel(reading *in, size_t bytes, user_kernel *out)
     const char *header = strcmp(in->engine, "cuda") == 0 ? "rung.cuh" : "rung.clh";
     tw_status status = check_text(in, bytes);
     if (status == TW_OK) status = make_bare(in);
+    if (status == TW_OK) status = check_gaps(in);
     if (status == TW_OK) status = find_entry(in, out->entry);
     if (status == TW_OK && strstr(in->text, header) == NULL && strstr(in->text, "define PARAMETERS") == NULL)
         status = refuse(in, "found no #include \"%s\", which says what PARAMETERS, A, B and C are", header);

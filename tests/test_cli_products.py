@@ -823,7 +823,7 @@ def verify_says_what_it_can_see():
     pair()
     good("multiply", "A.npy", "B.npy", "-o", "C.npy")
     out = good("verify", "A.npy", "B.npy", "C.npy", "--verbose").stdout
-    for part in ("passed", "rows", "elements", "Always found", "Not found"):
+    for part in ("is the product", "rows", "elements", "Always found", "Not found"):
         assert part in out, out
 
 
@@ -839,13 +839,13 @@ def verify_says_what_it_found():
     rows[3][4] += 1
     npy("C.npy", rows)
     done = run(*verify)
-    assert done.returncode == 1 and done.stdout.startswith("C.npy is not the product: 1 of its 30 rows is wrong.\nThe worst is C[3, 4]: "), done
-    assert run(*verify, "-q").stdout == ""
+    assert done.returncode == 1 and done.stdout == "" and "C[3, 4]" in done.stderr, done
+    assert run(*verify, "-q").stderr == done.stderr
     npy("A.npy", [[1, 2], [3, 4]], "i1")
     npy("B.npy", [[1, 0], [0, 1]], "i1")
     npy("C.npy", [[1, 9], [3000, 4]], "i4")  # both are infinitely far beyond a bound of 0
     done = run(*verify, "--dtype", "i8")
-    assert done.returncode == 1 and "\nThe worst is C[1, 0]: 3000, expected 3.\n" in done.stdout, done
+    assert done.returncode == 1 and "C[1, 0] is 3000, expected 3" in done.stderr, done
     pair(80, 70, 3)
     good("multiply", "A.npy", "B.npy", "-o", "C.npy")
     out = good(*verify).stdout
@@ -905,8 +905,7 @@ def a_check_that_is_not_complete_is_no_success():
             file.write(npy_header("<f4", (n, n)) + array.array("f", [value]).tobytes() * (n * n))
     open("verdict", "w").close()
     done = bad(1, "verify", "A.npy", "B.npy", "C.npy", "--json", "verdict", says="no fault was found, but", writes="verdict")
-    assert re.fullmatch(r"C.npy could not be checked completely: \d+ of its 360000 elements are unchecked; no fault was found in the others\.\n"
-                        r"The largest error is 0 of its bound, at C\[\d+, \d+\]\.\n", done.stdout), done.stdout
+    assert done.stdout == "", done.stdout
     with open("verdict") as file:
         verdict = json.load(file)
     assert verdict["passed"] and verdict["unchecked"] > 0, verdict

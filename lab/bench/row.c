@@ -158,7 +158,7 @@ static tw_status time_rows(const bench_setup *s, trial *t, roofs *limits, const 
 {
     const double long_s = 30;
     measure_options how = {.samples = s->samples, .limit_s = wish->limit_s};
-    progress(s, rows[0], count > 1 ? "timing in turns" : "timing");
+    progress(s, rows[0], count > 1 ? "timing alternately" : "timing");
     int tries = device_is_host(s->device) ? 2 : 0; /* a CPU's clock and guests change from row to row */
     roofs_peak(limits, t->problem.dtype, rows[0]->plan.threads > 0 ? rows[0]->plan.threads : 1, tries);
     bool timed = device_is_host(s->device) && count == 1 && judged_s >= long_s;

@@ -19,7 +19,7 @@ ENGINES = set()
 
 def clean_environment(**extra):
     """Compiled kernels are kept beside the program, not in the user's folder; no row that the user tuned is read."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith("TILEWRIGHT_") and k not in ("OMP_NUM_THREADS", "NO_COLOR")}
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("TILEWRIGHT_") and k not in ("OMP_NUM_THREADS", "NO_COLOR", "COLUMNS")}
     return {**kept, "TILEWRIGHT_CACHE": os.path.join(os.path.dirname(PROGRAM), "test-kernels"),
             "TILEWRIGHT_TUNED": "off", **extra}
 
