@@ -19,12 +19,12 @@ static bool whole(const verify_report *r) { return r->passed && r->unchecked == 
 static void tell_sight(session *s, const verify_report *r)
 {
     fprintf(s->text,
-            "  rows     %d random sign vectors, residuals up to %.2g of their row's bound. Always found: one element "
+            "  rows      %d random sign vectors, residuals up to %.2g of their row's bound. Always found: one element "
             "wrong by more than twice its row's bound (at most %.3g). Several wrong elements in a row are "
             "missed with probability 2^-%d.\n",
             r->vectors, r->row_ratio, 2 * r->worst_row_bound, r->vectors);
     fprintf(s->text,
-            "  elements %" PRId64
+            "  elements  %" PRId64
             " checked one by one, errors up to %.2g of their bound. Always found in these: an error beyond the "
             "element's bound (at most %.3g). Not found in the others: errors between the two bounds.\n",
             r->elements, r->element_ratio, r->worst_element_bound);

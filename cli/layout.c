@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "term.h"
 
 /* ---- lines ---- */
@@ -107,7 +108,7 @@ static void put_line(void)
     int length = (int)laid.used;
     while (length > 0 && laid.line[length - 1] == ' ') length--;
     laid.used = 0;
-    if (columns_of(laid.line, length) <= laid.width) {
+    if (laid.width == 0 || columns_of(laid.line, length) <= laid.width) {
         fwrite(laid.line, 1, (size_t)length, laid.to);
         return;
     }
@@ -138,6 +139,7 @@ static bool add(const char *bytes, size_t count)
 static ssize_t take(void *unused, const char *bytes, size_t count)
 {
     (void)unused;
+    term_progress_end(); /* which must not stand before a result */
     for (size_t at = 0; at < count;) {
         const char *end = memchr(bytes + at, '\n', count - at);
         const size_t some = end != NULL ? (size_t)(end - bytes) - at : count - at;
@@ -154,7 +156,7 @@ static ssize_t take(void *unused, const char *bytes, size_t count)
 FILE *layout_open(FILE *to)
 {
     laid.width = term_width_of(to);
-    if (laid.width == 0) return to;
+    if (laid.width == 0 && !isatty(fileno(to))) return to;
     FILE *text = fopencookie(NULL, "w", (cookie_io_functions_t){.write = take});
     if (text == NULL) return to;
     setvbuf(text, NULL, _IOLBF, 0);
@@ -214,8 +216,8 @@ void layout_cell(layout_table *t, const char *format, ...)
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     const bool bar = t->bar && t->begun;
-    const int rest = abs(column->width) - columns_of(text, (int)strlen(text)), blanks = rest > 0 ? rest : 0;
-    t->bar = false;
+    const int rest = abs(column->width) - columns_of(text, (int)strlen(text)) - t->owed, blanks = rest > 0 ? rest : 0;
+    t->bar = false, t->owed = rest < 0 ? -rest : 0;
     if (text[0] == '\0' && !bar) { /* no blanks at a line's end */
         t->pad += 1 + blanks;
         t->begun = true;
@@ -226,7 +228,7 @@ void layout_cell(layout_table *t, const char *format, ...)
     t->begun = true;
 }
 
-static void begin_row(layout_table *t) { t->at = t->pad = 0, t->bar = t->begun = false; }
+static void begin_row(layout_table *t) { t->at = t->pad = t->owed = 0, t->bar = t->begun = false; }
 
 void layout_gap(layout_table *t)
 {

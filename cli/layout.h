@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* layout_open - a stream that lays out what it is given, onto stdout or stderr; `to` itself where lines stay whole. One
- * at a time. */
+/* layout_open - a stream that lays out what it is given, onto stdout or stderr, behind the progress, which it clears; `to`
+ * itself where that is no terminal and lines stay whole. One at a time. */
 FILE *layout_open(FILE *to);
 FILE *layout_beneath(FILE *text);   /* where the text of a stream goes in the end: may be asked isatty() */
 void layout_flush(void);            /* the text, and stdout */
@@ -32,6 +32,7 @@ enum { LAYOUT_MOST = 24 };
 typedef struct layout_table {
     FILE *out;
     int count, at, pad; /* at: of the next cell; pad: spaces that go before it */
+    int owed;           /* columns that cells before took beyond theirs */
     bool bar, begun;
     layout_column columns[LAYOUT_MOST];
     bool shown[LAYOUT_MOST];

@@ -72,10 +72,11 @@ void term_progress(const char *what, double fraction)
     last_s = now_s;
     snprintf(last_what, sizeof last_what, "%s", what);
     showing = 1;
+    const int width = term_width_of(stderr), room = width > 20 && width < 80 ? width - 10 : 70; /* one line */
     if (fraction >= 0)
-        fprintf(stderr, "\r\033[K%.60s %3.0f %%", what, 100 * fraction);
+        fprintf(stderr, "\r\033[K%.*s %3.0f %%", room, what, 100 * fraction);
     else
-        fprintf(stderr, "\r\033[K%.70s ...", what);
+        fprintf(stderr, "\r\033[K%.*s ...", room, what);
     fflush(stderr);
 }
 

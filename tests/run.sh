@@ -253,10 +253,13 @@ enter() {
         setarch -R true 2>/dev/null && quietly='setarch -R'
 }
 
-# cases_of NAME - --full, but nothing under asan/ and tsan/: there the whole product takes hours, and the covering set
-# has each edge and remainder. By hand: build/asan/tests/test_kernels --full.
+# cases_of NAME - --full, but under asan/ and tsan/ the covering set as it is run without sanitizers: there the whole
+# product takes hours, and that set has each edge and remainder. By hand: build/asan/tests/test_kernels --full.
 cases_of() {
-    case $1 in asan/* | asan-kernels/* | tsan/*) ;; *) echo "$full" ;; esac
+    case $1 in
+    asan/* | asan-kernels/* | tsan/*) [ -z "$full" ] || echo --unspared ;;
+    *) echo "$full" ;;
+    esac
 }
 
 # spent FILE - the processor-seconds of a shell's children that ended, of its `times` in a file: in a pipe it has none.

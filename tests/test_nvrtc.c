@@ -320,7 +320,7 @@ enum { MOST_OPTIONS = 64 };
 /* What the compiler is told for one of a row's plans, and a name for it, however options are spelled; and of wgmma's
  * instructions, as the plan has the operands lie, how each ends. */
 typedef struct variant {
-    char name[48], options[PLAN_OPTIONS_BYTES], wgmma[96];
+    char name[80], options[PLAN_OPTIONS_BYTES], wgmma[96];
     int wgmma_n; /* divides this length of the tile */
     bool few_rows;
 } variant;
@@ -363,12 +363,12 @@ static bool asks_more(const kernel_row *row, const asked *a)
     return !a->meets || (traits & (GPU_SLICED_K | GPU_CLUSTERS));
 }
 
-static void name_variant(const kernel_row *row, const asked *a, char name[48])
+static void name_variant(const kernel_row *row, const asked *a, char name[80])
 {
     char tile[16] = "", depth[16] = "";
     if (row->gpu.traits & GPU_SQUARE) snprintf(tile, sizeof tile, "-tile%d", tiles[a->tile]);
     if (row->gpu.traits & GPU_SKINNY) snprintf(depth, sizeof depth, "-k%d", depths[a->depth]);
-    snprintf(name, 48, "%c%c-%s%s%s%s%s%s%s%s", "nt"[a->op / 2], "nt"[a->op % 2], a -> narrow ? "narrow" : "wide", tile,
+    snprintf(name, 80, "%c%c-%s%s%s%s%s%s%s%s", "nt"[a->op / 2], "nt"[a->op % 2], a -> narrow ? "narrow" : "wide", tile,
              depth, a->as_is ? "-as-is" : "", a->own_c ? "-own-c" : "", a->meets ? "-meets" : "",
              a->tall ? "-tall" : "", a->mixed ? "-mixed" : "");
 }
