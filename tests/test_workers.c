@@ -101,6 +101,7 @@ static void best_case(void)
     static const tw_device device = {.engine = "cpu", .name = "a device"};
     against_mean group = {0}, all = {0};
     FILE *table = tmpfile();
+    layout_table rows;
     char text[2000] = "";
     if (!tap_case("the best is the best of all whose product is right, whatever they reach of the peak")) return;
     g = (against){.setup.device = &device, .count = 5, .threads = 1, .others = 0.25};
@@ -111,7 +112,8 @@ static void best_case(void)
     g.sides[3] = timed_side("wrong", 0.9, 1e-6, SIDE_WRONG, "");
     g.sides[4] = timed_side("gone", 0.9, 1e-6, SIDE_GONE, "");
     if (table != NULL) {
-        against_print_case(table, &g, &group, &all);
+        against_print_header(table, &g, "some", TW_F32, &rows);
+        against_print_case(&rows, &g, &group, &all);
         rewind(table);
         text[fread(text, 1, sizeof text - 1, table)] = '\0';
         fclose(table);
