@@ -86,6 +86,7 @@ static compiled compile(const char *text, const char *name, const char *arch, co
     char words[PLAN_OPTIONS_BYTES], target[48];
     const char *list[40] = {target, "--std=c++17", "--ptxas-options=-v"};
     int count = 3;
+    if (100 * nvrtc->major + nvrtc->minor >= 1209) list[count++] = "--no-cache"; /* ptxas says nothing of a kept one */
     nvrtc_program program;
     size_t bytes = 0;
     snprintf(target, sizeof target, "--gpu-architecture=%s", arch);
