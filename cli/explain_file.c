@@ -184,7 +184,7 @@ exit_code explain_file(session *s, const char *path)
     char why[512];
     tw_status status = user_kernel_read(path, &user.items[0], why, (int)sizeof why);
     if (status == TW_NO_MEMORY) return diag_no_memory("a kernel's text");
-    if (status != TW_OK) return diag(EXIT_INPUT, "%s", why);
+    if (status != TW_OK) return diag(status == TW_BUILD_FAILED ? EXIT_BUILD : EXIT_INPUT, "%s", why);
     user.count = 1;
     exit_code code = check_options(s->opt, &user.items[0]);
     if (code == EXIT_OK && !warden_begin()) code = diag_no_memory("the process that runs the file");

@@ -160,7 +160,7 @@ exit_code rungs_read_user(const options *opt, user_kernels *user)
         if (!user_kernel_is_path(opt->rungs.items[r])) continue;
         tw_status status = user_kernel_read(opt->rungs.items[r], &user->items[user->count], why, (int)sizeof why);
         if (status == TW_NO_MEMORY) return diag_no_memory("a kernel's text");
-        if (status != TW_OK) return diag(EXIT_INPUT, "%s", why);
+        if (status != TW_OK) return diag(status == TW_BUILD_FAILED ? EXIT_BUILD : EXIT_INPUT, "%s", why);
         tell_apart(user);
         user->count++;
     }

@@ -13,7 +13,8 @@ typedef struct user_kernels {
     user_kernel items[OPT_LIST];
 } user_kernels;
 
-/* rungs_read_user - read them all. EXIT_OK, or EXIT_INPUT after a sentence; user_kernels is to be freed in any case.
+/* rungs_read_user - read them all. EXIT_OK, or after a sentence EXIT_INPUT, or EXIT_BUILD where gaps are left;
+ * user_kernels is to be freed in any case.
  * They must stay until the context is closed. */
 exit_code rungs_read_user(const options *opt, user_kernels *user);
 void rungs_free_user(user_kernels *user);

@@ -524,7 +524,7 @@ def former_names():
     for former, name in (("r14h_hopper", "sgemm_tma_sm90_128x128"), ("r14n", "sgemm_tma_sm90_128x64"), ("r14w_64x192", "gemm_wgmma_sm90_64x192")):
         assert good("explain", former).stdout.startswith(name + ", cuda,"), former
     for words, says in ((("--rung", "r14", "--tile", "16"), "has a tile edge"), (("--all", "--tile", "16"), "--all does not work with"), (("--all", "--skinny"), "--all does not work with"),
-                        (("--rung", "r15"), " r14\n")):
+                        (("--rung", "r15"), " r14; did you mean ")):
         refused = run("ladder", *words)
         assert refused.returncode == 2 and says in refused.stderr, refused
     refused = run("bench", "--kernel", "cpu_f32_r14_peak_")

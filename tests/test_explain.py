@@ -211,7 +211,7 @@ def pictures_of_the_documents():
     has(shown, "C(0,0) = A(0,0) B(0,0) + A(0,1) B(1,0), one product", "iteration 1   A .----", "iteration 2   A .----", "C11 = A11 B11 + A12 B21")
     assert "iteration 3" not in shown
     has(text("r04", "--shape", "32x32x32", "--element", "20,3", "--gpu", "P100"), "tile (1,0), at (4,3)", "here: C21", "block (bx 0, by 1)")
-    has(text("r05", "--gpu", "P100"), "iteration 1: column 0", "iteration 2: column 1", "iteration 16: column 15", "sum[3] of thread\n11:")
+    has(text("r05", "--gpu", "P100"), "iteration 1: column 0", "iteration 2: column 1", "iteration 16: column 15", "sum[3] of thread 11:")
     has(text("s1", "--gpu", "GTX 280"), "figure 1:", "figure 2: the 16 threads of row 3")
     # Of figure 1's tiles the first is drawn first, the last last, and one between them in the middle.
     for element, shape, b, row, a in (("3,11", "64x64x16", "| b |   |   |  ", 0, "| a |     | x |   |   |"),

@@ -574,8 +574,7 @@ static void program_case(const char *name, char *const *arguments, int tile, con
 int main(int argc, char **argv)
 {
     char fake[1024], bench[] = "bench", engine[] = "--engine", opencl[] = "opencl", size[] = "--size", edge[] = "136",
-                     samples[] = "--samples", three[] = "3", explain[] = "--explain-plan", doctor[] = "doctor",
-                     devices[] = "devices";
+                     samples[] = "--samples", three[] = "3", explain[] = "--explain-plan", devices[] = "devices";
     if (!faults_start(argc, argv)) return 1;
     for (int i = 0; i < kernel_count(); i++) {
         const kernel_row *row = kernel_at(i);
@@ -606,6 +605,5 @@ int main(int argc, char **argv)
     program_case("bench --explain-plan", (char *[]){bench, engine, opencl, size, edge, samples, three, explain, NULL},
                  usual_tile, "  unused: ", usual);
     program_case("devices", (char *[]){devices, NULL}, 128128, "  unused   ", "opencl_f32_sgemm_simt_128x128");
-    program_case("doctor", (char *[]){doctor, NULL}, 32032, "unused opencl 6    ", "opencl_f32_gemm_simt_32x32");
     return faults_finish();
 }
