@@ -40,8 +40,8 @@ jit_key jit_key_of(int count, const char *const *pieces); /* the library's versi
 #define JIT_CACHE_MOST_BYTES ((int64_t)256 << 20)
 
 /* jit_cache_get - the kept binary (free() it), or NULL. jit_cache_put - keep one: temporary file, then rename, then
- * make room, at the first and whenever half of the room found then has been used: n files cost O(n). Processes may do so
- * at the same time: a file that one removes the other compiles again. */
+ * make room, at the first and whenever half of the room found then has been used: n files cost O(n). Processes may do
+ * so at the same time: a file that one removes the other compiles again. */
 void *jit_cache_get(const jit_cache *cache, const jit_key *key, size_t *bytes);
 void jit_cache_put(jit_cache *cache, const jit_key *key, const void *binary, size_t bytes);
 

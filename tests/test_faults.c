@@ -275,8 +275,8 @@ static void fault_case(const fault *f)
 
 static bool is_ready(const fault *f) { return strncmp(f->state_says[0], "ready", 5) == 0; }
 
-/* Would doctor, whose self-tests take seconds, have another thing to say of this fault than of those before it: an engine
- * that is missing, cannot be used as it is, fails, or works? --full asks it of all. */
+/* Would doctor, whose self-tests take seconds, have another thing to say of this fault than of those before it: an
+ * engine that is missing, cannot be used as it is, fails, or works? --full asks it of all. */
 static bool asks_doctor(const fault *f)
 {
     if (tap.full) return true;

@@ -382,8 +382,8 @@ static tw_dtype narrow_c(tw_dtype dtype)
                                                  : dtype_find(dtype)->result;
 }
 
-/* How PTX ends the name of wgmma where the operands have the types and lie as this plan has them read: k of a step, types,
- * signs, and of 2 bytes the transposes, which are 1 where lines lie across k. Others are read along k alone. */
+/* How PTX ends the name of wgmma where the operands have the types and lie as this plan has them read: k of a step,
+ * types, signs, and of 2 bytes the transposes, which are 1 where lines lie across k. Others are read along k alone. */
 static void name_wgmma(const plan *made, variant *v)
 {
     const tw_problem *p = &made->problem;
@@ -618,8 +618,8 @@ static void bad_cases(bool knows_hopper)
     }
 }
 
-/* A reader's file through the library's own call: each rung's file as it stands gives code; the exercise's gaps are named
- * before NVRTC sees them. */
+/* A reader's file through the library's own call: each rung's file as it stands gives code; the exercise's gaps are
+ * named before NVRTC sees them. */
 static void own_case(const char *path, bool compiles)
 {
     user_kernel own;

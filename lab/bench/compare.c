@@ -141,8 +141,8 @@ static bool is_cold(const comparison *g, double *before_s)
     return took && g->busy_s < enough_s;
 }
 
-/* Time the candidates in turns until the device is warm, and keep the last TRIAL_SAMPLES: which is the fastest depends on how hot the device
- * is. One that fails is passed over. */
+/* Time the candidates in turns until the device is warm, and keep the last TRIAL_SAMPLES: which is the fastest depends
+ * on how hot the device is. One that fails is passed over. */
 static tw_status try_candidates(comparison *g)
 {
     double times_s[COMPARE_CANDIDATES][TRIAL_SAMPLES] = {{0}};
