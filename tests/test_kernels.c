@@ -46,8 +46,8 @@ static bool is_left_out(const tw_lab_kernel *kernel)
 
 /* The device that a kernel's engine has here; NULL, and why, where it has none. In the covering set PoCL does not
  * optimise, which takes it ten times as long as all cases of a kernel, and no kernel has a self-test, which compiles a
- * division of k for each: what they compute is judged here. With --full what tw_gemm runs is compiled as for tw_gemm.
- * */
+ * division of k for each: what they compute is judged here. With --full what tw_gemm runs is compiled as it
+ * compiles it. */
 static tw_context *context_of(const tw_lab_kernel *kernel, const char **why)
 {
     enum { USUAL, UNOPTIMISED, EMULATED };
