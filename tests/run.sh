@@ -166,7 +166,7 @@ programs_of() {
     [ -z "$plan" ] && [ -e "$built" ] || built=/dev/null
     {
         for source in "$here"/tests/test_*.c "$here"/tests/test_*.sh "$here"/tests/test_*.py; do
-            name=${source##*/} && [ ! -e "$source" ] || echo "${name%.*}"
+            name=${source##*/} && if [ -e "$source" ]; then echo "${name%.*}"; fi
         done
         sed -n 's/^register(\(test_[a-z0-9_]*\) .*/\1/p' "$here/tests/CMakeLists.txt"
     } | LC_ALL=C awk -F'\t' '
