@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 from support.matrices import npy_header, pair, product, read_npy
-from support.program import PROGRAM, bad, clean_environment, engines, good, needs, on_terminal, records, run, sanitized
+from support.program import PROGRAM, bad, clean_environment, engines, good, measured, needs, on_terminal, records, run, sanitized
 from support.tap import Skip, case, main
 
 FULL = "--full" in sys.argv
@@ -44,9 +44,9 @@ def another_user_s():
 
 
 @functools.cache
-def selftest(*words):
+def selftest(*words, **env):
     """The text, the records of the CPU, and those of OpenCL."""
-    text = good("selftest", *words, "--json", "selftest.json", timeout=3600 if FULL else 600).stdout
+    text = good("selftest", *words, "--json", "selftest.json", timeout=3600 if FULL else 600, env=env).stdout
     lines = records(open("selftest.json").read())
     return text, [r for r in lines if not r["kernel"].startswith("opencl_")], [r for r in lines if r["kernel"].startswith("opencl_")]
 
@@ -63,7 +63,22 @@ def base_selftest():
 
 
 FAKES = os.path.join(os.path.dirname(os.path.abspath(PROGRAM)), "tests", "fakes")
-FAKE_OPENCL = {"LD_LIBRARY_PATH": os.path.join(FAKES, "opencl"), "FAKE_OPENCL": "gemm=1", "TILEWRIGHT_CACHE": "off"}
+FAKE_OPENCL = {"LD_LIBRARY_PATH": os.path.join(FAKES, "opencl"), "FAKE_OPENCL": "gemm=1 processor=1", "TILEWRIGHT_CACHE": "off"}
+FAKE_GPU = {**FAKE_OPENCL, "FAKE_OPENCL": "gemm=1"}
+
+
+def on_opencl(*words):
+    """The process of a command on OpenCL: of a fake that computes each kernel's product by plain loops, since a driver compiles each for
+    seconds; with --full of the driver that is here."""
+    if FULL:
+        needs("opencl")
+    return run(*words, env={} if FULL else FAKE_OPENCL)
+
+
+def good_on_opencl(*words):
+    done = measured(lambda: on_opencl(*words))
+    assert (done.returncode, done.stderr) == (0, ""), (words, done)
+    return done
 
 
 # ---- usage: exit code 2 -----------------------------------------------------------------------------------------------
@@ -373,10 +388,12 @@ def bench_and_ladder_show_the_spread():
 
 @case
 def bench_and_ladder_tell_of_a_busy_machine():
-    spinners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count())]
+    spinners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range((os.cpu_count() + 1) // 2)]
     try:
-        for words in ("bench", "--size", "256"), ("ladder", "--size", "128", "--rung", "r03,r04_banks"):
-            said = re.search(r"^busy +other processes used (\d+) % of the processors", good(*words, "--json", "r.json").stdout, re.M)
+        for words in ("bench", "--size", "256", "--samples", "3"), ("ladder", "--size", "128", "--rung", "r03,r04_banks", "--samples", "3"):
+            done = run(*words, "--json", "r.json")
+            assert done.returncode == 0 or "the bound was measured too low, for other processes used" in done.stderr, done
+            said = re.search(r"^busy +other processes used (\d+) % of the processors", done.stdout, re.M)
             assert said and 5 <= int(said.group(1)) <= 100, said
             assert all(0.05 <= r["others"] <= 1 for r in records(open("r.json").read())), open("r.json").read()
     finally:
@@ -412,9 +429,8 @@ def ladder_on_transposed_operands():
 
 @case
 def opencl_ladder_on_transposed_operands():
-    needs("opencl")
     few = [] if FULL else ["--rung", "r02,r04,r09,r10,r11"]
-    good("ladder", "--engine", "opencl", "--size", "48", "--transpose-a", "--transpose-b", "--samples", "1", *few, "--json", "r.json")
+    good_on_opencl("ladder", "--engine", "opencl", "--size", "48", "--transpose-a", "--transpose-b", "--samples", "1", *few, "--json", "r.json")
     lines = records(open("r.json").read())
     assert {r["rung"] for r in lines if r["refused"]} == {"r09_wide", "r10_register", "r11_warp"}, [r["rung"] for r in lines if r["refused"]]
     assert all(r["verified"] == "exact+bound" for r in lines if not r["refused"]) and len(lines) > (10 if FULL else 4), [r["rung"] for r in lines]
@@ -443,8 +459,7 @@ def ladder_on_two_engines():
 
 @case
 def variants_are_compared_with_the_rung_before_their_base():
-    needs("opencl")
-    out = good("ladder", "--engine", "opencl", "--size", "64", "--samples", "3", "--rung", "r02,r03,r03t", "--json", "r.json").stdout
+    out = good_on_opencl("ladder", "--engine", "opencl", "--size", "64", "--samples", "3", "--rung", "r02,r03,r03t", "--json", "r.json").stdout
     time = {r["rung"]: r["median_s"] for r in records(open("r.json").read()) if r["build"] == "rolled"}
     before = dict(re.findall(r"^(r\w+) .* ([0-9.]+)  +[0-9.]+%", out, re.M))
     for rung, other in (("r03_coalesced", "r02_tiled"), ("r03t_transposed", "r02_tiled")):
@@ -453,8 +468,7 @@ def variants_are_compared_with_the_rung_before_their_base():
 
 @case
 def ladder_sweeps_the_tiles_of_a_gpu():
-    needs("opencl")
-    done = good("ladder", "--engine", "opencl", "--size", "64", "--tile", "8,16,32,5", "--rung", "r01,r02", "--samples", "3", "--json", "r.json")
+    done = good_on_opencl("ladder", "--engine", "opencl", "--size", "64", "--tile", "8,16,32,5", "--rung", "r01,r02", "--samples", "3", "--json", "r.json")
     lines = records(open("r.json").read())
     assert [r["tile"] for r in lines if r["build"] == "rolled"] == 2 * [8, 16, 32], lines
     assert [r["block_threads"] for r in lines if r["build"] == "default"] == 2 * [64, 256, 1024], lines
@@ -468,32 +482,29 @@ def ladder_sweeps_the_tiles_of_a_gpu():
 
 @case
 def two_files_of_one_name():
-    needs("opencl")
     for folder in "ab":
         os.mkdir(folder)
         shutil.copy(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "kernels/opencl/ladder/r01_naive.cl"), f"{folder}/mine.cl")
-    out = good("ladder", "--rung", "a/mine.cl,b/mine.cl", "--tile", "8,16", "--size", "32", "--samples", "3").stdout
+    out = good_on_opencl("ladder", "--rung", "a/mine.cl,b/mine.cl", "--tile", "8,16", "--size", "32", "--samples", "3").stdout
     for label in "own:mine.cl", "own:mine.cl#2":
         assert re.search(rf"\n[a-z] {label} +[0-9.]+ +[0-9.]+\n", out), out
 
 
 @case
 def a_ladder_of_refused_rungs_alone():
-    needs("opencl")
-    done = run("ladder", "--engine", "opencl", "--size", "16", "--rung", "r02", "--tile", "5", "--samples", "3", "--json", "r.json")
+    done = on_opencl("ladder", "--engine", "opencl", "--size", "16", "--rung", "r02", "--tile", "5", "--samples", "3", "--json", "r.json")
     assert done.returncode == 3 and "all were refused" in done.stderr and "takes 8, 16 or 32" in done.stdout, done
     assert len(records(open("r.json").read())) == 1, "the refused row is a record too"
-    good("ladder", "--engine", "opencl", "--size", "16", "--rung", "r02", "--tile", "5,16", "--samples", "3")
+    good_on_opencl("ladder", "--engine", "opencl", "--size", "16", "--rung", "r02", "--tile", "5,16", "--samples", "3")
 
 
 @case
 def skinny_ladder():
-    needs("opencl")
-    done = good("ladder", "--engine", "opencl", "--skinny", "--size", "100", "--samples", "3", "--json", "r.json")
+    done = good_on_opencl("ladder", "--engine", "opencl", "--skinny", "--size", "100", "--samples", "3", "--json", "r.json")
     lines = records(open("r.json").read())
     assert [(r["rung"][:2], r["k"]) for r in lines] == [(s, k) for k in (16, 32) for s in ("s1", "s2", "s3")], lines
     asked = {("s1", 16): 128, ("s2", 16): 68, ("s3", 16): 8, ("s1", 32): 256, ("s2", 32): 132, ("s3", 32): 8}
-    good("ladder", "--engine", "opencl", "--skinny", "--shape", "64x96x32", "--samples", "3", "--json", "q.json")
+    good_on_opencl("ladder", "--engine", "opencl", "--skinny", "--shape", "64x96x32", "--samples", "3", "--json", "q.json")
     for r in lines + records(open("q.json").read()):
         m, n, k = r["m"], r["n"], r["k"]
         bytes_effective = 4 * (m * k * -(-n // k) + k * n * -(-m // k) + m * n)
@@ -502,7 +513,7 @@ def skinny_ladder():
             assert r["bytes_asked"] == asked[r["rung"][:2], k] * m * n and bytes_effective == 12 * m * n, r
     for part in ("8.7", "14.3", "29.7", "0.7", "8.2", "15.7", "s2 / s1", "1.64", "11.71", "2.08", "1.91", "C(100 x 100)", "exceed"):
         assert part in done.stdout, part
-    plain = good("ladder", "--engine", "opencl", "--size", "16", "--rung", "s1,s3", "--samples", "3", "--json", "r.json")
+    plain = good_on_opencl("ladder", "--engine", "opencl", "--size", "16", "--rung", "s1,s3", "--samples", "3", "--json", "r.json")
     assert [r["rung"] for r in records(open("r.json").read())] == ["s1_unoptimised", "s3_shared_ab"], plain.stdout
 
 
@@ -533,13 +544,12 @@ def former_names():
 
 @case
 def deep_ladder():
-    needs("opencl")
-    done = good("ladder", "--engine", "opencl", "--deep", "--shape", "20x30x4000", "--samples", "3", "--json", "r.json")
+    done = good_on_opencl("ladder", "--engine", "opencl", "--deep", "--shape", "20x30x4000", "--samples", "3", "--json", "r.json")
     lines = [r for r in records(open("r.json").read()) if r["build"] != "default"]
     assert [r["rung"] for r in lines] == ["r04_banks", "d1_splitk", "r14"], lines
     assert all(r["verified"].startswith("exact+bound") and (r["m"], r["n"], r["k"]) == (20, 30, 4000) for r in lines), lines
     assert "grid 2x2 threads" in done.stdout and "grid 1000x1 (1000 of them runs of 1 steps)" in done.stdout, done.stdout
-    plain = good("ladder", "--engine", "opencl", "--size", "16", "--samples", "3", "--json", "r.json")
+    plain = good_on_opencl("ladder", "--engine", "opencl", "--size", "16", "--samples", "3", "--json", "r.json")
     assert not any(r["rung"].startswith("d") for r in records(open("r.json").read())), plain.stdout
     bad(2, "ladder", "--deep", "--skinny", says=["--deep and --skinny"])
 
@@ -560,13 +570,14 @@ def products_on_opencl():
         done = good("bench", "--engine", "cpu,opencl", "--size", "49", *words, "--samples", "3", "--json", "r.json", env=FAKE_OPENCL)
         found = [(r["engine"], r["lda"], r["ldb"], r["ldc"], r["verified"]) for r in records(open("r.json").read())]
         assert found == [(x, ld, ld, ld, "exact+bound") for x in ("cpu", "opencl")], (found, done.stdout)
-    good("bench", "--kernel", "opencl_f32_r07_prefetch", "--size", "48", "--samples", "3")
+    good_on_opencl("bench", "--kernel", "opencl_f32_r07_prefetch", "--size", "48", "--samples", "3")
 
 
 @case
 def selftest_of_two_engines():
-    needs("opencl")
-    text, on_cpu, on_opencl = whole_selftest() if FULL else selftest("--engine", "cpu,opencl", "--dtype", "i8")
+    if FULL:
+        needs("opencl")
+    text, on_cpu, on_opencl = whole_selftest() if FULL else selftest("--engine", "cpu,opencl", "--dtype", "i8", **FAKE_GPU)
     assert text.count(" passed, 0 failed, ") == 2 and "it runs on the" not in text, text
     names = [r["kernel"] for r in on_cpu + on_opencl]
     assert FULL or names and all("_i8_" in name for name in names), names

@@ -1,5 +1,5 @@
 /* opencl_gemm.h - what the fake OpenCL driver knows of programs and kernels, so that it can compute the products of
- * sgemm_simt, gemm_simt and its like by plain loops (FAKE_OPENCL "gemm=1"), and lie about them:
+ * sgemm_simt, gemm_simt and its like, and of every rung, by plain loops (FAKE_OPENCL "gemm=1"), and lie about them:
  *
  *   wrong=1    every element      2: the last one of incomplete tiles     3: the first one where k is divided
  *   wrong=4    C is read where beta is 0     5: the element behind a row of C is written
@@ -147,22 +147,25 @@ static double scalar_of(const fake_kernel *k, const fake_argument *x)
 }
 
 /* How far element (i, j) is made wrong. */
-static double lie(const fake_kernel *k, int item, bool divided, int i, int j)
+static double lie(int wrong, const fake_kernel *k, int item, bool divided, int i, int j)
 {
-    const int wrong = is_liar(k) ? fake_choice("wrong", 0) : 0, m = k->arguments[0].of_int, n = k->arguments[1].of_int;
+    const int m = k->arguments[0].of_int, n = k->arguments[1].of_int;
     if (wrong == 2)
         return i == m - 1 && j == n - 1 && m % macro_of(k->options, "ROW_M") != 0 &&
                n % macro_of(k->options, "ROW_N") != 0;
     return wrong == 1 || (wrong == 6 && item > 0) || (wrong == 3 && divided && i == 0 && j == 0);
 }
 
+/* r04_banks, s1_unoptimised, d1_splitk: a letter and a digit. */
+static bool is_rung(const fake_kernel *k) { return k->name[1] >= '0' && k->name[1] <= '9'; }
+
 static void compute(const fake_kernel *k, int item)
 {
-    const bool adds = strcmp(k->name, "gemm_add") == 0,
+    const bool adds = strcmp(k->name, "gemm_add") == 0 || strcmp(k->name, "d1_splitk_add") == 0,
                typed = adds || strcmp(k->name, "gemm_simt") == 0 || strcmp(k->name, "gemv_simt") == 0 ||
-                       strcmp(k->name, "gemm_slicedk_simt") == 0,
+                       strcmp(k->name, "gemm_slicedk_simt") == 0 || strcmp(k->name, "d1_splitk") == 0,
                divided = typed && k->arguments[COMMON].of_int > 1;
-    if ((!typed && strcmp(k->name, "sgemm_simt") != 0) || (divided && !adds)) return;
+    if ((!typed && !is_rung(k) && strcmp(k->name, "sgemm_simt") != 0) || (divided && !adds)) return;
     const fake_type a_type = type_of(k->options, "TYPE_A"), b_type = type_of(k->options, "TYPE_B"),
                     c_type = type_of(k->options, "TYPE_C");
     const fake_argument *x = k->arguments, *offsets = x + COMMON + (typed ? 2 : 0);
@@ -185,9 +188,9 @@ static void compute(const fake_kernel *k, int item)
                 sum += load(a_type, a + ((size_t)i * a_row + (size_t)p * a_next) * bytes_of(a_type)) *
                        load(b_type, b + ((size_t)p * b_row + (size_t)j * b_next) * bytes_of(b_type));
             if (beta != 0 || wrong == 4)
-                store(c_type, to, alpha * sum + beta * load(c_type, to) + lie(k, item, divided, i, j));
+                store(c_type, to, alpha * sum + beta * load(c_type, to) + lie(wrong, k, item, divided, i, j));
             else
-                store(c_type, to, alpha * sum + lie(k, item, divided, i, j));
+                store(c_type, to, alpha * sum + lie(wrong, k, item, divided, i, j));
             if (wrong == 5 && j == n - 1 && ldc > (size_t)n) store(c_type, to + bytes_of(c_type), 0);
         }
 }
