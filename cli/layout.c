@@ -255,8 +255,10 @@ void layout_titles(layout_table *t)
 
 bool layout_shows(const layout_table *t, const char *title)
 {
-    for (int i = 0; i < t->count; i++)
-        if (strcmp(t->columns[i].title, title) == 0) return t->shown[i];
+    for (int i = 0; i < t->count; i++) {
+        const layout_column *c = &t->columns[i];
+        if (strcmp(c->title, title) == 0 || (c->over != NULL && strcmp(c->over, title) == 0)) return t->shown[i];
+    }
     return false;
 }
 

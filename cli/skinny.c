@@ -118,6 +118,12 @@ static void print_ratios(const skinny *k)
     }
 }
 
+/* A line of the legend, where the table shows the column. */
+static void note(const skinny *k, const char *column, const char *words)
+{
+    if (layout_shows(&k->table, column)) fprintf(k->s->text, "%-10s %s\n", column, words);
+}
+
 static void print_notes(skinny *k)
 {
     term_number bandwidth;
@@ -127,10 +133,13 @@ static void print_notes(skinny *k)
         "two tiles and writes its own once. The guide does not say what it counts; no other natural "
         "count fits its figures. Caches serve the repeated tiles today, so it may exceed the "
         "bandwidth of memory, here %s GB/s of reads measured. The guide does not give its m and n "
-        "either, so compare the ratios\nasked      bytes that the rung's loads and stores ask for: for T = 16 "
-        "132, 72 and 12 bytes per element of C, for T = 32 260, 136 and 12\ncompulsory  each element of A, "
-        "B and C once\npublished  NVIDIA Best Practices, table 1, T = 16\n",
+        "either, so compare the ratios\n",
         gbps_text(roofs_memory_bandwidth(&k->limits, 1, 0) * 1e-9, bandwidth));
+    note(k, "asked",
+         "bytes that the rung's loads and stores ask for: for T = 16 132, 72 and 12 bytes per element of C, for T = 32 "
+         "260, 136 and 12");
+    note(k, "compulsory", "each element of A, B and C once");
+    note(k, "published", "NVIDIA Best Practices, table 1, T = 16");
     layout_left_out(&k->table);
     if (k->count.wrong == 0 && k->count.timed > 0) fputs("Each row was verified before it was timed.\n", k->s->text);
 }

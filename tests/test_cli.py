@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 from support.matrices import npy_header, pair, product, read_npy
-from support.program import PROGRAM, bad, clean_environment, engines, good, measured, needs, on_terminal, records, run, sanitized
+from support.program import FAKE_OPENCL, PROGRAM, bad, clean_environment, engines, good, measured, needs, on_terminal, records, run, sanitized
 from support.tap import Skip, case, main
 
 FULL = "--full" in sys.argv
@@ -62,8 +62,6 @@ def base_selftest():
     return on_terminal("selftest", *([] if FULL else ["--dtype", "i8"]), TILEWRIGHT_CPU="base")
 
 
-FAKES = os.path.join(os.path.dirname(os.path.abspath(PROGRAM)), "tests", "fakes")
-FAKE_OPENCL = {"LD_LIBRARY_PATH": os.path.join(FAKES, "opencl"), "FAKE_OPENCL": "gemm=1 processor=1", "TILEWRIGHT_CACHE": "off"}
 FAKE_GPU = {**FAKE_OPENCL, "FAKE_OPENCL": "gemm=1"}
 
 

@@ -17,7 +17,7 @@ import sys
 import termios
 
 from support.matrices import npy, pair
-from support.program import BUILD, PROGRAM, ROOT, bad, clean_environment, engines, good, needs, run
+from support.program import BUILD, FAKE_OPENCL, PROGRAM, ROOT, bad, clean_environment, engines, good, needs, run
 from support.tap import Skip, case, main
 
 FULL = "--full" in sys.argv
@@ -74,8 +74,14 @@ def tables_of_opencl_fit():
     narrow = fits(("ladder", "--size", "32", "--rung", f"{LONG},wrong.cl", *FEW), 80, codes=(1,))
     assert any(line.startswith("own:a name of a file") for line in narrow), narrow
     fit("explain", LONG)
-    if FULL:
-        fit("ladder", "--skinny", "--size", "64", "--engine", "opencl", *FEW)
+
+
+@case
+def ladders_of_a_fake_opencl_fit():
+    fit("ladder", "--engine", "opencl", "--size", "40", *FEW, env=FAKE_OPENCL)
+    narrow, wide = fit("ladder", "--engine", "opencl", "--skinny", "--size", "40", *FEW, env=FAKE_OPENCL)
+    for column in "asked", "compulsory":  # told where they are shown
+        assert [any(line.startswith(column) for line in lines) for lines in (narrow, wide)] == [False, True], (column, narrow)
 
 
 @case
