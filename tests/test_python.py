@@ -521,6 +521,57 @@ def types_are_named_where_there_is_no_product():
     assert tw.matmul([[1.0, 2.0]], [[3.0], [4.0]]).tolist() == [[11.0]]
 
 
+class Framed:
+    """As pandas' frames, units and lazy arrays are: numbers, and rules of their own for them."""
+    __array_ufunc__ = __array_function__ = lambda self, *_: "by its own rules"
+
+    def __array__(self, *_, **__):
+        return np.ones((2, 2))
+
+
+class Sparse:
+    """As scipy.sparse has it, whose matrices NumPy's @ leaves to them."""
+    __array_priority__ = 10.1
+    __rmatmul__ = __matmul__ = lambda self, other: "by its own rules"
+
+
+@case
+def what_is_more_than_its_numbers_is_refused():
+    """np.matmul asks such objects themselves, where a product of their numbers would silently be another one."""
+    plain = np.ones((2, 2))
+
+    class Unit(np.ndarray):
+        __array_ufunc__ = None
+
+    masked = np.ma.masked_array(plain, [[True, False], [False, False]])
+    odd = [Framed(), Sparse(), plain.view(Unit), masked]
+    assert np.matmul(Framed(), plain) == "by its own rules" == plain @ Sparse()
+    try:
+        import scipy.sparse
+        odd.append(scipy.sparse.csr_matrix(plain))
+    except ImportError:
+        pass
+    for x in odd:
+        says = "masked array" if x is masked else type(x).__name__
+        for name, call in (("a", lambda: tw.matmul(x, plain)), ("b", lambda: tw.matmul(plain, x)), ("c", lambda: tw.matmul(plain, plain, x))):
+            refuses(TypeError, call, f"{name} is ", says)
+        refuses(TypeError, lambda: tw.matmul(plain, plain, out=x), "out is ", says)
+        if isinstance(x, np.ndarray):
+            refuses(TypeError, lambda: tw.Plan(x, plain), "a is ", says)
+
+    class Plain(np.ndarray):  # an array by another name, also where its operators go first
+        __array_priority__ = 20
+
+    class Holder:
+        def __array__(self, *_, **__):
+            return plain
+
+    for x in (plain.view(Plain), np.matrix(plain), plain.view(np.recarray), Holder(), plain.tolist()):
+        got = tw.matmul(x, x)
+        assert type(got) is np.ndarray and np.array_equal(got, plain @ plain), type(x)
+    assert tw.matmul(np.float64(2) * np.ones(2), plain[0]) == 4
+
+
 @case
 def shapes_are_named_where_they_do_not_fit():
     f = np.ones

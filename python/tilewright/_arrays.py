@@ -425,7 +425,7 @@ def host_view(x: Any, name: str) -> Any:
                 raise
     if name == "out":  # NumPy might make a copy
         raise TypeError(f"out is {type(x).__name__}, which is no array that NumPy can write into")
-    return np.asarray(x)
+    return _matmul.array(name, x)
 
 
 def on_host(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype: Any, engine: Optional[str],

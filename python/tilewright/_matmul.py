@@ -142,10 +142,11 @@ def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Option
               processors that the process may use.
     Error     |result - exact| <= |alpha| g(k+2) |a||b| + ..., element by element, with g(j) = j u / (1 - j u) and u the
               unit roundoff of the sums: tw_gemm in tilewright.h has all of it
-    Returns   an array of the operands' own kind; plain arrays for np.matrix and masked arrays, whose masks are not
-              read. On CUDA it is computed on the stream and not waited for.
-    Raises    ValueError (shapes, an `out` that overlaps itself) and TypeError (types); what the library refuses is a
-              subclass of tilewright.Error
+    Returns   an array of the operands' own kind; plain arrays for np.matrix and other subclasses of NumPy's array. On
+              CUDA it is computed on the stream and not waited for.
+    Raises    ValueError (shapes, an `out` that overlaps itself) and TypeError (types; objects that are more than their
+              numbers: labels of pandas, masks, units, sparse and lazy arrays); what the library refuses is a subclass
+              of tilewright.Error
     """
     key: Any = None
     said: Any = None
@@ -244,7 +245,28 @@ def elsewhere(operand: Any) -> Optional[Callable[..., Any]]:
 def array(name: str, x: Any) -> "np.ndarray[Any, Any]":
     if x is None or isinstance(x, (str, bytes)):
         raise TypeError(f"{name} is {type(x).__name__}, expected an array")
+    check_plain(name, x)
     return np.asarray(x)
+
+
+def check_plain(name: str, x: Any) -> None:
+    """Of an object that means more than its numbers, as labels, units, a mask, zeros that are not stored, or work to be
+    done later, np.matmul asks the object itself, by the protocols looked for here. Their numbers alone would be another
+    product."""
+    kind = type(x)
+    if kind is _ndarray:
+        return
+    if isinstance(x, np.ma.MaskedArray):
+        raise TypeError(f"{name} is a masked array, and the product would be of the numbers below the mask: multiply "
+                        f"with np.ma.dot(), or give what stands for them, {name}.filled(0)")
+    if issubclass(kind, NUMPY):
+        own = getattr(kind, "__array_ufunc__", None) is not _ndarray.__array_ufunc__ and not issubclass(kind, np.generic)
+    else:  # a priority above an array's, which is 0, says that its own operators go first
+        own = any(hasattr(kind, protocol) for protocol in ("__array_ufunc__", "__array_function__"))
+        own |= getattr(kind, "__array_priority__", 0) > 0 and hasattr(kind, "__rmatmul__")
+    if own:
+        raise TypeError(f"{name} is {kind.__module__.partition('.')[0]}'s {kind.__name__}, which multiplies by rules of "
+                        f"its own: use its @, or give its numbers as an array of NumPy's")
 
 
 def named(name: str) -> "np.dtype[Any]":
@@ -434,6 +456,7 @@ def wanted_type(a: Any, b: Any, out: Any, dtype: Any) -> Optional[str]:
 def check_host_out(out: Any, shape: Tuple[int, ...], result: str) -> None:
     if not isinstance(out, _ndarray):
         raise TypeError(f"out is {type(out).__name__}, expected an array")
+    check_plain("out", out)
     check_out(shape, out.shape, result, out.dtype.name, out.flags.writeable, out.strides)
 
 
@@ -457,7 +480,7 @@ def on_host(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype
             _may_share(out, b)):
         target = np.empty(shape, named(computed))
     if beta != 0 and c is not target:
-        c = np.asarray(c)
+        c = array("c", c)
         try:
             np.copyto(target, c, casting="same_kind")
         except ValueError:
@@ -673,6 +696,7 @@ def layout_of(x: Any) -> Tuple[Any, ...]:
 def prepare(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype: Any, engine: Optional[str],
             conjugated: Conjugated, tf32: bool) -> Tuple[str, Optional[Recipe]]:
     """The result's type, and the recipe of host operands if they are read in place. Computes nothing."""
+    check_plain("a", a), check_plain("b", b)
     name, device = _library.engine_and_device(engine)
     operands, result = choose_types(a.dtype.name, b.dtype.name, wanted_type(a, b, out, dtype),
                                     alpha.imag != 0 or beta.imag != 0, tf32)
