@@ -178,6 +178,18 @@ TW_API void tw_close(tw_context *context);
  * what tw_open() does. */
 TW_API tw_status tw_describe(tw_context *context, tw_device *device);
 
+/* tw_threads_set - a limit for this process: from the next call on, each call of the cpu engine, in any context, uses at
+ * most so many threads, or fewer where its context has fewer. 0: none, as at first.
+ *
+ * Special   May be called at any time by any thread; a call that runs goes on with its threads. Results keep their bits.
+ *           A child of fork() has its parent's. tw_describe() tells the context's threads, without it. Threads that copy
+ *           operands to a GPU are not counted: options.threads is for those.
+ * Returns   TW_OK, TW_BAD_ARGUMENT (less than 0, more than 4096) */
+TW_API tw_status tw_threads_set(int32_t most);
+
+/* tw_threads_get - the limit of tw_threads_set(); 0: none. */
+TW_API int32_t tw_threads_get(void);
+
 /* ---- multiplication -------------------------------------------------------------------------------------------- */
 
 typedef enum tw_dtype {

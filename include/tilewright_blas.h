@@ -20,7 +20,7 @@
  * batches, sbgemm and shgemm, before LAPACK 3.12.1 gemmtr too; OpenBLAS's has those of its version. To include both,
  * include that one first; it has to define CBLAS_H. What it lacks is then declared nowhere, but cblas_gemm_s8u8s32.
  * Sizes are int (LP64). The library is self-contained. The number of threads is TILEWRIGHT_THREADS, else
- * OMP_NUM_THREADS.
+ * OMP_NUM_THREADS; openblas_set_num_threads() sets a limit.
  *
  * Arguments  are checked in the order of the reference BLAS. The first wrong one is reported to a handler by its number
  *            there, and C stays as it was.
@@ -215,6 +215,10 @@ typedef enum CBLAS_OFFSET { CblasRowOffset = 171, CblasColOffset = 172, CblasFix
 void cblas_gemm_s8u8s32(CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, CBLAS_OFFSET offset_c, int m,
                         int n, int k, float alpha, const void *a, int lda, int8_t ao, const void *b, int ldb, int8_t bo,
                         float beta, int32_t *c, int ldc, const int32_t *co);
+/* OpenBLAS's: a limit for the threads of each call from the next on, in this process; 0: none. It is handed on to an
+ * OpenBLAS that is loaded behind this library. Get: the threads that a call may use. */
+void openblas_set_num_threads(int threads);
+int openblas_get_num_threads(void);
 /* For Fortran, column-major: op is one of N n T t C c. Complex numbers are pairs, real part first, here and above.
  * Compilers append the lengths of character arguments; they are not read. The handler's name has no NUL at its end, so
  * its length is passed. */

@@ -2,11 +2,15 @@
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "processors.h"
 
+#include <limits.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 #include "cgroup.h"
+#include "error.h"
+#include "plan.h"
 
 bool processors_line(const char *path, char *line, size_t bytes)
 {
@@ -17,6 +21,24 @@ bool processors_line(const char *path, char *line, size_t bytes)
     if (read) line[strcspn(line, "\n")] = '\0';
     return read;
 }
+
+static atomic_int most_threads; /* 0: no limit */
+
+int processors_most(void)
+{
+    const int most = atomic_load_explicit(&most_threads, memory_order_relaxed);
+    return most > 0 ? most : INT_MAX;
+}
+
+tw_status tw_threads_set(int32_t most)
+{
+    if (most < 0 || most > MOST_THREADS)
+        return fail(TW_BAD_ARGUMENT, "most is %d, expected 0 to %d threads", (int)most, MOST_THREADS);
+    atomic_store_explicit(&most_threads, most, memory_order_relaxed);
+    return TW_OK;
+}
+
+int32_t tw_threads_get(void) { return atomic_load_explicit(&most_threads, memory_order_relaxed); }
 
 static int affinity_count(void)
 {

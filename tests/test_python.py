@@ -644,6 +644,36 @@ def plans():
 
 
 @case
+def threads_are_limited():
+    """And those of before are back behind the block, also where it fails."""
+    out = python("""
+import os, numpy as np, tilewright as tw
+a, b = np.random.rand(500, 400), np.random.rand(400, 300)
+got = []
+def count():
+    return len(os.listdir("/proc/self/task"))
+with tw.threads(1):
+    before, c = count(), tw.matmul(a, b)
+    got.append(count() - before)
+with tw.threads(2):
+    tw.matmul(a, b)
+    try:
+        with tw.threads(1):
+            raise KeyError
+    except KeyError:
+        pass
+    assert tw._library.lib.tw_threads_get() == 2
+    got.append(count() - before)
+assert np.array_equal(tw.matmul(a, b), c)
+print(*got, count() - before)
+""", TILEWRIGHT_THREADS="3", OPENBLAS_NUM_THREADS="1")
+    assert out.split() == ["0", "1", "2"], out
+    refuses(ValueError, lambda: tw.threads(-1).__enter__(), "most is -1, expected 0 to 4096 threads")
+    refuses(ValueError, lambda: tw.threads(10**30).__enter__(), "expected 0 to 4096 threads")
+    refuses(TypeError, lambda: tw.threads(1.5).__enter__(), "float")
+
+
+@case
 def four_threads_at_once():
     jobs = [
         (integers((m, k), dtype), integers((k, n), dtype))

@@ -186,6 +186,40 @@ static bool sums_right(pool *p, int threads, int64_t count, bool nested)
            atomic_load(&s.teams) <= threads;
 }
 
+static int team_of(pool *p, int threads)
+{
+    sum s = {.pool = p, .count = 9};
+    pool_run(p, threads, sum_team, &s);
+    return atomic_load(&s.teams);
+}
+
+static bool limit_holds(pool *p)
+{
+    static const int32_t limits[][2] = {{3, 3}, {1, 1}, {4, 4}, {4096, 5}, {2, 2}, {0, 5}}; /* and a team of five */
+    bool right = true;
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        right = right && tw_threads_set(limits[i][0]) == TW_OK && tw_threads_get() == limits[i][0] &&
+                team_of(p, 5) == limits[i][1];
+    right = right && tw_threads_set(2) == TW_OK && tw_threads_set(-1) == TW_BAD_ARGUMENT &&
+            strcmp(tw_error_text(), "most is -1, expected 0 to 4096 threads") == 0 &&
+            tw_threads_set(4097) == TW_BAD_ARGUMENT && tw_threads_get() == 2;
+    return tw_threads_set(0) == TW_OK && right;
+}
+
+static bool call_with_limits(tw_context *context)
+{
+    bool right = true;
+    for (int i = 0; i < tap_rounds(8, 4); i++)
+        right = right && tw_threads_set(i % 4) == TW_OK && multiply_ones(context, 4);
+    return right;
+}
+
+static bool limits_that_change(tw_context *context)
+{
+    const bool right = call_together(call_with_limits, context);
+    return tw_threads_set(0) == TW_OK && right;
+}
+
 /* Rows of WIDTH tasks: each needs the one above it, the first of a row all of the row before. value: plain memory,
  * which ThreadSanitizer watches. */
 enum { WIDTH = 5, ROWS = 60 };
@@ -966,6 +1000,7 @@ int main(int argc, char **argv)
     CASE("more threads than tasks", sums_right(p, 8, 3, false));
     CASE("no tasks", sums_right(p, 3, 0, false));
     CASE("calls inside calls run alone", sums_right(p, 4, 500, true));
+    CASE("tw_threads_set limits the threads of each call", limit_holds(p));
     bool all = true;
     if (tap_case("teams of changing size, a thousand times")) {
         for (int i = 0; i < tap_rounds(1000, 91); i++) all = all && sums_right(p, 1 + i % 7, i % 13, false);
@@ -1001,6 +1036,7 @@ int main(int argc, char **argv)
     if (tw_open(&options, &context) != TW_OK) return 1;
     CHILD("a child that forks before the first call multiplies", child_succeeds(one_call, context));
     CASE("many callers on one context", many_callers(context));
+    CASE("a limit that changes under many callers", limits_that_change(context));
     tw_problem p_n = tw_problem_make(TW_F32, TW_N, TW_N, N, N, N);
     tw_lab_plan plan = {0};
     CASE("these products are planned for as many threads as they may have",

@@ -5,14 +5,16 @@
 array([[ 4.,  5.],
        [10., 11.]])
 
-matmul and Plan multiply; devices, ladder, bench and explain measure and describe, tune finds faster parameters;
-`python -m tilewright` is the program. Which kernel a product takes goes to the logger "tilewright", at level DEBUG.
+matmul and Plan multiply, and threads limits on how many threads; devices, ladder, bench and explain measure and
+describe, tune finds faster parameters; `python -m tilewright` is the program. Which kernel a product takes goes to the logger "tilewright", at level DEBUG.
 TILEWRIGHT_LIBRARY names another libtilewright.so.0.
 """
 from ._errors import BadArgument, BuildFailed, CheckFailed, DeviceFailed, Error, NoDevice, NoKernel, OutOfMemory
 from ._lab import Records, bench, devices, explain, ladder, tune
 from ._library import __version__
 from ._matmul import Plan, matmul
+from ._threads import threads
 
 __all__ = ["BadArgument", "BuildFailed", "CheckFailed", "DeviceFailed", "Error", "NoDevice", "NoKernel", "OutOfMemory",
-           "Plan", "Records", "__version__", "bench", "devices", "explain", "ladder", "matmul", "tune"]
+           "Plan", "Records", "__version__", "bench", "devices", "explain", "ladder", "matmul", "threads",
+           "tune"]

@@ -153,7 +153,9 @@ for _name, _types in {
         "tw_workspace_bytes": _context_and_problem + [POINTER(c_int64)],
         "tw_workspace_bytes_batched": _context_and_problem + [c_void_p, POINTER(c_int64)],
         "tw_prepare": _context_and_problem,
-        "tw_prepare_batched": _context_and_problem + [c_void_p]}.items():
+        "tw_prepare_batched": _context_and_problem + [c_void_p],
+        "tw_threads_set": [c_int32],
+        "tw_threads_get": []}.items():
     getattr(lib, _name).argtypes = _types
     getattr(lib, _name).restype = c_int
 lib.tw_close.restype = None

@@ -257,16 +257,17 @@ def check_plain(name: str, x: Any) -> None:
     if kind is _ndarray:
         return
     if isinstance(x, np.ma.MaskedArray):
-        raise TypeError(f"{name} is a masked array, and the product would be of the numbers below the mask: multiply "
-                        f"with np.ma.dot(), or give what stands for them, {name}.filled(0)")
+        raise TypeError(f"{name} is a masked array, and the product would be of the numbers below the mask: "
+                        f"multiply with np.ma.dot(), or give what stands for them, {name}.filled(0)")
     if issubclass(kind, NUMPY):
-        own = getattr(kind, "__array_ufunc__", None) is not _ndarray.__array_ufunc__ and not issubclass(kind, np.generic)
+        asked = getattr(kind, "__array_ufunc__", None)
+        own = issubclass(kind, _ndarray) and asked is not _ndarray.__array_ufunc__
     else:  # a priority above an array's, which is 0, says that its own operators go first
         own = any(hasattr(kind, protocol) for protocol in ("__array_ufunc__", "__array_function__"))
         own |= getattr(kind, "__array_priority__", 0) > 0 and hasattr(kind, "__rmatmul__")
     if own:
-        raise TypeError(f"{name} is {kind.__module__.partition('.')[0]}'s {kind.__name__}, which multiplies by rules of "
-                        f"its own: use its @, or give its numbers as an array of NumPy's")
+        raise TypeError(f"{name} is {kind.__module__.partition('.')[0]}'s {kind.__name__}, which multiplies by rules "
+                        f"of its own: use its @, or give its numbers as an array of NumPy's")
 
 
 def named(name: str) -> "np.dtype[Any]":

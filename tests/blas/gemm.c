@@ -9,6 +9,7 @@
 
 #include <tilewright_blas.h>
 
+#include <dirent.h>
 #include <math.h>
 #include <stdint.h>
 #include <sys/wait.h>
@@ -240,6 +241,50 @@ static void wrong_settings(void)
         /* nothing: the processor has them */
         tap_result(status == 0 && (told || said[0] == '\0'), "status %d, said: %s", status, said);
     }
+}
+
+static int threads_here(void)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    int count = 0;
+    if (tasks == NULL) return 0;
+    for (const struct dirent *entry = readdir(tasks); entry != NULL; entry = readdir(tasks))
+        count += entry->d_name[0] != '.';
+    closedir(tasks);
+    return count;
+}
+
+/* A product worth more threads than three. */
+static void large_product(double c[400 * 400])
+{
+    static double a[400 * 400];
+    for (int i = 0; i < 400 * 400; i++) a[i] = i % 7 / 8.0;
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, 400, 400, 400, 1, a, 400, a, 400, 0, c, 400);
+}
+
+static int limits_of_threads(void)
+{
+    static const int limits[][2] = {{2, 2}, {7, 3}, {4097, 3}, {1, 1}, {-1, 3}, {1, 1}}; /* set, what a call may use */
+    static double alone[400 * 400], together[400 * 400];
+    if (openblas_get_num_threads() != 3) return 1;
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        openblas_set_num_threads(limits[i][0]);
+        if (openblas_get_num_threads() != limits[i][1]) return 2;
+    }
+    large_product(alone);
+    if (threads_here() != 1) return 3;
+    openblas_set_num_threads(0);
+    large_product(together);
+    if (threads_here() != 3) return 4;
+    return openblas_get_num_threads() != 3 ? 5 : memcmp(alone, together, sizeof alone) != 0 ? 6 : 0;
+}
+
+static void thread_limits(void)
+{
+    char said[SAID];
+    if (!tap_case("openblas_set_num_threads_limits_the_threads_of_a_call")) return;
+    const int status = run_with("TILEWRIGHT_THREADS", "3", limits_of_threads, said);
+    tap_result(status == 0 && said[0] == '\0', "exit %d, said: %s", WEXITSTATUS(status), said);
 }
 
 static int two_wrong_letters(void)
@@ -519,6 +564,7 @@ int main(int argc, char **argv)
     tap_start(argc, argv);
     wrong_settings();
     wrong_letters();
+    thread_limits();
     wrong_ops();
     verbosity();
     no_memory_for_a_context();

@@ -7,6 +7,7 @@
  * come in quick succession. A team computes in its caller's floating-point environment. */
 #define _GNU_SOURCE /* sched_getcpu, CPU_CLR */
 #include "cpu_engine.h"
+#include "../../processors.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -442,6 +443,9 @@ static int worth_calling(const process_pool *pool, int threads, int woken, doubl
 
 static void run_team(pool *p, int threads, int woken, bool late, pool_fn *fn, void *context)
 {
+    const int most = processors_most();
+    if (threads > most) threads = most;
+    if (woken > most) woken = most;
     process_pool *pool = threads > 1 ? pool_of_process(p) : NULL;
     if (pool != NULL && !atomic_flag_test_and_set_explicit(&pool->busy, memory_order_acquire)) {
         const double pause_s = cpu_now_s() - pool->ended_s;
