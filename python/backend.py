@@ -2,7 +2,7 @@
 
     python backend.py FOLDER BUILD TAG
 
-BUILD has libtilewright.so.0, libtilewright_blas.so.0 and the program tilewright. The same files give the same bytes:
+BUILD is CMake's, with libtilewright.so.0, libtilewright_blas.so.0 and the program tilewright. The same files give the same bytes:
 names are sorted, and all have the date SOURCE_DATE_EPOCH. pip takes the build folder build/ beside this one, made by
 ./dev build; such a wheel is for this machine's system alone.
 """
@@ -34,9 +34,25 @@ def field(name):
     return re.findall(r'"(.*?)"', value) if value[0] == "[" else value[1:-1]
 
 
-def metadata():
+def licences(build):
+    """{file: text} of what the wheel holds. Debian's file of jansson's archive is jansson's notice."""
+    files = {"LICENSE": read("LICENSE")}
+    with open(os.path.join(build, "CMakeCache.txt"), encoding="utf-8") as cache:
+        archive = re.search(r"^JANSSON_LIBRARY:\w+=(.*\.a)$", cache.read(), re.M)
+    if archive:
+        notice = "/usr/share/doc/libjansson-dev/copyright"
+        try:
+            with open(notice, encoding="utf-8") as file:
+                files["jansson"] = file.read()
+        except FileNotFoundError:
+            sys.exit(f"the program holds {archive[1]}, whose notice must go with it, and {notice} is missing")
+    return files
+
+
+def metadata(files):
+    held = " AND MIT" if "jansson" in files else ""
     lines = ["Metadata-Version: 2.4", "Name: tilewright", f"Version: {version()}", f"Summary: {field('description')}",
-             f"License-Expression: {field('license')}", "License-File: LICENSE",
+             f"License-Expression: {field('license')}{held}", *(f"License-File: {each}" for each in sorted(files)),
              f"Requires-Python: {field('requires-python')}", *(f"Classifier: {each}" for each in field("classifiers")),
              *(f"Requires-Dist: {each}" for each in field("dependencies")), "Provides-Extra: bfloat16",
              *(f'Requires-Dist: {each}; extra == "bfloat16"' for each in field("bfloat16")),
@@ -55,12 +71,13 @@ def contents(build, tag):
         if not os.path.exists(file):
             sys.exit(f"{file} is missing: build it with ./dev build, or make a wheel with tools/wheel.sh")
         yield f"tilewright/{name}", open(file, "rb").read(), mode
-    info = f"tilewright-{version()}.dist-info"
-    yield f"{info}/METADATA", metadata().encode(), 0o644
+    info, files = f"tilewright-{version()}.dist-info", licences(build)
+    yield f"{info}/METADATA", metadata(files).encode(), 0o644
     yield f"{info}/WHEEL", (f"Wheel-Version: 1.0\nGenerator: tilewright\nRoot-Is-Purelib: false\n"
                             f"Tag: py3-none-{tag}\n").encode(), 0o644
     yield f"{info}/entry_points.txt", b"[console_scripts]\ntilewright = tilewright.__main__:main\n", 0o644
-    yield f"{info}/licenses/LICENSE", read("LICENSE").encode(), 0o644
+    for name, text in files.items():
+        yield f"{info}/licenses/{name}", text.encode(), 0o644
 
 
 def make(folder, build, tag):

@@ -1329,6 +1329,13 @@ def a_wheel_has_all_that_it_needs():
             (2023, 11, 14, 22, 13, 20)
         }
         wheel.extractall("site")
+    info = f"site/tilewright-{tw.__version__}.dist-info"
+    said = [line for line in open(f"{info}/METADATA").read().splitlines() if line.startswith("License-")]
+    if re.search("^JANSSON_LIBRARY:.*[.]a$", open(os.path.join(BUILD, "CMakeCache.txt")).read(), re.M):
+        assert said == ["License-Expression: Apache-2.0 AND MIT", "License-File: LICENSE", "License-File: jansson"], said
+        assert "Petri Lehtinen" in open(f"{info}/licenses/jansson").read()
+    else:
+        assert said == ["License-Expression: Apache-2.0", "License-File: LICENSE"], said
     os.chmod("site/tilewright/bin/tilewright", 0o755)
     said = python(
         "import tilewright as tw, numpy as np\n"

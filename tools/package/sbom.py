@@ -145,7 +145,10 @@ def one_package(document, version, commit, path):
         holds_jansson(document, package, field(path, "Static-Built-Using"))
     else:
         facts.update(primaryPackagePurpose="LIBRARY", refs=[purl(f"pypi/tilewright@{version}")])
-        document.holds(document.package(this, "tilewright (wheel)", version, **facts), list(members(path)))
+        package = document.package(this, "tilewright (wheel)", version, **facts)
+        document.holds(package, list(members(path)))
+        if any(name.endswith("/licenses/jansson") for name, _ in members(path)):
+            holds_jansson(document, package, f"jansson (= {installed('libjansson-dev')[0]})")
     document.relate("SPDXRef-DOCUMENT", "DESCRIBES", this)
 
 
@@ -161,8 +164,10 @@ def holds_jansson(document, package, built_using):
         "primaryPackagePurpose": "LIBRARY",
         "refs": [purl(f"deb/debian/jansson@{found[1]}?arch=source")],
     }
-    document.package("SPDXRef-Package-jansson", "jansson", found[1], "MIT", **facts)
-    document.relate(package["SPDXID"], "STATIC_LINK", "SPDXRef-Package-jansson")
+    this = "SPDXRef-Package-jansson"
+    if all(each["SPDXID"] != this for each in document.packages):
+        document.package(this, "jansson", found[1], "MIT", **facts)
+    document.relate(package["SPDXID"], "STATIC_LINK", this)
 
 
 def build_tools(document, source):
