@@ -149,7 +149,8 @@ pkg_config_blas() {
 
 cmake_package() {
     cmake -S "$root/tests/consumer" -B "$work/consumer" -DCMAKE_PREFIX_PATH="$tree" -DCMAKE_C_COMPILER="$compiler" &&
-        cmake --build "$work/consumer" && "$work/consumer/with_shared" && "$work/consumer/with_static"
+        cmake --build "$work/consumer" && "$work/consumer/with_shared" && "$work/consumer/with_static" || return 1
+    ! cmake -DMORE='blas;nonsense' "$work/consumer" 2>"$work/refused" && grep -q 'it has no component nonsense' "$work/refused"
 }
 
 program_runs_from_anywhere() {
