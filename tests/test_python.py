@@ -8,6 +8,7 @@ is skipped. Products are compared with exact integers, or judged by the bound of
 arrays are those of support/fake_arrays.py on the fake driver; python/tests/gpu_check.py is for a real one.
 """
 
+import copy
 import ctypes
 import doctest
 import gc
@@ -15,6 +16,7 @@ import importlib
 import itertools
 import logging
 import os
+import pickle
 import platform
 import re
 import shutil
@@ -641,6 +643,25 @@ def plans():
         (a.astype("i1"), b.astype("i1")),
     ]:
         assert np.array_equal(tw.Plan(x, y)(x, y), x @ y if x.dtype != np.int8 else exact(x, y))
+
+
+@case
+def plans_are_pickled_and_copied():
+    a, b = integers((20, 30), "f4"), integers((30, 10), "f4")
+    c = integers((20, 10), "f4")
+    for plan, call in ((tw.Plan(a, b, alpha=2), lambda p: p(a, b)), (tw.Plan(a, b, c, beta=3), lambda p: p(a, b, c)),
+                       (tw.Plan(a[::-1], b), lambda p: p(a[::-1], b)), (tw.Plan(a, b, out=c), lambda p: p(a, b))):
+        want = call(plan)
+        for again in (pickle.loads(pickle.dumps(plan)), copy.copy(plan), copy.deepcopy(plan)):
+            assert repr(again) == repr(plan)
+            for _ in range(2):
+                got = call(again)
+                assert got.dtype == want.dtype and got.tobytes() == want.tobytes()
+            assert (again._recipe is None) == (plan._recipe is None), "the second call is as quick as the first plan's"
+        refuses(ValueError, lambda: pickle.loads(pickle.dumps(plan))(a[:9], b), "a has the shape (9, 30)")
+    with ThreadPool(4) as pool:
+        shared = pickle.loads(pickle.dumps(tw.Plan(a, b)))
+        assert all(np.array_equal(x, a @ b) for x in pool.map(lambda _: shared(a, b), range(40)))
 
 
 @case

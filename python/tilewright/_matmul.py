@@ -630,7 +630,7 @@ class Plan:
               an `out` counts as dtype. A call takes a, b, c, out and stream.
 
     On CUDA it compiles the kernels that the product needs, with and without a workspace: the first call can then
-    be captured into a CUDA graph already.
+    be captured into a CUDA graph already. A plan can be pickled and copied; its first call then prepares it.
     """
 
     def __init__(self, a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Optional[complex] = None,
@@ -638,20 +638,30 @@ class Plan:
                  conjugate_a: bool = False, conjugate_b: bool = False, multiply_as: Optional[str] = None) -> None:
         alpha, beta, dtype, engine, conjugate_a, conjugate_b, self._multiply_as = read(
             alpha, beta, dtype, engine, conjugate_a, conjugate_b, multiply_as)
-        self._conjugated, tf32 = (conjugate_a, conjugate_b), self._multiply_as is not None
-        self._with_c, self._recipe = c is not None, None
+        self._conjugated, self._with_c = (conjugate_a, conjugate_b), c is not None
         self._like = layout_of(a), layout_of(b)
         self._shapes = tuple(a.shape), tuple(b.shape)
         self.shape = product_shape(*self._shapes)
         scaled = scalars(c, alpha, beta)
+        self._given = *scaled, dtype, engine
+        self._prepare(a, b, c, out, stream)
+        self._given = *scaled, dtype if out is None else self.dtype, engine
+
+    def _prepare(self, a: Any, b: Any, c: Any, out: Any, stream: Any) -> None:
+        alpha, beta, dtype, engine = self._given
+        tf32 = self._multiply_as is not None
+        self._prepared, self._recipe = True, None
         other = next(filter(None, (elsewhere(x) for x in (a, b, out) if not isinstance(x, NUMPY))), None)
         if other is None:
-            self.dtype, self._recipe = prepare(a, b, c, *scaled, out, dtype, engine, self._conjugated, tf32)
+            self.dtype, self._recipe = prepare(a, b, c, alpha, beta, out, dtype, engine, self._conjugated, tf32)
         else:
             from . import _arrays
 
-            self.dtype = _arrays.prepare(a, b, c, *scaled, out, dtype, engine, stream, self._conjugated, tf32)
-        self._given = *scaled, dtype if out is None else self.dtype, engine
+            self.dtype = _arrays.prepare(a, b, c, alpha, beta, out, dtype, engine, stream, self._conjugated, tf32)
+
+    def __getstate__(self) -> Dict[str, Any]:
+        """For pickle and copy. A recipe holds addresses of this process: the first call prepares anew."""
+        return {**vars(self), "_prepared": False, "_recipe": None}
 
     def __repr__(self) -> str:
         a, b = self._shapes
@@ -675,6 +685,8 @@ class Plan:
             self._refuse(a, b)
         if (c is not None) != self._with_c:
             raise ValueError("the product was planned " + ("with a c" if self._with_c else "without c"))
+        if not self._prepared:
+            self._prepare(a, b, c, None, stream)
         alpha, beta, dtype, engine = self._given
         return _matmul(a, b, c, alpha, beta, out, dtype, engine, stream, self._conjugated, self._multiply_as, None)
 
