@@ -113,8 +113,10 @@ TW_API tw_status tw_devices(tw_device *devices, int32_t capacity, int32_t *count
 typedef struct tw_context tw_context;
 
 /* tw_options.flags. TW_UNTUNED: the planner does not read the user's tuned rows, as with TILEWRIGHT_TUNED=off: plans
- * are those of the library as it was built. */
-enum { TW_UNTUNED = 1 };
+ * are those of the library as it was built. TW_STAY: threads of the cpu engine stay on the processors of their caller
+ * where that is one alone; without it they may use those of the process's other threads, and those under which the
+ * process loaded the library: OpenMP's runtimes bind each thread of a program to one processor. */
+enum { TW_UNTUNED = 1, TW_STAY = 2 };
 
 typedef struct tw_options {
     uint32_t size;      /* sizeof(tw_options) */
@@ -131,7 +133,7 @@ typedef struct tw_options {
     /* CUDA: the CUcontext to work in; its owner keeps it. NULL: the device's primary context. OpenCL: the cl_context to
      * work in, retained until tw_close(). NULL: a new one */
     void *device_context;
-    uint32_t flags; /* 0, or TW_UNTUNED */
+    uint32_t flags; /* TW_UNTUNED and TW_STAY, each or none */
     /* cuda: several devices of one kind, at most 16: the length of `devices`; -1: all there are. 0: `device` */
     int32_t device_count;
     const int32_t *devices; /* their indices; NULL with a device_count of 0 or -1 */

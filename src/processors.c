@@ -2,10 +2,12 @@
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "processors.h"
 
+#include <dirent.h>
 #include <limits.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "cgroup.h"
@@ -40,8 +42,53 @@ tw_status tw_threads_set(int32_t most)
 
 int32_t tw_threads_get(void) { return atomic_load_explicit(&most_threads, memory_order_relaxed); }
 
-static int affinity_count(void)
+/* ---- masks ---- */
+
+static processor_set at_load; /* empty: not known */
+
+static bool read_mask(pid_t thread, processor_set *out)
 {
+    cpu_set_t mask;
+    _Static_assert(sizeof mask == sizeof *out, "1024 processors");
+    if (sched_getaffinity(thread, sizeof mask, &mask) != 0) return false;
+    memcpy(out, &mask, sizeof mask);
+    return true;
+}
+
+__attribute__((constructor)) static void note_the_mask(void) { read_mask(0, &at_load); }
+
+static int count_of(const processor_set *set)
+{
+    int count = 0;
+    for (size_t i = 0; i < sizeof set->words / sizeof *set->words; i++) count += __builtin_popcountl(set->words[i]);
+    return count;
+}
+
+static void add_set(processor_set *to, const processor_set *more)
+{
+    for (size_t i = 0; i < sizeof to->words / sizeof *to->words; i++) to->words[i] |= more->words[i];
+}
+
+bool processors_mask(processor_set *out) { return read_mask(0, out); }
+
+void processors_widen(processor_set *wide)
+{
+    if (count_of(wide) > 1) return;
+    add_set(wide, &at_load);
+    DIR *tasks = opendir("/proc/self/task");
+    processor_set mask;
+    for (const struct dirent *task; tasks != NULL && (task = readdir(tasks)) != NULL;)
+        if (task->d_name[0] != '.' && read_mask((pid_t)atoi(task->d_name), &mask)) add_set(wide, &mask);
+    if (tasks != NULL) closedir(tasks);
+}
+
+static int affinity_count(bool stays)
+{
+    processor_set own;
+    if (read_mask(0, &own)) {
+        if (!stays) processors_widen(&own);
+        return count_of(&own);
+    }
     for (size_t cpus = 1024; cpus <= 65536; cpus *= 2) { /* the kernel refuses a mask smaller than its own */
         cpu_set_t *set = CPU_ALLOC(cpus);
         if (set == NULL) break;
@@ -54,9 +101,9 @@ static int affinity_count(void)
     return online > 0 ? (int)online : 1;
 }
 
-int processors_usable(char *from, size_t bytes)
+int processors_usable(bool stays, char *from, size_t bytes)
 {
-    int threads = affinity_count();
+    int threads = affinity_count(stays);
     tw_lab_limits limits;
     cgroup_read("", &limits);
     const double quota = limits.processors;

@@ -665,6 +665,39 @@ def plans_are_pickled_and_copied():
 
 
 @case
+def an_openmp_runtime_that_binds_the_program_does_not_bind_ours():
+    """GNU's, loaded before our library and behind it; and a program that was begun on one processor stays there."""
+    if len(os.sched_getaffinity(0)) < 2:
+        raise Skip("takes two processors")
+    text = """
+import ctypes, os, sys
+def load():
+    lib = ctypes.CDLL(os.environ["TILEWRIGHT_LIBRARY"])
+    lib.tw_dgemm.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_int] + 3 * [ctypes.c_int64] + [ctypes.c_double] + 2 * [
+        ctypes.c_void_p, ctypes.c_int64] + [ctypes.c_double, ctypes.c_void_p, ctypes.c_int64]
+    return lib
+first = sys.argv[1]
+lib = load() if first == "ours" else None
+gomp = ctypes.CDLL("libgomp.so.1")
+gomp.GOMP_parallel(ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: None), None, 2, 0)
+lib = lib or load()
+x = (ctypes.c_double * 250000)()
+assert lib.tw_dgemm(None, 0, 0, 500, 500, 500, 1, x, 500, x, 500, 0, (ctypes.c_double * 250000)(), 500) == 0
+masks = [os.sched_getaffinity(int(task)) for task in os.listdir("/proc/self/task")]
+print(len(os.sched_getaffinity(0)), max(map(len, masks)))
+"""
+    try:
+        ctypes.CDLL("libgomp.so.1")
+    except OSError:
+        raise Skip("libgomp.so.1 is not here")
+    for first in "ours", "theirs":
+        said = python(text, words=[first], OMP_PROC_BIND="true", OMP_NUM_THREADS="2", OMP_PLACES="cores")
+        assert said.split() == ["1", str(len(os.sched_getaffinity(0)))], (first, said)
+    taskset = "import os, sys\nos.sched_setaffinity(0, [min(os.sched_getaffinity(0))])\nos.execv(sys.executable, [sys.executable, '-B', '-c', sys.argv[1], 'ours'])"
+    assert python(taskset, words=[text], OMP_PROC_BIND="true", OMP_NUM_THREADS="2").split() == ["1", "1"]
+
+
+@case
 def threads_are_limited():
     """And those of before are back behind the block, also where it fails."""
     out = python("""

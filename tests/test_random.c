@@ -218,7 +218,7 @@ static void random_case(engine *e)
     all.done = all.failures = 0, all.longest = 0;
     all.until = asked.seconds > 0 ? now() + asked.seconds : 0;
     atomic_store(&all.next, asked.first), atomic_store(&all.last, asked.first + count);
-    all.threads = processors_usable(NULL, 0);
+    all.threads = processors_usable(false, NULL, 0);
     if (all.threads > MOST_THREADS) all.threads = MOST_THREADS;
     if (all.threads > count) all.threads = (int)count;
     double begin = now();

@@ -244,9 +244,10 @@ static void reserved(void)
     if (tap_case("options.flags")) {
         tw_options o = {.size = sizeof o, .engine = "cpu", .flags = TW_UNTUNED};
         const bool taken = call_options(&o) == TW_OK;
-        o.flags = 2;
-        tap_result(taken && refused(call_options(&o), "options.flags is 2, expected 0 or TW_UNTUNED"), "%s",
-                   tw_error_text());
+        o.flags = 4;
+        tap_result(taken &&
+                       refused(call_options(&o), "options.flags is 4, expected TW_UNTUNED, 1, TW_STAY, 2, both or 0"),
+                   "%s", tw_error_text());
     }
     OPTION(device_count, 1);
     OPTION(devices, list);

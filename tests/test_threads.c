@@ -19,6 +19,7 @@
 #include "engines/cpu/cpu_engine.h"
 #include "integers.h"
 #include "plan.h"
+#include "processors.h"
 #include "support/subnormals.h"
 #include "support/tap.h"
 
@@ -785,6 +786,52 @@ static void leaves_the_caller(void)
                "%d calls with a worker, %d begun on the caller's processor, %d with fewer to choose from", b.joined,
                b.there, b.narrowed);
 }
+
+/* Where the one worker of a call may run. */
+typedef struct seen_mask {
+    pthread_t caller;
+    cpu_set_t mask;
+} seen_mask;
+
+static void see_mask(void *context, team *team)
+{
+    seen_mask *seen = context;
+    (void)team;
+    if (!pthread_equal(pthread_self(), seen->caller)) sched_getaffinity(0, sizeof seen->mask, &seen->mask);
+}
+
+static bool worker_may(pool *p, const cpu_set_t *caller, const cpu_set_t *worker)
+{
+    seen_mask seen = {.caller = pthread_self()};
+    if (sched_setaffinity(0, sizeof *caller, caller) != 0) return false;
+    pool_run(p, 2, see_mask, &seen);
+    return CPU_EQUAL(&seen.mask, worker);
+}
+
+static void masks_of_workers(void)
+{
+    cpu_set_t all, only;
+    pool *widens = NULL, *stays = NULL;
+    if (!tap_case("a caller bound to one processor does not bind its workers, unless they stay")) return;
+    if (sched_getaffinity(0, sizeof all, &all) != 0 || CPU_COUNT(&all) < 2) {
+        tap_skip("takes two processors");
+        return;
+    }
+    CPU_ZERO(&only);
+    CPU_SET((size_t)sched_getcpu(), &only);
+    bool right = pool_open(POOL_WAIT_AUTO, &widens) == TW_OK && pool_open(POOL_WAIT_AUTO, &stays) == TW_OK;
+    if (!right) exit(1);
+    pool_stay(stays);
+    for (int i = 0; i < 3; i++) /* the last two change nothing, or back and forth */
+        right = right && worker_may(widens, &only, &all) && worker_may(stays, &only, &only) &&
+                (i == 1 || (worker_may(widens, &all, &all) && worker_may(stays, &all, &all)));
+    char from[64];
+    sched_setaffinity(0, sizeof only, &only);
+    right = right && processors_usable(true, from, sizeof from) == 1 && processors_usable(false, from, sizeof from) > 1;
+    sched_setaffinity(0, sizeof all, &all);
+    pool_close(widens), pool_close(stays);
+    expect("a caller bound to one processor does not bind its workers, unless they stay", right);
+}
 #endif
 
 static bool sums_and_flows(pool_wait wait)
@@ -1027,6 +1074,7 @@ int main(int argc, char **argv)
     CASE("after a rest only those are woken that pay", all_ways_of_waiting(wakes_who_pays));
 #if defined(__linux__)
     leaves_the_caller();
+    masks_of_workers();
 #endif
     CASE("10 ms after the last call no thread spins", sleeps_soon(POOL_WAIT_AUTO) && sleeps_soon(POOL_WAIT_SLEEP));
     CASE("a pool that was never used closes", pool_open(POOL_WAIT_AUTO, &p) == TW_OK && (pool_close(p), true));

@@ -27,6 +27,7 @@ typedef struct team team; /* the threads that work on one call */
 typedef enum pool_wait { POOL_WAIT_AUTO, POOL_WAIT_SPIN, POOL_WAIT_SLEEP } pool_wait;
 
 tw_status pool_open(pool_wait wait, pool **out);
+void pool_stay(pool *p); /* before the first call: workers of a caller on one processor stay there (TW_STAY) */
 void pool_close(pool *p);
 
 /* pool_run - calls fn(context, team) on up to `threads` threads, the caller among them, and returns when all are done.

@@ -36,11 +36,11 @@ static int threads_in(const char *text, char until)
 
 /* An invalid TILEWRIGHT_THREADS is an error, and the threads are then those without it. An invalid OMP_NUM_THREADS,
  * which may be a list whose first number counts, is ignored. */
-static tw_status choose_threads(engine *e, int wanted)
+static tw_status choose_threads(engine *e, const tw_options *options)
 {
     tw_status status = TW_OK;
     const char *ours = unless_empty(getenv("TILEWRIGHT_THREADS"));
-    e->threads = wanted;
+    e->threads = options->threads;
     snprintf(e->threads_from, sizeof e->threads_from, "the caller");
     if (e->threads == 0 && ours != NULL) {
         e->threads = threads_in(ours, '\0');
@@ -53,7 +53,7 @@ static tw_status choose_threads(engine *e, int wanted)
         e->threads = threads_in(unless_empty(getenv("OMP_NUM_THREADS")), ',');
         snprintf(e->threads_from, sizeof e->threads_from, "OMP_NUM_THREADS");
     }
-    if (e->threads == 0) e->threads = processors_usable(e->threads_from, sizeof e->threads_from);
+    if (e->threads == 0) e->threads = processors_usable((options->flags & TW_STAY) != 0, e->threads_from, sizeof e->threads_from);
     return status;
 }
 
@@ -108,7 +108,7 @@ static tw_status engine_settings(const tw_options *options, bool despite, engine
     e->caches = detect_caches();
     detect_name(e->name, sizeof e->name);
     for (int i = 0; i < 2; i++) {
-        const tw_status status = i == 0 ? choose_threads(e, options->threads) : choose_wait(e);
+        const tw_status status = i == 0 ? choose_threads(e, options) : choose_wait(e);
         if (status == TW_OK) continue;
         if (!despite) return status;
         const size_t used = strlen(passed_over);
@@ -155,6 +155,7 @@ static tw_status cpu_open(const tw_options *options, bool despite, engine **out)
     if (made == NULL) return fail(TW_NO_MEMORY, "no memory for the cpu engine of %zu bytes", sizeof *made);
     tw_status status = engine_settings(options, despite, made);
     if (status == TW_OK) status = pool_open(made->wait, &made->pool);
+    if (status == TW_OK && (options->flags & TW_STAY) != 0) pool_stay(made->pool);
     if (status != TW_OK) {
         free(made);
         return status;

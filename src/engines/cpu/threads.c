@@ -9,11 +9,13 @@
 #include "cpu_engine.h"
 #include "../../processors.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 #if !defined(__x86_64__)
 #include <fenv.h>
@@ -201,6 +203,9 @@ typedef struct process_pool {
     float_env floats; /* the caller's */
     atomic_bool ends; /* the pool does: no call comes any more */
     atomic_int cpu;   /* the caller's processor, as the last call began */
+    bool stays;
+    processor_set of_caller, mask; /* where the last caller may run, and workers */
+    unsigned masks;                /* how often that changed; 0: workers run where they began */
     char apart[LINE];
     atomic_int awake; /* workers that spin until they are called */
     char apart_too[LINE];
@@ -216,6 +221,7 @@ typedef struct process_pool {
 
 struct pool {
     pool_wait wait;
+    bool stays;
     _Atomic(process_pool *) of_process;
 };
 
@@ -266,6 +272,18 @@ static void leave_call(process_pool *pool)
         signal_advance(&pool->done);
 }
 
+/* The caller moves no worker itself: that one may just be moving away from it. seen: changes that this worker knows. */
+static void follow_mask(const process_pool *pool, unsigned *seen)
+{
+    if (*seen == pool->masks) return;
+    *seen = pool->masks;
+#if defined(__linux__)
+    cpu_set_t mask;
+    memcpy(&mask, &pool->mask, sizeof mask);
+    sched_setaffinity(0, sizeof mask, &mask); /* refused where a cpuset became smaller: it stays where it may be */
+#endif
+}
+
 static void *worker_main(void *argument)
 {
     start self = *(start *)argument;
@@ -273,11 +291,13 @@ static void *worker_main(void *argument)
     process_pool *pool = self.pool;
     number_of_thread = self.number;
     double waited_s = 0;
+    unsigned masks = 0;
     for (unsigned seen = self.calls_seen;;) {
         wait_for_call(pool, seen, &waited_s);
         seen = atomic_load_explicit(&pool->call.value, memory_order_acquire);
         if (atomic_load_explicit(&pool->ends, memory_order_relaxed)) return NULL;
         if (!join_call(pool)) continue;
+        follow_mask(pool, &masks);
         leave_processor(atomic_load_explicit(&pool->cpu, memory_order_relaxed));
         float_env_adopt(&pool->floats);
         pool->fn(pool->context, &pool->team);
@@ -290,7 +310,7 @@ static bool is_ours(const process_pool *pool)
     return pool->forks == atomic_load_explicit(&forks, memory_order_relaxed) && pool->pid == getpid();
 }
 
-static process_pool *pool_new(pool_wait wait)
+static process_pool *pool_new(const pool *p)
 {
     process_pool *made = calloc(1, sizeof *made);
     if (made == NULL) return NULL;
@@ -298,7 +318,8 @@ static process_pool *pool_new(pool_wait wait)
     pthread_once(&watched, watch_forks);
     made->forks = atomic_load_explicit(&forks, memory_order_relaxed);
     made->pid = getpid();
-    made->wait = wait;
+    made->wait = p->wait;
+    made->stays = p->stays;
     atomic_init(&made->members, 0);
     atomic_init(&made->cpu, -1);
     atomic_flag_clear(&made->busy);
@@ -308,6 +329,35 @@ static process_pool *pool_new(pool_wait wait)
     signal_init(&made->team.moved);
     made->team.slots = made->slots;
     return made;
+}
+
+/* Before a call: workers go where this caller's may be, if it is another than the last one's. */
+static void find_mask(process_pool *pool)
+{
+    processor_set now;
+    if (!processors_mask(&now) || (pool->masks > 0 && memcmp(&now, &pool->of_caller, sizeof now) == 0)) return;
+    pool->of_caller = now;
+    if (!pool->stays) processors_widen(&now);
+    if (pool->masks > 0 && memcmp(&now, &pool->mask, sizeof now) == 0) return;
+    pool->mask = now;
+    pool->masks++;
+}
+
+/* A worker begins where it may run: on its caller's processor alone it would wait for it. */
+static int start_worker(process_pool *pool, start *self)
+{
+    pthread_attr_t attributes;
+    if (pthread_attr_init(&attributes) != 0) return -1;
+#if defined(__linux__)
+    cpu_set_t mask;
+    memcpy(&mask, &pool->mask, sizeof mask);
+    if (pool->masks > 0) pthread_attr_setaffinity_np(&attributes, sizeof mask, &mask);
+#endif
+    int status = pthread_create(&pool->thread[pool->workers], &attributes, worker_main, self);
+    pthread_attr_destroy(&attributes);
+    /* a mask that a cpuset refuses by now */
+    if (status == EINVAL) status = pthread_create(&pool->thread[pool->workers], NULL, worker_main, self);
+    return status;
 }
 
 /* Starts workers until there are `wanted`, or as many as the system gives. Signals belong to the program's own threads:
@@ -325,7 +375,7 @@ static void pool_grow(process_pool *pool, int wanted)
         start *self = malloc(sizeof *self);
         if (self == NULL) break;
         *self = (start){pool, atomic_load_explicit(&pool->call.value, memory_order_relaxed), pool->workers + 1};
-        if (pthread_create(&pool->thread[pool->workers], NULL, worker_main, self) != 0) {
+        if (start_worker(pool, self) != 0) {
             free(self);
             break;
         }
@@ -407,10 +457,13 @@ tw_status pool_open(pool_wait wait, pool **out)
     pool *made = malloc(sizeof *made);
     if (made == NULL) return fail(TW_NO_MEMORY, "no memory for a thread pool of %zu bytes", sizeof *made);
     made->wait = wait;
+    made->stays = false;
     atomic_init(&made->of_process, NULL);
     *out = made;
     return TW_OK;
 }
+
+void pool_stay(pool *p) { p->stays = true; }
 
 void pool_close(pool *p)
 {
@@ -424,7 +477,7 @@ static process_pool *pool_of_process(pool *p)
 {
     process_pool *found = atomic_load_explicit(&p->of_process, memory_order_acquire);
     if (found != NULL && is_ours(found)) return found;
-    process_pool *made = pool_new(p->wait);
+    process_pool *made = pool_new(p);
     if (made == NULL) return NULL;
     /* after a fork the pool of the parent is left as it is */
     if (atomic_compare_exchange_strong(&p->of_process, &found, made)) return made;
@@ -451,6 +504,7 @@ static void run_team(pool *p, int threads, int woken, bool late, pool_fn *fn, vo
         const double pause_s = cpu_now_s() - pool->ended_s;
         atomic_store_explicit(&pool->pause_s, pause_s, memory_order_relaxed);
         threads = worth_calling(pool, threads, woken, pause_s);
+        if (threads > 1) find_mask(pool);
         pool_grow(pool, threads - 1);
         if (threads > pool->workers + 1) threads = pool->workers + 1;
         if (threads > 1) {
