@@ -1,10 +1,14 @@
-/* announced.c - a kernel of the CPU as sanitizers see it: KERNEL tells them what the call reads and writes, then calls
+/* announced.h - a kernel of the CPU as sanitizers see it: KERNEL tells them what the call reads and writes, then calls
  * BARE, which is the kernel compiled as in a release. A check at each access would take more time than all else that
  * the tests do; a check of each range finds the same faults of the callers, and the kernels' own are found by guard
- * pages (tests/support/guard.h) and by a build with TILEWRIGHT_SANITIZE_KERNELS.
+ * pages (tests/support/guard.h) and by a build with TILEWRIGHT_SANITIZE_KERNELS. Included once for each kernel, behind
+ * the words of its own that the build defines for its text.
  *
  * The ranges are those of kernels/cpu/cpu.h. */
-#include "rung.h"
+#ifndef TILEWRIGHT_ANNOUNCED_H
+#define TILEWRIGHT_ANNOUNCED_H
+
+#include "cpu.h"
 #include "vec.h"
 
 #include <stddef.h>
@@ -51,16 +55,21 @@ static void touch_matrix(const void *at, int64_t rows, int64_t cols, int64_t rs,
 #define JOIN(x, y)  JOIN_(x, y)
 #define JOIN_(x, y) x##y
 
-#ifdef OF_GEMM
+#endif
+
+#ifndef DOT
+#define DOT 0
+#endif
 #ifndef PARTS
 #define PARTS 1
 #endif
-enum { SIZE = PARTS * sizeof(real) };
+#define SIZE (int64_t)(PARTS * sizeof(REAL))
 
+#ifdef OF_GEMM
 cpu_micro BARE;
 void KERNEL(const cpu_tile *t)
 {
-    const int64_t a_steps = t->k + (DOT_GROUP == 4), c_ld = t->sum_out != NULL ? t->sum_out_ld : t->ldc;
+    const int64_t a_steps = t->k + (DOT >= DOT_U8), c_ld = t->sum_out != NULL ? t->sum_out_ld : t->ldc;
     touch_matrix(t->a, t->rows, a_steps, t->a_rs, t->a_cs, SIZE, false);
     touch_matrix(t->b, t->k, t->cols, t->b_rs, 1, SIZE, false);
     if (t->sum_in != NULL) touch_matrix(t->sum_in, t->rows, t->cols, t->sum_in_ld, 1, SIZE, false);
@@ -87,8 +96,10 @@ void KERNEL(const cpu_gemv *line)
 {
 #ifdef OF_F16
     const int64_t bytes = 2, c_bytes = line->narrow_c ? 2 : 4;
+#elif defined(IS_INT8)
+    const int64_t bytes = IS_INT8 ? 1 : 2, c_bytes = 4;
 #else
-    const int64_t bytes = sizeof(real), c_bytes = bytes;
+    const int64_t bytes = SIZE, c_bytes = bytes;
 #endif
     touch_matrix(line->x, line->count, line->k, line->x_stride, line->x_k, bytes, false);
     touch_matrix(line->y, line->k, 1, line->y_stride, 1, bytes, false);
@@ -98,7 +109,6 @@ void KERNEL(const cpu_gemv *line)
 #endif
 
 #ifdef OF_TRIANGLE
-enum { SIZE = sizeof(real) };
 cpu_triangle_kernel BARE, JOIN(BARE, _pack);
 
 void JOIN(KERNEL, _pack)(const cpu_triangle *p)
@@ -120,3 +130,30 @@ void KERNEL(const cpu_triangle *p)
     BARE(p);
 }
 #endif
+
+#ifdef OF_RUNG
+cpu_whole BARE;
+void KERNEL(const cpu_problem *x)
+{
+    touch_matrix(x->a, x->m, x->k, x->a_rs, x->a_cs, SIZE, false);
+    touch_matrix(x->b, x->k, x->n, x->b_rs, x->b_cs, SIZE, false);
+    touch_matrix(x->c, x->m, x->n, x->ldc, 1, SIZE, false); /* as if read: the threads of a team write blocks of it */
+    BARE(x);
+}
+#endif
+
+#undef BARE
+#undef DOT
+#undef IS_INT8
+#undef KERNEL
+#undef MR
+#undef NR
+#undef OF_F16
+#undef OF_GEMM
+#undef OF_GEMV
+#undef OF_RUNG
+#undef OF_TRIANGLE
+#undef PARTS
+#undef REAL
+#undef REAL_IS_DOUBLE
+#undef SIZE
