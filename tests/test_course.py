@@ -2,12 +2,12 @@
 """test_course.py - docs/COURSE.md as its reader meets it: every command of its fenced blocks at small sizes, with the lines and the exit status that
 it promises, its table of figures against the records, and what `ladder --rung FILE` must refuse or judge wrong.
 
-    test_course.py [--list] [--only TEXT] [PROGRAM]
+    test_course.py [--list] [--full] [--only TEXT] [PROGRAM]
     test_course.py --figures         print the table between the page's markers
 
-PROGRAM is the path of the program ($TILEWRIGHT without it). Prints TAP. Needs nothing but Python 3.
+PROGRAM is the path of the program ($TILEWRIGHT without it). Prints TAP. Needs nothing but Python 3. --full runs the page's commands of OpenCL on the
+driver that is here, not on one that computes each kernel's product by plain loops.
 """
-import functools
 import json
 import os
 import re
@@ -17,9 +17,10 @@ import signal
 import subprocess
 import sys
 
-from support.program import BUILD, PROGRAM, ROOT, called_now, clean_environment, measured
+from support.program import BUILD, FAKE_OPENCL, PROGRAM, ROOT, called_now, clean_environment, measured, needs
 from support.tap import CASES, Skip, case, main
 
+FULL = "--full" in sys.argv
 SMALL, THIN = 96, 512  # of --size, and with --skinny: of smaller operands the ladder makes thousands of sets, to fill the cache
 
 
@@ -49,15 +50,11 @@ def write(path, text):
     return path
 
 
-@functools.cache
-def has_opencl():
-    """Most cases ask, and the answer takes a start of the driver."""
-    return run("ladder", "--engine", "opencl", "--rung", "r01", "--size", "16").returncode != 3
-
-
-def need_opencl():
-    if not has_opencl():
-        raise Skip("no OpenCL device")
+def on_opencl():
+    """The environment of a command whose kernels are tested elsewhere: a driver compiles each for seconds."""
+    if FULL:
+        needs("opencl")
+    return {} if FULL else FAKE_OPENCL
 
 
 def need_lanes():
@@ -89,16 +86,16 @@ def promised(command, promises):
     small = re.sub(r"--size (\d+)", lambda m: f"--size {min(int(m[1]), most)}", command)
     if "--gpu" not in small:
         small = small.replace("tilewright ladder ", "tilewright ladder --samples 1 ")
-    if re.search(r"opencl|ladder .*\.cl|devices", small) and "explain" not in small:
-        need_opencl()
-    if "explain" in small and "--engine opencl --binary" in small:
-        need_opencl()
+    env = on_opencl() if re.search(r"opencl|ladder .*\.cl|devices", small) and "explain" not in small else {}
+    if "--engine opencl --binary" in small:
+        needs("opencl")
     if re.search(r"explain \w+\.cl", small) or re.search(r"right, (but|and) |WRONG: at ", str(promises)):
         need_lanes()
     if " report " in small and run("report", "none", "-o", "none.html").returncode == 2:
         raise Skip("built without jansson")
-    nowhere = {"OCL_ICD_VENDORS": "/nowhere"} if "--tables" in small else {}  # test_explain.py lets them measure the device
-    done = measured(lambda: shell(small, **nowhere))
+    if "--tables" in small:
+        env = {"OCL_ICD_VENDORS": "/nowhere"}  # test_explain.py lets them measure the device
+    done = measured(lambda: shell(small, **env))
     output, statuses = done.stdout + done.stderr, {0}
     for promise in promises:
         if promise.startswith("exit "):
@@ -250,7 +247,7 @@ def code(text):
 @case
 def the_solution_is_r01():
     """In the table, the records and the page, where its label stands as it is."""
-    need_opencl()
+    needs("opencl")
     done = run("ladder", "--rung", write("filled_<b>.cl", solution()[0]), "--shape", "65x37x41", "--json", "filled.jsonl", "--html", "filled.html")
     assert done.returncode == 0, done.stderr
     with open("filled.jsonl", encoding="utf-8") as file:
@@ -276,7 +273,7 @@ def a_filled_exercise_is_its_rung():
 @case
 def a_file_and_its_rung_are_timed_in_turns():
     """What multiplies by nothing twenty times more is slower whatever else the machine does; a copy is told with its spread."""
-    need_opencl()
+    needs("opencl")
     text, told = solution()[0], r"launched like r01_naive: (no clear difference: )?(\S+) times its speed, (\S+) to (\S+) in the middle two thirds of (\d+) rounds"
     loop = re.search(r"for \(int p = 0; p < k; p\+\+\) sum = [^;]+;", text)[0]
     write("copy.cl", text)
@@ -300,7 +297,7 @@ def a_file_and_its_rung_are_timed_in_turns():
 
 @case
 def what_does_not_compile_is_refused_before_anything_is_timed():
-    need_opencl()
+    needs("opencl")
     broken = write("broken.cl", solution()[0].replace("float sum", "nonsense float sum").replace("r01_naive(", "r05_mine("))
     done = run("ladder", "--rung", "r01,r04," + broken, "--size", 32, "--json", "none.jsonl", "--html", "none.html")
     assert done.returncode == 4 and "broken.cl" in done.stderr, (done.returncode, done.stderr)
@@ -311,7 +308,7 @@ def what_does_not_compile_is_refused_before_anything_is_timed():
 def without_a_compiler_the_oracles_judge_alone():
     """A wrong subscript, a step too few, a guard that lets nobody in: each is judged on the device and refused a time. No guard of the columns, or
     rows and columns of groups exchanged, are right at 48 x 48: each is judged at an uneven shape too."""
-    need_opencl()
+    needs("opencl")
     text = solution()[0]
     swapped = text.replace("get_group_id(1)", "group_9").replace("get_group_id(0)", "get_group_id(1)").replace("group_9", "get_group_id(0)")
     element = r"C\[\d+, \d+\] is \S+, expected"
@@ -330,7 +327,7 @@ def without_a_compiler_the_oracles_judge_alone():
 
 @case
 def a_mistake_on_transposed_operands_alone_is_named():
-    need_opencl()
+    needs("opencl")
     text = solution()[0]
     assert text.count("fma(A(i, p)") == 1
     done = run("ladder", "--rung", write("raw.cl", text.replace("fma(A(i, p)", "fma(a[(long)i * lda + p]")), "--size", 48, "--transpose-a")
@@ -339,7 +336,7 @@ def a_mistake_on_transposed_operands_alone_is_named():
 
 @case
 def what_does_not_compile_is_told_with_the_files_own_lines():
-    need_opencl()
+    needs("opencl")
     lines = solution()[0].splitlines(keepends=True)
     at = next(i for i, x in enumerate(lines) if "float sum" in x)
     lines.insert(at, "    nonsense here;\n")
@@ -350,37 +347,30 @@ def what_does_not_compile_is_told_with_the_files_own_lines():
 
 
 @case
-def a_changed_file_is_compiled_anew():
-    """Same name, same options: the kept kernel of the old text must not be run for the new one."""
-    need_opencl()
-    text = solution()[0]
-    for changed, status in ((text, 0), (text.replace("p < k;", "p < k - 1;"), 1)):
-        done = run("ladder", "--rung", write("same.cl", changed), "--size", SMALL, "--samples", 1)
-        assert done.returncode == status, (status, done.returncode, done.stderr)
-
-
-@case
-def two_files_of_one_name_are_two_kernels():
-    need_opencl()
-    text = solution()[0]
-    for folder, body in (("one", text), ("two", text.replace("p < k;", "p < k - 1;"))):
-        os.makedirs(folder, exist_ok=True)
-        write(folder + "/mine.cl", body)
-    done = run("ladder", "--rung", "one/mine.cl,two/mine.cl", "--size", SMALL, "--samples", 1)
-    rows = [x for x in done.stdout.splitlines() if x.startswith(("own:mine.cl  ", "own:mine.cl#2  "))]
-    assert done.returncode == 1 and len(rows) >= 2 and "WRONG" not in rows[0] and "WRONG" in rows[1], done.stdout
+def a_changed_file_and_one_of_its_name_are_other_kernels():
+    """Same name, same options: the kept kernel of another text must not be run."""
+    needs("opencl")
+    right = solution()[0]
+    wrong = right.replace("p < k;", "p < k - 1;")
+    done = run("ladder", "--rung", write("same.cl", right), "--size", SMALL, "--samples", 1)
+    assert done.returncode == 0, (done.returncode, done.stderr)
+    os.makedirs("two", exist_ok=True)
+    write("same.cl", wrong), write("two/same.cl", right)
+    done = run("ladder", "--rung", "same.cl,two/same.cl", "--size", SMALL, "--samples", 1)
+    rows = [x for x in done.stdout.splitlines() if x.startswith(("own:same.cl  ", "own:same.cl#2  "))]
+    assert done.returncode == 1 and len(rows) >= 2 and "WRONG" in rows[0] and "WRONG" not in rows[1], done.stdout
 
 
 @case
 def a_copy_is_launched_like_the_rung_whose_name_it_bears():
     """Groups of other shapes than r01's; the other names are in tests/test_judge.c."""
-    need_opencl()
-    for path, old, new in (("ladder/r05_outer.cl", "r05_outer", "r05_mine"), ("sgemm_simt.cl", "sgemm_simt", "r14_mine")):
+    needs("opencl")
+    for path, old, new, like, env in (("ladder/r05_outer.cl", "r05_outer", "r05_mine", "r05_outer", {}),
+                                      ("sgemm_simt.cl", "sgemm_simt", "r14_mine", "sgemm_simt_128x128", on_opencl())):
         with open(os.path.join(ROOT, "kernels", "opencl", path), encoding="utf-8") as file:
             write(f"{new}.cl", file.read().replace(f"void {old}(", f"void {new}("))
-    done = run("ladder", "--rung", "r05_mine.cl,r14_mine.cl", "--size", SMALL, "--samples", 1)
-    assert done.returncode == 0, done.stderr
-    for like in ("r05_outer", "sgemm_simt_128x128"):
+        done = run("ladder", "--rung", f"{new}.cl", "--size", SMALL, "--samples", 1, **env)
+        assert done.returncode == 0, done.stderr
         assert f"launched like {like}" in done.stdout and re.search(f"^{like} ", done.stdout, re.M), (like, done.stdout)
 
 
@@ -424,7 +414,7 @@ def command_lines_that_do_not_fit_a_file():
     path = write("fits.cl", solution()[0])
     refused(2, "ladder", "--skinny", "--rung", path, says="--skinny takes no file")
     refused(3, "ladder", "--engine", "cpu", "--rung", path, says="the cpu engine has none of these rungs")
-    need_opencl()
+    needs("opencl")
     refused(2, "ladder", "--dtype", "f64", "--rung", path, says="is a kernel of f32")
     outer = write("outer.cl", solution()[0].replace("r01_naive(", "r05_naive("))
     refused(2, "ladder", "--tile", "16", "--rung", outer, says="r05_outer, which has no tile edge to choose")
@@ -432,7 +422,7 @@ def command_lines_that_do_not_fit_a_file():
 
 @case
 def a_kernel_that_cannot_be_launched():
-    need_opencl()
+    needs("opencl")
     done = run("ladder", "--rung", write("group.cl", solution()[0].replace("(TILE, TILE, 1)", "(TILE, 2, 1)")), "--size", 16)
     assert done.returncode == 8 and "group.cl, launched like r01_naive: clEnqueueNDRangeKernel failed" in done.stderr, done.stderr
 
@@ -440,7 +430,7 @@ def a_kernel_that_cannot_be_launched():
 @case
 def a_kernel_that_leaves_its_memory():
     """Where the device is the CPU itself, a fault ends the program with a sentence, and no half page or record stays."""
-    need_opencl()
+    needs("opencl")
     path = write("far.cl", solution()[0].replace("&C(i, j)", "&c[(long)1 << 44]"))
     done = run("ladder", "--rung", path, "--size", 16, "--html", "far.html")
     if done.returncode == 1 or "failed" in done.stderr:
@@ -532,7 +522,7 @@ def a_kernel_that_does_not_end_is_given_up():
         done = judged("explain", path, "--deadline", "1")
         assert done.returncode == 8 and "did not answer within 1 s" in done.stderr and "--deadline SECONDS" in done.stderr, (done.returncode, done.stderr)
     finally:
-        need_opencl()
+        needs("opencl")
         done = run("ladder", "--rung", path, "--size", 16, "--deadline", "1", "--html", "endless.html")
         # a busy machine takes more than a second to compile it
         assert done.returncode == 8 and re.search("endless.cl: the kernel did not (end|compile) within 1 s", done.stderr) and "--deadline SECONDS" in done.stderr, (done.returncode, done.stderr)
@@ -583,11 +573,11 @@ def hostile_names_of_files_are_names():
 
 @case
 def the_ladder_judges_the_accesses_of_a_file():
-    need_opencl()
     need_lanes()
+    env = on_opencl()
     write("banked.cl", changed("opencl", "r04_banks", *CONFLICT))
     write("vector.cl", changed("opencl", "r04_banks", ("float sum = 0;", "float2 sums = 0; float sum = sums.x;")))
-    done = judged("ladder", "--samples", 1, "--rung", "banked.cl,vector.cl", "--tile", "16,32", "--size", SMALL)
+    done = judged("ladder", "--samples", 1, "--rung", "banked.cl,vector.cl", "--tile", "16,32", "--size", SMALL, **env)
     told = [x.strip() for x in done.stdout.splitlines() if re.match(r"  (right,|its accesses)", x)]
     expected = []
     for most in (8, 32):
@@ -599,8 +589,8 @@ def the_ladder_judges_the_accesses_of_a_file():
 @case
 def one_judge_behind_both_commands():
     """What explain says of a file ladder says too, with the same exit status, and gives what is wrong no time; the table of such mistakes is tests/test_judge.c."""
-    need_opencl()
     need_lanes()
+    env = on_opencl()
     wrong = {"groups.cl": changed("opencl", "r01_naive", ("get_group_id(1)", "group_9"), ("get_group_id(0)", "get_group_id(1)"), ("group_9", "get_group_id(0)")),
              "race.cl": filled("r02_tiled", "cl", {"GAP_5": ""}),
              "ldb.cl": filled("r05_outer", "cl", {"GAP_4": "ldb"})}
@@ -612,7 +602,7 @@ def one_judge_behind_both_commands():
         assert done.returncode == 1 and re.fullmatch(f"tilewright: explain: {name}{says}\n", done.stderr), (name, done)
         told[name] = re.fullmatch(f"tilewright: explain: {name}{says}\n", done.stderr)[1] or re.search("^right, but .+", done.stdout, re.M)[0]
     assert judged("explain", write("right.cl", filled("r07_prefetch", "cl"))).returncode == 0
-    done = judged("ladder", "--samples", 1, "--size", SMALL, "--rung", ",".join([*told, "right.cl"]))
+    done = judged("ladder", "--samples", 1, "--size", SMALL, "--rung", ",".join([*told, "right.cl"]), **env)
     assert done.returncode == 1 and "\n  right, and its accesses are those of r07_prefetch\n" in done.stdout and "right.cl" not in done.stderr, done
     for name in wrong:
         assert f"WRONG: {told[name]}\n" in done.stdout and told[name] not in done.stderr, (name, told[name], done.stdout, done.stderr)
