@@ -284,8 +284,10 @@ static void run_product(const product *x, int panels, char **bits)
             FAULT("%s: %s", x->text, tw_mpi_error_text());
             break; /* the blocks may be in use */
         }
-        if (x->whole && x->p.dtype_c != TW_F16) check_whole(x, &c, &l.c);
-        if (context == NULL) check_bits(x, l.grid[2], &c, &l.c);
+        if (x->whole && x->p.dtype_c != TW_F16)
+            check_whole(x, &c, &l.c); /* exact */
+        else if (context == NULL)
+            check_bits(x, l.grid[2], &c, &l.c);
         check_padding(x, &c), check_words(x, plan, &l);
         if (first.data != NULL && memcmp(first.data, c.data, c_bytes) != 0)
             FAULT("%s: the second call has other bits than the first", x->text);
@@ -706,7 +708,7 @@ static void large(void)
  * the others none. Then one row is longer than 32 MiB. */
 static int sum_in_rounds(void)
 {
-    static const int64_t sizes[][3] = {{1801, 3495, 7}, {4, 2100001, 3}};
+    static const int64_t sizes[][3] = {{1801, 3495, 3}, {4, 2100001, 3}};
     int done = 0;
     for (; done < 2; done++) {
         char *bits = NULL;
