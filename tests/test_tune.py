@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 
-from support.program import BUILD, PROGRAM, bad, clean_environment, good, needs, records, run, sanitized
+from support.program import BUILD, PROGRAM, bad, clean_environment, good, records, run, sanitized
 from support.tap import Skip, case, main
 
 FAKES = os.path.join(BUILD, "tests", "fakes")
@@ -149,9 +149,8 @@ def a_row_is_used_at_once_and_shown():
         assert f"  tuned: {ROW}\n" in plan(home), plan(home)
         shown = good("tune", "--show", env=home.env).stdout
         assert re.search(rf"^used +{re.escape(ROW)} +2000x2000x2000 +20\.0 ms +18\.0 ms +1\.11 +1\.08-1\.13 +2026", shown, re.M), shown
-        assert re.search(r"^tuned cpu +1 row of ", good("doctor", env={**home.env, "OCL_ICD_VENDORS": "/nowhere"}).stdout, re.M)
         off = {**home.env, "TILEWRIGHT_TUNED": "off"}
-        assert "none of your rows takes part (not tuned: TILEWRIGHT_TUNED is off)" in good("bench", "--size", "2000", "--samples", "1", "--explain-plan", env=off).stdout
+        assert "none of your rows takes part (not tuned: TILEWRIGHT_TUNED is off)" in good("bench", "--size", "1100", "--samples", "1", "--explain-plan", env=off).stdout
 
 
 @case
@@ -396,7 +395,8 @@ def tune_cuda(home, *words, **more):
 
 
 def planned(home, **more):
-    done = fake_cuda(home, "bench", "--engine", "cuda", "--size", "64", "--samples", "1", "--explain-plan", **more)
+    """The kernel of the plan, and what is said of it; the product is not computed, so it is wrong and not timed."""
+    done = fake_cuda(home, "bench", "--engine", "cuda", "--size", "64", "--samples", "1", "--explain-plan", FAKE_CUDA="product=0", **more)
     return re.search(r"  plan: cuda_f32_(\w+)", done.stdout)[1], done.stdout
 
 
@@ -415,7 +415,9 @@ def on_cuda_a_faster_kernel_is_found_used_and_named():
         now, told = planned(home)
         assert now == "sgemm_cpasync_sm80_128x128" and f"  tuned: {row}\n" in told, told
         assert planned(home, TILEWRIGHT_TUNED="off")[0] == before != now
-        assert re.search(r"^tuned cuda +1 row of ", fake_cuda(home, "doctor", OCL_ICD_VENDORS="/nowhere").stdout, re.M)
+        home.write(line, line_of(ROW))
+        assert re.findall(r"^tuned (\w+) +1 row of ", fake_cuda(home, "doctor", OCL_ICD_VENDORS="/nowhere").stdout, re.M) == ["cpu", "cuda"]
+        home.write(line)
         assert "not here " in fake_cuda(home, "tune", "--show", times="gpus=0").stdout
         for change, says in (("version=", "it was tuned with version 9"), ("kernels=", "its kernels have digest 9"), ("driver=", "it was tuned with 9")):
             home.write(signed(line.split(" | check=")[0].replace(f" | {change}", f" | {change}9")))
@@ -586,17 +588,9 @@ def a_busy_machine_is_told():
 
 @case
 def a_search_whose_every_candidate_fails_is_no_success():
-    needs("opencl")
     with Home() as home:
-        os.makedirs("empty/cache")
-        env = {"PATH": os.path.abspath("empty"), "XDG_CACHE_HOME": os.path.abspath("empty/cache"), "TILEWRIGHT_SELF_TEST": "off"}
-        for budget in (2, 16):  # on a busy machine a candidate takes seconds
-            done = run("tune", "--engine", "opencl", "--size", "64", "--budget", budget, env={**home.env, **env})
-            if "failed: crashed: " in done.stderr:
-                break
-        else:
-            raise Skip("this device compiles without a linker")
-        assert done.returncode == 1 and "each candidate that was run failed: " in done.stderr, done
+        done = fake_opencl(home, "--budget", "30", FAKE_CRASH="clEnqueueNDRangeKernel=6")
+        assert done.returncode == 1 and "failed: crashed: " in done.stderr and "each candidate that was run failed: " in done.stderr, done
 
 
 @case
@@ -618,4 +612,4 @@ def engines_and_options_that_do_not_go_are_refused():
         bad(3, "tune", "--device", "1", "--size", "64", env=home.env, says="tilewright: tune: device 1 was asked for, the cpu engine has device 0 only")
 
 
-main()
+main(side_by_side=2)
