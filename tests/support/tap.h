@@ -66,7 +66,7 @@ __attribute__((unused)) static bool tap_spares(void)
 }
 
 /* How often to repeat what is repeated for its schedules: so often, and where sanitizers watch each. */
-__attribute__((unused)) static int tap_rounds(int usual, int spared) { return tap_spares() ? spared : usual; }
+__attribute__((unused)) static int tap_rounds(int usual, int fewer) { return tap_spares() ? fewer : usual; }
 
 /* Does the case that comes bring a property that none before it had? A case is worth a sanitizer's time for one of its
  * properties: `if (!(tap_brings("m %d", m) | tap_brings("op %d", op))) continue;`. Without sanitizers each is. */

@@ -53,7 +53,8 @@ static tw_status choose_threads(engine *e, const tw_options *options)
         e->threads = threads_in(unless_empty(getenv("OMP_NUM_THREADS")), ',');
         snprintf(e->threads_from, sizeof e->threads_from, "OMP_NUM_THREADS");
     }
-    if (e->threads == 0) e->threads = processors_usable((options->flags & TW_STAY) != 0, e->threads_from, sizeof e->threads_from);
+    if (e->threads == 0)
+        e->threads = processors_usable((options->flags & TW_STAY) != 0, e->threads_from, sizeof e->threads_from);
     return status;
 }
 
