@@ -264,7 +264,9 @@ static void blocks(void)
                 block.m = ms[x / 16 % 8], block.n = x / 128 < 6 ? ns[x / 128] : 200;
                 if (block.m < 264 ? block.n == 200 : block.n != 200 && block.n != 7) continue; /* takes long */
                 if (!tap.full && (threads > 1) != (block.n == 200)) continue;
-                right = right_block(context, block, x >> 3 & 1, why);
+                if (tap_brings("edge %zu %d %d %d", l, x / 16 % 8, x / 128, x >> 1 & 1) |
+                    tap_brings("kind %zu %d %d", l, x % 16, x / 16 % 8))
+                    right = right_block(context, block, x >> 3 & 1, why);
             }
             tw_close(context);
             tap_result(right, "%s", why);

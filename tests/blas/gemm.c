@@ -109,7 +109,11 @@ static void products(void)
                 for (int ab = 0; right && ab < 36; ab += step)
                     for (size_t x = 0; right && x < sizeof scalars / sizeof *scalars; x++)
                         for (int padding = 0; right && padding < 2; padding++)
-                            if (!product(is_f32, way, ops[ab / 6], ops[ab % 6], sizes[s], scalars[x][0], scalars[x][1],
+                            if ((tap_brings("ops %d %zu %d", is_f32, s, ab) |
+                                 tap_brings("name %d %d %d", is_f32, way, ab) |
+                                 tap_brings("scalars %d %zu %zu", is_f32, s, x) |
+                                 tap_brings("padding %d %d %zu", way, padding, s)) &&
+                                !product(is_f32, way, ops[ab / 6], ops[ab % 6], sizes[s], scalars[x][0], scalars[x][1],
                                          padding, why)) {
                                 right = false;
                                 snprintf(why + strlen(why), 160 - strlen(why),
