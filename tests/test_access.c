@@ -849,7 +849,9 @@ int main(int argc, char **argv)
             if (row->lab.default_tile == 0 && tile != 16) continue;
             for (int ops = 0; is_c(row) && ops < 4; ops++) {
                 tw_op op_a = ops & 1 ? TW_T : TW_N, op_b = ops & 2 ? TW_T : TW_N;
-                const bool usual = tile == 16 ? ops == 0 || ops == 3 : ops == 0;
+                /* of the other tiles CUDA's texts get one, OpenCL's the other */
+                const bool usual = tile == 16 ? ops == 0 || ops == 3
+                                              : ops == 0 && (tile == 8) == (strcmp(row->lab.engine, "cuda") == 0);
                 if (modelled(row, op_a, op_b) && (usual || (tap.full && (tile == 16 || ops == 3))))
                     rung_case(&(subject){row, tile, op_a, op_b, NULL, NULL});
             }
