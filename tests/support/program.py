@@ -14,8 +14,6 @@ PROGRAM = os.path.abspath(options().program or os.environ.get("TILEWRIGHT", "bui
 BUILD = os.path.abspath(os.environ.get("TILEWRIGHT_BUILD", os.path.dirname(PROGRAM)))
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ROOT = os.path.abspath(os.environ.get("TILEWRIGHT_SOURCE", os.path.dirname(TESTS)))
-# A driver that computes each kernel's product by plain loops, where what is looked at is not what a driver compiles.
-FAKE_OPENCL = {"LD_LIBRARY_PATH": os.path.join(BUILD, "tests", "fakes", "opencl"), "FAKE_OPENCL": "gemm=1 processor=1", "TILEWRIGHT_CACHE": "off"}
 ENGINES = set()
 # A driver that computes each kernel's product by plain loops, whatever its text, and is a processor as PoCL's device is.
 FAKE_OPENCL = {"LD_LIBRARY_PATH": os.path.join(BUILD, "tests", "fakes", "opencl"), "FAKE_OPENCL": "gemm=1 processor=1", "TILEWRIGHT_CACHE": "off"}
