@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 from support.matrices import npy_header, pair, product, read_npy
-from support.program import FAKE_OPENCL, PROGRAM, bad, clean_environment, engines, good, measured, needs, on_terminal, records, run, sanitized
+from support.program import BUILD, FAKE_OPENCL, PROGRAM, bad, clean_environment, engines, good, measured, needs, on_terminal, records, run, sanitized
 from support.tap import Skip, case, main
 
 FULL = "--full" in sys.argv
@@ -62,6 +62,7 @@ def base_selftest():
     return on_terminal("selftest", *([] if FULL else ["--dtype", "i8"]), TILEWRIGHT_CPU="base")
 
 
+FAKES = os.path.join(BUILD, "tests", "fakes")
 FAKE_GPU = {**FAKE_OPENCL, "FAKE_OPENCL": "gemm=1"}
 
 

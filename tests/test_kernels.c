@@ -44,6 +44,18 @@ static bool is_left_out(const tw_lab_kernel *kernel)
     return tw_lab_kernel_at(i) != kernel;
 }
 
+/* Is a smaller tile of the same text and type run too? */
+static bool has_smaller_tile(const tw_lab_kernel *kernel)
+{
+    for (int i = 0; i < tw_lab_kernel_count(); i++) {
+        const tw_lab_kernel *other = tw_lab_kernel_at(i);
+        if (other->dtype == kernel->dtype && strcmp(other->file, kernel->file) == 0 &&
+            other->tile_m * other->tile_n < kernel->tile_m * kernel->tile_n && !is_left_out(other))
+            return true;
+    }
+    return false;
+}
+
 /* The device that a kernel's engine has here; NULL, and why, where it has none. In the covering set PoCL does not
  * optimise, which takes it ten times as long as all cases of a kernel, and no kernel has a self-test, which compiles a
  * division of k for each: what they compute is judged here. With --full what tw_gemm runs is compiled as it
@@ -255,12 +267,12 @@ static void shape_case(const tw_lab_kernel *kernel, tw_op op_a, tw_op op_b, int6
     tap_result(passed, "%s: %s", words, text);
 }
 
-/* Lengths that matter to a tile of `tile`: none, one, around it, primes. */
-static int lengths_around(int tile, int64_t out[16])
+/* Lengths that matter to a tile of `tile`: around it, one; none, more of them, primes, which a text shows in one tile. */
+static int lengths_around(int tile, bool once, int64_t out[16])
 {
-    const int64_t all[] = {0, 1, tile - 1, tile, tile + 1, 2 * tile + 1, 17, 61};
+    const int64_t all[] = {1, tile - 1, tile, tile + 1, 0, 2 * tile + 1, 17, 61};
     int count = 0;
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    for (size_t i = 0; i < (once ? 4 : sizeof all / sizeof *all); i++) {
         bool seen = all[i] < 0;
         for (int j = 0; j < count; j++) seen = seen || out[j] == all[i];
         if (!seen) out[count++] = all[i];
@@ -282,8 +294,9 @@ static void shape_cases(const tw_lab_kernel *kernel)
     int64_t ms[16], ns[16], ks[16];
     int m_edge, n_edge;
     edges_of(kernel, &m_edge, &n_edge);
-    int m_count = lengths_around(m_edge, ms), n_count = lengths_around(n_edge, ns);
-    int k_count = lengths_around(kernel->tile_k > 8 && !kernel->production ? 16 : 8, ks);
+    const bool once = takes_long(kernel) && kernel->production && has_smaller_tile(kernel);
+    int m_count = lengths_around(m_edge, once, ms), n_count = lengths_around(n_edge, once, ns);
+    int k_count = lengths_around(kernel->tile_k > 8 && !kernel->production ? 16 : 8, false, ks);
     if (kernel->tile_k > 1) ks[k_count++] = kernel->tile_k + 1; /* a second panel of k */
     if (kernel->skinny) k_count = 2, ks[0] = 16, ks[1] = 32;
     for (int i = 0, variant = 0; i < m_count; i++)
@@ -504,18 +517,6 @@ static void denormal_case(const tw_lab_kernel *kernel)
 }
 
 static int64_t byte_value(tw_dtype dtype, uint8_t byte) { return dtype == TW_U8 ? byte : (int8_t)byte; }
-
-/* Is a smaller tile of the same text and type run too? */
-static bool has_smaller_tile(const tw_lab_kernel *kernel)
-{
-    for (int i = 0; i < tw_lab_kernel_count(); i++) {
-        const tw_lab_kernel *other = tw_lab_kernel_at(i);
-        if (other->dtype == kernel->dtype && strcmp(other->file, kernel->file) == 0 &&
-            other->tile_m * other->tile_n < kernel->tile_m * kernel->tile_n && !is_left_out(other))
-            return true;
-    }
-    return false;
-}
 
 /* The longest sums of bytes that int32 does not hold wrap around, and so do alpha and beta: nothing saturates, no pair
  * of products either. Of the extremes of both types, with B of either. */

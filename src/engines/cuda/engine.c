@@ -222,7 +222,7 @@ static tw_status cuda_open(const tw_options *options, bool despite, engine **out
     char from[64];
     staging_open(&made->staging, cu,
                  options->threads > 0 ? options->threads
-                                      : (int)min_i64(processors_usable(false, from, sizeof from), COPYING_THREADS));
+                                      : (int)min_i64(processors_usable(true, from, sizeof from), COPYING_THREADS));
     tw_status status = open_device(made, options);
     if (status != TW_OK) {
         cuda_close(made);
