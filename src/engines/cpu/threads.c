@@ -348,7 +348,7 @@ static int start_worker(process_pool *pool, start *self)
 {
     pthread_attr_t attributes;
     if (pthread_attr_init(&attributes) != 0) return -1;
-#if defined(__linux__)
+#if defined(__GLIBC__) /* musl has no such attribute: there it goes at its first call */
     cpu_set_t mask;
     memcpy(&mask, &pool->mask, sizeof mask);
     if (pool->masks > 0) pthread_attr_setaffinity_np(&attributes, sizeof mask, &mask);
