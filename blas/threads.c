@@ -9,8 +9,7 @@
 
 void openblas_set_num_threads(int threads)
 {
-    enum { MOST = 4096 };
-    tw_threads_set(threads < 0 ? 0 : threads < MOST ? threads : MOST);
+    if (tw_threads_set(threads) != TW_OK) tw_threads_set(0); /* less than none, or more than any call has */
     void (*behind)(int);
     *(void **)&behind = dlsym(RTLD_NEXT, "openblas_set_num_threads");
     if (behind != NULL) behind(threads);

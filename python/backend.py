@@ -2,8 +2,8 @@
 
     python backend.py FOLDER BUILD TAG
 
-BUILD is CMake's, with libtilewright.so.0, libtilewright_blas.so.0 and the program tilewright. The same files give the same bytes:
-names are sorted, and all have the date SOURCE_DATE_EPOCH. pip takes the build folder build/ beside this one, made by
+BUILD is CMake's, with libtilewright.so.0, libtilewright_blas.so.0 and the program tilewright. The same files give the
+same bytes: names are sorted, and all have the date SOURCE_DATE_EPOCH. pip takes the build folder build/ beside this one, made by
 ./dev build; such a wheel is for this machine's system alone.
 """
 import base64

@@ -253,9 +253,9 @@ enter() {
         setarch -R true 2>/dev/null && quietly='setarch -R'
 }
 
-# cases_of NAME - --full, but not under sanitizers, where the whole product of the cases takes hours: asan-kernels/, whose
-# kernels are instrumented, runs the covering set as it is run without sanitizers, with each edge and remainder; in
-# asan/ and tsan/ each property of it is there once (tap_brings). By hand: build/asan/tests/test_kernels --full.
+# cases_of NAME - --full, but not under sanitizers, where the whole product of the cases takes hours. asan-kernels/,
+# whose kernels are instrumented, runs the covering set as it is run without sanitizers, with each edge and remainder;
+# asan/ and tsan/ run each of its properties once (tap_brings). By hand: build/asan/tests/test_kernels --full.
 cases_of() {
     case $1 in
     asan/* | tsan/*) ;;

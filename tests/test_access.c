@@ -852,7 +852,7 @@ int main(int argc, char **argv)
                 /* of the other tiles CUDA's texts get one, OpenCL's the other */
                 const bool usual = tile == 16 ? ops == 0 || ops == 3
                                               : ops == 0 && (tile == 8) == (strcmp(row->lab.engine, "cuda") == 0);
-                if (modelled(row, op_a, op_b) && (usual || (tap.full && (tile == 16 || ops == 3))))
+                if (modelled(row, op_a, op_b) && (usual || (tap.full && (tile == 16 || ops == 0 || ops == 3))))
                     rung_case(&(subject){row, tile, op_a, op_b, NULL, NULL});
             }
             /* the model knows no engine */

@@ -4,6 +4,7 @@
 #include "no_memory.h" /* first */
 
 #include "../support/tap.h"
+#include "brings.h"
 #include "child.h"
 #include "heard.h"
 
@@ -444,17 +445,11 @@ static bool right(const call *x, const judging *how, char why[160])
     return good;
 }
 
-/* Is the call worth a sanitizer's time? By every name, size, place and setting; of either type each setting, size and
- * place; with all scalars. */
+/* Is the call worth a sanitizer's time? */
 static bool brings(const call *x, const judging *how, int setting)
 {
-    char shape[64], place[16];
-    snprintf(shape, sizeof shape, "%dx%dx%d", x->m, x->n, x->k);
-    snprintf(place, sizeof place, "%d %zu %d", how->padding > 0, how->off, how->without_memory);
-    return tap_brings("name %d %d %s %s %d", x->routine, x->way, shape, place + 2, setting) |
-           tap_brings("setting %d %d %d", x->routine, x->is_f32, setting) |
-           tap_brings("shape %d %d %s", x->routine, x->is_f32, shape) |
-           tap_brings("place %d %d %s", x->routine, x->is_f32, place) |
+    const int size[3] = {x->m, x->n, x->k}, place[3] = {how->padding > 0, (int)how->off, how->without_memory};
+    return brings_call(x->routine, x->way, x->is_f32, size, place, setting) |
            tap_brings("scalars %d %g %g %g %g", x->routine, creal(x->alpha), cimag(x->alpha), creal(x->beta),
                       cimag(x->beta));
 }
