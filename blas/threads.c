@@ -1,5 +1,5 @@
-/* threads.c - OpenBLAS's names for the number of threads, which programs and threadpoolctl call: a limit of ours, and
- * of the OpenBLAS that is loaded behind this library, whose other routines may run. */
+/* threads.c - OpenBLAS's names for the number of threads: a limit of ours, and of the OpenBLAS that is loaded behind this
+ * library, whose other routines may run. */
 #define _GNU_SOURCE /* RTLD_NEXT */
 #include "product.h"
 
@@ -7,12 +7,17 @@
 
 #include <dlfcn.h>
 
+enum { MOST = 4096 }; /* of tw_threads_set() */
+
 void openblas_set_num_threads(int threads)
 {
-    if (tw_threads_set(threads) != TW_OK) tw_threads_set(0); /* less than none, or more than any call has */
+    tw_threads_set(threads > 0 && threads <= MOST ? threads : 0);
     void (*behind)(int);
     *(void **)&behind = dlsym(RTLD_NEXT, "openblas_set_num_threads");
-    if (behind != NULL) behind(threads);
+    if (behind == NULL)
+        dlerror(); /* the program's next one tells of its own calls */
+    else
+        behind(threads);
 }
 
 int openblas_get_num_threads(void)

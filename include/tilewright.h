@@ -113,9 +113,10 @@ TW_API tw_status tw_devices(tw_device *devices, int32_t capacity, int32_t *count
 typedef struct tw_context tw_context;
 
 /* tw_options.flags. TW_UNTUNED: the planner does not read the user's tuned rows, as with TILEWRIGHT_TUNED=off: plans
- * are those of the library as it was built. TW_STAY: threads of the cpu engine stay on the processors of their caller
- * where that is one alone; without it they may use those of the process's other threads, and those under which the
- * process loaded the library: OpenMP's runtimes bind each thread of a program to one processor. */
+ * are those of the library as it was built. TW_STAY, or TILEWRIGHT_STAY=1: where the calling thread may run on one
+ * core only, so may the library's threads. Without it these may then run wherever any thread of the process may, and
+ * wherever the process could when it loaded the library: OpenMP's runtimes bind each thread of a program to a core, and
+ * all of the library's would share the caller's. */
 enum { TW_UNTUNED = 1, TW_STAY = 2 };
 
 typedef struct tw_options {
@@ -133,7 +134,7 @@ typedef struct tw_options {
     /* CUDA: the CUcontext to work in; its owner keeps it. NULL: the device's primary context. OpenCL: the cl_context to
      * work in, retained until tw_close(). NULL: a new one */
     void *device_context;
-    uint32_t flags; /* TW_UNTUNED and TW_STAY, each or none */
+    uint32_t flags; /* 0, TW_UNTUNED, TW_STAY, or both by | */
     /* cuda: several devices of one kind, at most 16: the length of `devices`; -1: all there are. 0: `device` */
     int32_t device_count;
     const int32_t *devices; /* their indices; NULL with a device_count of 0 or -1 */
@@ -181,11 +182,11 @@ TW_API void tw_close(tw_context *context);
 TW_API tw_status tw_describe(tw_context *context, tw_device *device);
 
 /* tw_threads_set - a limit for this process: from the next call on, each call of the cpu engine, in any context, uses at
- * most so many threads, or fewer where its context has fewer. 0: none, as at first.
+ * most so many threads, or fewer where its context has fewer. 0, the default: no limit.
  *
- * Special   May be called at any time by any thread; a call that runs goes on with its threads. Results keep their bits.
- *           A child of fork() has its parent's. tw_describe() tells the context's threads, without it. Threads that copy
- *           operands to a GPU are not counted: options.threads is for those.
+ * Special   May be called at any time by any thread; a call that is under way keeps its threads. Results keep their
+ *           bits. fork() hands the limit to the child. tw_describe() reports the context's own number, whatever the
+ *           limit. Threads that copy operands to a GPU are not counted: options.threads is for those.
  * Returns   TW_OK, TW_BAD_ARGUMENT (less than 0, more than 4096) */
 TW_API tw_status tw_threads_set(int32_t most);
 

@@ -215,8 +215,9 @@ typedef enum CBLAS_OFFSET { CblasRowOffset = 171, CblasColOffset = 172, CblasFix
 void cblas_gemm_s8u8s32(CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, CBLAS_OFFSET offset_c, int m,
                         int n, int k, float alpha, const void *a, int lda, int8_t ao, const void *b, int ldb, int8_t bo,
                         float beta, int32_t *c, int ldc, const int32_t *co);
-/* OpenBLAS's: a limit for the threads of each call from the next on, in this process; 0: none. It is handed on to an
- * OpenBLAS that is loaded behind this library. Get: the threads that a call may use. */
+/* Names of OpenBLAS. Set: from the next call on no call of this process uses more threads; 0, a negative number or one
+ * above 4096: no limit. It is handed on to an OpenBLAS that is loaded behind this library. Get: the threads that a call
+ * may use. */
 void openblas_set_num_threads(int threads);
 int openblas_get_num_threads(void);
 /* For Fortran, column-major: op is one of N n T t C c. Complex numbers are pairs, real part first, here and above.

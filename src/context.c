@@ -100,8 +100,8 @@ static tw_status take_options(const tw_options *user, tw_options *own)
     if (user == NULL) return TW_OK;
     TRY(sized_load("options", user, offsetof(tw_options, flags), own, sizeof *own));
     if (own->flags & ~(uint32_t)(TW_UNTUNED | TW_STAY))
-        return fail(TW_BAD_ARGUMENT, "options.flags is %u, expected TW_UNTUNED, %d, TW_STAY, %d, both or 0", own->flags,
-                    TW_UNTUNED, TW_STAY);
+        return fail(TW_BAD_ARGUMENT, "options.flags is %u, expected 0, TW_UNTUNED (%d), TW_STAY (%d) or both by |",
+                    own->flags, TW_UNTUNED, TW_STAY);
     return TW_OK;
 }
 

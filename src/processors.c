@@ -64,6 +64,40 @@ static int count_of(const processor_set *set)
     return count;
 }
 
+/* Of a list as the kernel writes it: "0-3,8". */
+static void add_listed(const char *list, processor_set *to)
+{
+    const size_t bits = 8 * sizeof *to->words;
+    for (char *end; *list != '\0'; list = *end == ',' ? end + 1 : "") {
+        unsigned long first = strtoul(list, &end, 10), last = first;
+        if (*end == '-') last = strtoul(end + 1, &end, 10);
+        for (; first <= last && first < 8 * sizeof *to; first++) to->words[first / bits] |= 1ul << first % bits;
+    }
+}
+
+bool processors_within(const processor_set *part, const processor_set *whole)
+{
+    for (size_t i = 0; i < sizeof part->words / sizeof *part->words; i++)
+        if ((part->words[i] & ~whole->words[i]) != 0) return false;
+    return true;
+}
+
+bool processors_bound(const char *root, const processor_set *mask)
+{
+    enum { MOST_OF_A_CORE = 8 };
+    char path[256], list[128];
+    const int count = count_of(mask);
+    if (count <= 1) return true;
+    if (count > MOST_OF_A_CORE) return false;
+    int first = 0;
+    while ((mask->words[first / (8 * (int)sizeof *mask->words)] >> first % (8 * (int)sizeof *mask->words) & 1) == 0)
+        first++;
+    snprintf(path, sizeof path, "%s/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", root, first);
+    processor_set core = {{0}};
+    if (processors_line(path, list, sizeof list)) add_listed(list, &core);
+    return processors_within(mask, &core);
+}
+
 static void add_set(processor_set *to, const processor_set *more)
 {
     for (size_t i = 0; i < sizeof to->words / sizeof *to->words; i++) to->words[i] |= more->words[i];
@@ -73,7 +107,6 @@ bool processors_mask(processor_set *out) { return read_mask(0, out); }
 
 void processors_widen(processor_set *wide)
 {
-    if (count_of(wide) > 1) return;
     add_set(wide, &at_load);
     DIR *tasks = opendir("/proc/self/task");
     processor_set mask;
@@ -86,7 +119,7 @@ static int affinity_count(bool stays)
 {
     processor_set own;
     if (read_mask(0, &own)) {
-        if (!stays) processors_widen(&own);
+        if (!stays && processors_bound("", &own)) processors_widen(&own);
         return count_of(&own);
     }
     for (size_t cpus = 1024; cpus <= 65536; cpus *= 2) { /* the kernel refuses a mask smaller than its own */
@@ -108,7 +141,7 @@ int processors_usable(bool stays, char *from, size_t bytes)
     cgroup_read("", &limits);
     const double quota = limits.processors;
     int allowed = (int)(quota + 0.999);
-    snprintf(from, bytes, "the affinity mask");
+    snprintf(from, bytes, "the processors that the process may use");
     if (quota > 0 && allowed < threads) {
         threads = allowed > 0 ? allowed : 1;
         snprintf(from, bytes, "a cgroup quota of %.2f processors", quota);

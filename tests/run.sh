@@ -258,6 +258,7 @@ enter() {
 # asan/ and tsan/ run each of its properties once (tap_brings). By hand: build/asan/tests/test_kernels --full.
 cases_of() {
     case $1 in
+    tsan/test_threads | tsan/test_recalled) [ -z "$full" ] || echo --unspared ;; # races show by repetition
     asan/* | tsan/*) ;;
     asan-kernels/*) [ -z "$full" ] || echo --unspared ;;
     *) echo "$full" ;;

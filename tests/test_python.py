@@ -666,7 +666,7 @@ def plans_are_pickled_and_copied():
 
 @case
 def an_openmp_runtime_that_binds_the_program_does_not_bind_ours():
-    """GNU's, loaded before our library and behind it; and a program that was begun on one processor stays there."""
+    """GNU's, loaded before our library and behind it, or begun after a product; a program begun on one processor stays."""
     if len(os.sched_getaffinity(0)) < 2:
         raise Skip("takes two processors")
     text = """
@@ -680,22 +680,27 @@ def load():
 first = sys.argv[1]
 lib = load() if first == "ours" else None
 gomp = ctypes.CDLL("libgomp.so.1")
+lib = lib or (load() if first == "early" else None)
+x = (ctypes.c_double * 250000)()
+def multiply():
+    assert lib.tw_dgemm(None, 0, 0, 500, 500, 500, 1, x, 500, x, 500, 0, (ctypes.c_double * 250000)(), 500) == 0
+if first == "early":
+    multiply()
 gomp.GOMP_parallel(ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: None), None, 2, 0)
 lib = lib or load()
-x = (ctypes.c_double * 250000)()
-assert lib.tw_dgemm(None, 0, 0, 500, 500, 500, 1, x, 500, x, 500, 0, (ctypes.c_double * 250000)(), 500) == 0
+multiply()
 def widest():
     return max(len(os.sched_getaffinity(int(task))) for task in os.listdir("/proc/self/task"))
 until = time.monotonic() + 10  # a worker that leaves its caller's processor has a narrow mask meanwhile
 while widest() < whole and time.monotonic() < until:
-    os.sched_yield()
+    multiply() if first == "early" else os.sched_yield()
 print(len(os.sched_getaffinity(0)), widest())
 """
     try:
         ctypes.CDLL("libgomp.so.1")
     except OSError:
         raise Skip("libgomp.so.1 is not here")
-    for first in "ours", "theirs":
+    for first in "ours", "theirs", "early":
         said = python(text, words=[first], OMP_PROC_BIND="true", OMP_NUM_THREADS="2", OMP_PLACES="cores")
         assert said.split() == ["1", str(len(os.sched_getaffinity(0)))], (first, said)
     taskset = "import os, sys\nos.sched_setaffinity(0, [min(os.sched_getaffinity(0))])\nos.execv(sys.executable, [sys.executable, '-B', '-c', sys.argv[1], 'ours'])"
@@ -727,7 +732,12 @@ assert np.array_equal(tw.matmul(a, b), c)
 print(*got, count() - before)
 """, TILEWRIGHT_THREADS="3", OPENBLAS_NUM_THREADS="1")
     assert out.split() == ["0", "1", "2"], out
-    refuses(ValueError, lambda: tw.threads(-1).__enter__(), "most is -1, expected 0 to 4096 threads")
+    first, second = tw.threads(2), tw.threads(3)
+    first.__enter__(), second.__enter__(), first.__exit__(None, None, None)
+    limit = tw._library.lib.tw_threads_get()
+    second.__exit__(None, None, None)
+    assert (limit, tw._library.lib.tw_threads_get()) == (3, 0), "blocks that overlap"
+    refuses(ValueError, lambda: tw.threads(-7).__enter__(), "most is -7, expected 0 to 4096 threads")
     refuses(ValueError, lambda: tw.threads(10**30).__enter__(), "expected 0 to 4096 threads")
     refuses(TypeError, lambda: tw.threads(1.5).__enter__(), "float")
 

@@ -245,8 +245,8 @@ static void reserved(void)
         tw_options o = {.size = sizeof o, .engine = "cpu", .flags = TW_UNTUNED};
         const bool taken = call_options(&o) == TW_OK;
         o.flags = 4;
-        tap_result(taken &&
-                       refused(call_options(&o), "options.flags is 4, expected TW_UNTUNED, 1, TW_STAY, 2, both or 0"),
+        tap_result(taken && refused(call_options(&o),
+                                    "options.flags is 4, expected 0, TW_UNTUNED (1), TW_STAY (2) or both by |"),
                    "%s", tw_error_text());
     }
     OPTION(device_count, 1);

@@ -2,16 +2,23 @@
  * close; callers that are cancelled, and callers with a floating-point environment of their own. What cgroups leave a
  * process, from copies of the system's files. */
 #define _GNU_SOURCE /* _Fork, nftw */
+#include <dirent.h>
+#include <errno.h>
 #include <fenv.h>
 #include <ftw.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -808,6 +815,61 @@ static bool worker_may(pool *p, const cpu_set_t *caller, const cpu_set_t *worker
     return CPU_EQUAL(&seen.mask, worker);
 }
 
+/* A product of three threads in a process that is bound to one processor, and begins none before. Sets how many threads
+ * it has then, and the most processors that one of them may use. */
+static bool multiply_bound(uint32_t flags, int *threads, int *processors)
+{
+    tw_context *context = NULL;
+    tw_options options = {.size = sizeof options, .threads = 3, .flags = flags};
+    if (tw_open(&options, &context) != TW_OK || !multiply_ones(context, 3)) return false;
+    *threads = *processors = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    cpu_set_t mask;
+    for (const struct dirent *task; tasks != NULL && (task = readdir(tasks)) != NULL;)
+        if (task->d_name[0] != '.' && sched_getaffinity((pid_t)atoi(task->d_name), sizeof mask, &mask) == 0) {
+            if (CPU_COUNT(&mask) > *processors) *processors = CPU_COUNT(&mask);
+            (*threads)++;
+        }
+    if (tasks != NULL) closedir(tasks);
+    tw_close(context);
+    return true;
+}
+
+static bool context_stays(tw_context *none)
+{
+    int threads, processors;
+    (void)none;
+    bool stays = multiply_bound(TW_STAY, &threads, &processors) && threads == 3 && processors == 1;
+    setenv("TILEWRIGHT_STAY", "1", 1);
+    stays = stays && multiply_bound(0, &threads, &processors) && processors == 1;
+    setenv("TILEWRIGHT_STAY", "yes", 1);
+    return stays && !multiply_bound(0, &threads, &processors) &&
+           strcmp(tw_error_text(), "TILEWRIGHT_STAY is yes, expected 0 or 1") == 0;
+}
+
+static bool context_widens(tw_context *none)
+{
+    int threads, processors;
+    (void)none;
+    return multiply_bound(0, &threads, &processors) && threads == 3 && processors > 1;
+}
+
+/* A sandbox that lets no thread choose its processors, as systemd's ~@resources: threads start all the same. */
+static bool starts_in_a_sandbox(tw_context *none)
+{
+    int threads, processors;
+    struct sock_filter refuse[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sched_setaffinity, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog filter = {sizeof refuse / sizeof *refuse, refuse};
+    (void)none;
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0 &&
+           multiply_bound(0, &threads, &processors) && threads == 3 && processors == 1;
+}
+
 static void masks_of_workers(void)
 {
     cpu_set_t all, only;
@@ -827,6 +889,8 @@ static void masks_of_workers(void)
                 (i == 1 || (worker_may(widens, &all, &all) && worker_may(stays, &all, &all)));
     char from[64];
     sched_setaffinity(0, sizeof only, &only);
+    right = right && child_succeeds(context_stays, NULL) && child_succeeds(context_widens, NULL) &&
+            child_succeeds(starts_in_a_sandbox, NULL);
     right = right && processors_usable(true, from, sizeof from) == 1 && processors_usable(false, from, sizeof from) > 1;
     sched_setaffinity(0, sizeof all, &all);
     pool_close(widens), pool_close(stays);
@@ -1034,6 +1098,31 @@ static bool is_read(const system_files *x)
     return right;
 }
 
+/* Are these processors, -1 behind the last, taken as one core's? */
+static bool is_bound(const char *folder, const int *processors)
+{
+    processor_set mask = {{0}};
+    const int bits = 8 * (int)sizeof *mask.words;
+    for (; *processors >= 0; processors++) mask.words[*processors / bits] |= 1ul << *processors % bits;
+    return processors_bound(folder, &mask);
+}
+
+static bool cores_are_told(void)
+{
+    char folder[] = "/tmp/tilewright-cores.XXXXXX";
+#define CPU_FOLDER "/sys/devices/system/cpu/cpu"
+    bool right = mkdtemp(folder) != NULL &&
+                 write_below(folder, CPU_FOLDER "0/topology/thread_siblings_list", "0-1\n") &&
+                 write_below(folder, CPU_FOLDER "2/topology/thread_siblings_list", "2,70\n") &&
+                 write_below(folder, CPU_FOLDER "8/topology/thread_siblings_list", "8-15\n");
+    right = right && is_bound(folder, (int[]){5, -1}) && is_bound(folder, (int[]){0, 1, -1}) &&
+            is_bound(folder, (int[]){2, 70, -1}) && is_bound(folder, (int[]){8, 9, 15, -1});
+    right = right && !is_bound(folder, (int[]){0, 2, -1}) && !is_bound(folder, (int[]){2, 3, -1}) &&
+            !is_bound(folder, (int[]){5, 6, -1}) && !is_bound(folder, (int[]){8, 9, 10, 11, 12, 13, 14, 15, 16, -1});
+    nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    return right;
+}
+
 int main(int argc, char **argv)
 {
     tap_start(argc, argv);
@@ -1114,5 +1203,6 @@ int main(int argc, char **argv)
     tw_close(context);
     for (size_t i = 0; i < sizeof systems / sizeof *systems; i++)
         if (tap_case("limits of cgroups: %s", systems[i].name)) expect(systems[i].name, is_read(&systems[i]));
+    CASE("the hardware threads of a core", cores_are_told());
     return tap_finish();
 }

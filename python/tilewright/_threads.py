@@ -3,11 +3,17 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from operator import index
-from typing import Iterator, List
+from threading import Lock
+from typing import Dict, Iterator, List
 
 from ._library import done, lib
 
 __all__: List[str] = []
+
+MOST = 4096
+_lock = Lock()
+_blocks: Dict[object, int] = {}  # those that are open, the newest last, and their limits
+_outside = 0  # the limit without them
 
 
 @contextmanager
@@ -20,14 +26,23 @@ def threads(most: int) -> Iterator[None]:
     array([[3.],
            [3.]])
 
-    The limit is the process's: products of other threads have it too. Behind the block stands the one from before it.
-    Results keep their bits.
+    The limit is the process's: products of other threads have it too. After the block the limit from before it holds
+    again; of blocks that overlap in several threads, that of the newest still open. Results keep their bits.
 
     Raises    ValueError (less than 0, more than 4096), TypeError (no whole number)
     """
-    before, wanted = lib.tw_threads_get(), index(most)
-    done(lib.tw_threads_set(max(-1, min(wanted, 4097))))
+    wanted, block = index(most), object()
+    if not 0 <= wanted <= MOST:
+        raise ValueError(f"most is {wanted}, expected 0 to {MOST} threads")
+    with _lock:
+        global _outside
+        if not _blocks:
+            _outside = lib.tw_threads_get()
+        _blocks[block] = wanted
+        done(lib.tw_threads_set(wanted))
     try:
         yield
     finally:
-        lib.tw_threads_set(before)
+        with _lock:
+            del _blocks[block]
+            lib.tw_threads_set(next(reversed(_blocks.values()), _outside))

@@ -112,7 +112,7 @@ static void products(void)
                             if ((tap_brings("ops %d %zu %d", is_f32, s, ab) |
                                  tap_brings("name %d %d %d", is_f32, way, ab) |
                                  tap_brings("scalars %d %zu %zu", is_f32, s, x) |
-                                 tap_brings("padding %d %d %zu", way, padding, s)) &&
+                                 tap_brings("padding %d %d %d %zu", is_f32, way, padding, s)) &&
                                 !product(is_f32, way, ops[ab / 6], ops[ab % 6], sizes[s], scalars[x][0], scalars[x][1],
                                          padding, why)) {
                                 right = false;
@@ -266,6 +266,8 @@ static void large_product(double c[400 * 400])
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, 400, 400, 400, 1, a, 400, a, 400, 0, c, 400);
 }
 
+int behind_limit(void); /* tests/fakes/behind.c */
+
 static int limits_of_threads(void)
 {
     static const int limits[][2] = {{2, 2}, {7, 3}, {4097, 3}, {1, 1}, {-1, 3}, {1, 1}}; /* set, what a call may use */
@@ -273,7 +275,7 @@ static int limits_of_threads(void)
     if (openblas_get_num_threads() != 3) return 1;
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
         openblas_set_num_threads(limits[i][0]);
-        if (openblas_get_num_threads() != limits[i][1]) return 2;
+        if (openblas_get_num_threads() != limits[i][1] || behind_limit() != limits[i][0]) return 2;
     }
     large_product(alone);
     if (threads_here() != 1) return 3;

@@ -68,7 +68,7 @@ static void copy_rows(char *to, size_t to_pitch, const char *from, size_t from_p
     for (size_t i = 0; i < region[1]; i++) memcpy(to + i * to_pitch, from + i * from_pitch, region[0]);
 }
 
-/* What a command says it took. Rungs differ by it, so that ratios can be looked at. */
+/* What a command says it took: of a rung it grows with its name, so that the ratio of most rungs is not 1. */
 enum { COMMAND_NS = 10000000 };
 static uint64_t ns_of(const fake_kernel *k) { return is_rung(k) ? COMMAND_NS + 100000 * strlen(k->name) : COMMAND_NS; }
 

@@ -1,8 +1,8 @@
 /* announced.h - a kernel of the CPU as sanitizers see it: KERNEL tells them what the call reads and writes, then calls
  * BARE, which is the kernel compiled as in a release. A check at each access would take more time than all else that
  * the tests do; a check of each range finds the same faults of the callers, and the kernels' own are found by guard
- * pages (tests/support/guard.h) and by a build with TILEWRIGHT_SANITIZE_KERNELS. Included once for each kernel, behind
- * the words of its own that the build defines for its text.
+ * pages (tests/support/guard.h) and by a build with TILEWRIGHT_SANITIZE_KERNELS. The build includes this once for each
+ * kernel, after that kernel's macros.
  *
  * The ranges are those of kernels/cpu/cpu.h. */
 #ifndef TILEWRIGHT_ANNOUNCED_H
@@ -137,7 +137,8 @@ void KERNEL(const cpu_problem *x)
 {
     touch_matrix(x->a, x->m, x->k, x->a_rs, x->a_cs, SIZE, false);
     touch_matrix(x->b, x->k, x->n, x->b_rs, x->b_cs, SIZE, false);
-    touch_matrix(x->c, x->m, x->n, x->ldc, 1, SIZE, false); /* as if read: the threads of a team write blocks of it */
+    /* announced as read: each thread of a team announces all of C and writes a part, which would look like a race */
+    touch_matrix(x->c, x->m, x->n, x->ldc, 1, SIZE, false);
     BARE(x);
 }
 #endif

@@ -113,6 +113,7 @@ def engines():
     """The engines that have a device here, by `doctor`, which compiles and measures nothing."""
     if not ENGINES:
         ENGINES.update(re.findall(r"^engine (\w+) +ready", run("doctor", "--no-self-test").stdout, re.M))
+        assert "cpu" in ENGINES, "doctor does not say which engines are ready"
     return ENGINES
 
 

@@ -27,6 +27,7 @@ static struct {
     int part, parts, seen; /* of --part; cases so far, of all parts */
     uint32_t group;        /* not 0: the cases that follow stay in one part, since they share what is built for them */
     int count, failed;
+    int asked, brought; /* tap_brings, of this case */
     char name[256];
 } tap;
 
@@ -76,6 +77,7 @@ __attribute__((format(printf, 1, 2), unused)) static bool tap_brings(const char 
     static uint64_t seen[MOST]; /* hashes of their texts */
     char text[128];
     va_list arguments;
+    tap.asked++, tap.brought++;
     if (!tap_spares() || tap.only != NULL) return true;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
@@ -86,6 +88,7 @@ __attribute__((format(printf, 1, 2), unused)) static bool tap_brings(const char 
     for (int tries = 0; seen[i] != 0 && seen[i] != hash && tries < MOST; tries++) i = (i + 1) % MOST;
     const bool is_new = seen[i] != hash;
     seen[i] = hash;
+    if (!is_new) tap.brought--;
     return is_new;
 }
 
@@ -96,6 +99,7 @@ __attribute__((format(printf, 1, 2))) static bool tap_case(const char *format, .
     va_start(arguments, format);
     vsnprintf(tap.name, sizeof tap.name, format, arguments);
     va_end(arguments);
+    tap.asked = tap.brought = 0;
     if (tap.only != NULL && strstr(tap.name, tap.only) == NULL) return false;
     const uint32_t number = tap.group != 0 ? (tap.group * 2654435769u) >> 16 : (uint32_t)tap.seen++;
     if (tap.parts > 0 && number % (uint32_t)tap.parts != (uint32_t)tap.part - 1) return false;
@@ -103,12 +107,15 @@ __attribute__((format(printf, 1, 2))) static bool tap_case(const char *format, .
     return !tap.list;
 }
 
-/* The verdict on the case named last; the reason is printed where it failed. */
+/* The verdict on the case named last; the reason is printed where it failed. A case that asked tap_brings() and was
+ * always told no has shown nothing. */
 __attribute__((format(printf, 2, 3))) static void tap_result(bool passed, const char *format, ...)
 {
     va_list arguments;
+    const bool nothing = passed && tap.asked > 0 && tap.brought == 0;
     tap.count++;
-    printf("%sok %d - %s\n", passed ? "" : "not ", tap.count, tap.name);
+    printf("%sok %d - %s%s\n", passed ? "" : "not ", tap.count, tap.name,
+           nothing ? " # SKIP it brings a sanitizer nothing new" : "");
     if (passed) return;
     tap.failed++;
     printf("# ");

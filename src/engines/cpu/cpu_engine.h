@@ -73,6 +73,7 @@ struct engine {
     int threads;
     char threads_from[64], name[96];
     pool_wait wait;
+    bool stays; /* TW_STAY */
     pool *pool;
     const kernel_row *triangles[2];             /* of f32 and f64 */
     _Atomic(workspace *) kept[KEPT_WORKSPACES]; /* lock-free slots, which a fork cannot leave locked */

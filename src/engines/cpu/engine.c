@@ -53,9 +53,17 @@ static tw_status choose_threads(engine *e, const tw_options *options)
         e->threads = threads_in(unless_empty(getenv("OMP_NUM_THREADS")), ',');
         snprintf(e->threads_from, sizeof e->threads_from, "OMP_NUM_THREADS");
     }
-    if (e->threads == 0)
-        e->threads = processors_usable((options->flags & TW_STAY) != 0, e->threads_from, sizeof e->threads_from);
+    if (e->threads == 0) e->threads = processors_usable(e->stays, e->threads_from, sizeof e->threads_from);
     return status;
+}
+
+/* TW_STAY, or TILEWRIGHT_STAY for programs that open no context themselves. */
+static tw_status choose_stay(uint32_t flags, bool *stays)
+{
+    const char *wanted = unless_empty(getenv("TILEWRIGHT_STAY"));
+    *stays = (flags & TW_STAY) != 0 || (wanted != NULL && strcmp(wanted, "1") == 0);
+    if (wanted == NULL || strcmp(wanted, "0") == 0 || strcmp(wanted, "1") == 0) return TW_OK;
+    return fail(TW_BAD_ARGUMENT, "TILEWRIGHT_STAY is %.60s, expected 0 or 1", wanted);
 }
 
 /* An invalid TILEWRIGHT_WAIT is an error, and threads then wait as without it. */
@@ -108,8 +116,10 @@ static tw_status engine_settings(const tw_options *options, bool despite, engine
     snprintf(passed_over, sizeof passed_over, "%.200s", of_level != TW_OK ? tw_error_text() : "");
     e->caches = detect_caches();
     detect_name(e->name, sizeof e->name);
-    for (int i = 0; i < 2; i++) {
-        const tw_status status = i == 0 ? choose_threads(e, options) : choose_wait(e);
+    for (int i = 0; i < 3; i++) {
+        const tw_status status = i == 0   ? choose_stay(options->flags, &e->stays)
+                                 : i == 1 ? choose_threads(e, options)
+                                          : choose_wait(e);
         if (status == TW_OK) continue;
         if (!despite) return status;
         const size_t used = strlen(passed_over);
@@ -156,7 +166,7 @@ static tw_status cpu_open(const tw_options *options, bool despite, engine **out)
     if (made == NULL) return fail(TW_NO_MEMORY, "no memory for the cpu engine of %zu bytes", sizeof *made);
     tw_status status = engine_settings(options, despite, made);
     if (status == TW_OK) status = pool_open(made->wait, &made->pool);
-    if (status == TW_OK && (options->flags & TW_STAY) != 0) pool_stay(made->pool);
+    if (status == TW_OK && made->stays) pool_stay(made->pool);
     if (status != TW_OK) {
         free(made);
         return status;

@@ -9,7 +9,6 @@
 #include "cpu_engine.h"
 #include "../../processors.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -205,7 +204,9 @@ typedef struct process_pool {
     atomic_int cpu;   /* the caller's processor, as the last call began */
     bool stays;
     processor_set of_caller, mask; /* where the last caller may run, and workers */
-    unsigned masks;                /* how often that changed; 0: workers run where they began */
+    bool widened;                  /* the one is bound, the other has more processors */
+    bool alone;                    /* it is bound, and the process has no other processors yet */
+    unsigned masks;                /* how often mask changed; 0: workers run where they began */
     char apart[LINE];
     atomic_int awake; /* workers that spin until they are called */
     char apart_too[LINE];
@@ -227,7 +228,7 @@ struct pool {
 
 typedef struct start {
     process_pool *pool;
-    unsigned calls_seen;
+    unsigned calls_seen, masks_seen;
     int number;
 } start;
 
@@ -272,7 +273,8 @@ static void leave_call(process_pool *pool)
         signal_advance(&pool->done);
 }
 
-/* The caller moves no worker itself: that one may just be moving away from it. seen: changes that this worker knows. */
+/* Each worker sets its own mask: leave_processor(), in which it may be, would undo what the caller sets. seen: changes
+ * that this worker knows. */
 static void follow_mask(const process_pool *pool, unsigned *seen)
 {
     if (*seen == pool->masks) return;
@@ -291,7 +293,7 @@ static void *worker_main(void *argument)
     process_pool *pool = self.pool;
     number_of_thread = self.number;
     double waited_s = 0;
-    unsigned masks = 0;
+    unsigned masks = self.masks_seen;
     for (unsigned seen = self.calls_seen;;) {
         wait_for_call(pool, seen, &waited_s);
         seen = atomic_load_explicit(&pool->call.value, memory_order_acquire);
@@ -331,33 +333,42 @@ static process_pool *pool_new(const pool *p)
     return made;
 }
 
-/* Before a call: workers go where this caller's may be, if it is another than the last one's. */
-static void find_mask(process_pool *pool)
+/* Before a call: notes where workers may run, if its caller may run elsewhere than the last one. Bound callers of one
+ * process take turns without a change. Of a process that has had one core alone others may run elsewhere by now. */
+static void renew_mask(process_pool *pool)
 {
     processor_set now;
-    if (!processors_mask(&now) || (pool->masks > 0 && memcmp(&now, &pool->of_caller, sizeof now) == 0)) return;
+    if (!processors_mask(&now)) return;
+    if (pool->masks > 0 && !pool->alone && memcmp(&now, &pool->of_caller, sizeof now) == 0) return;
     pool->of_caller = now;
-    if (!pool->stays) processors_widen(&now);
+    const bool bound = !pool->stays && processors_bound("", &now);
+    if (bound && pool->widened && processors_within(&now, &pool->mask)) return;
+    if (bound) processors_widen(&now);
+    pool->widened = bound && memcmp(&now, &pool->of_caller, sizeof now) != 0;
+    pool->alone = bound && !pool->widened;
     if (pool->masks > 0 && memcmp(&now, &pool->mask, sizeof now) == 0) return;
     pool->mask = now;
     pool->masks++;
 }
 
-/* A worker begins where it may run: on its caller's processor alone it would wait for it. */
+/* A worker begins where it may run: on the only processor of its caller it would wait until that sleeps. */
 static int start_worker(process_pool *pool, start *self)
 {
+#if defined(__GLIBC__) /* musl has no such attribute: there a worker goes at its first call */
     pthread_attr_t attributes;
-    if (pthread_attr_init(&attributes) != 0) return -1;
-#if defined(__GLIBC__) /* musl has no such attribute: there it goes at its first call */
-    cpu_set_t mask;
-    memcpy(&mask, &pool->mask, sizeof mask);
-    if (pool->masks > 0) pthread_attr_setaffinity_np(&attributes, sizeof mask, &mask);
+    if (pool->widened && pthread_attr_init(&attributes) == 0) {
+        cpu_set_t mask;
+        memcpy(&mask, &pool->mask, sizeof mask);
+        pthread_attr_setaffinity_np(&attributes, sizeof mask, &mask);
+        self->masks_seen = pool->masks;
+        const int status = pthread_create(&pool->thread[pool->workers], &attributes, worker_main, self);
+        pthread_attr_destroy(&attributes);
+        if (status == 0) return 0;
+    }
 #endif
-    int status = pthread_create(&pool->thread[pool->workers], &attributes, worker_main, self);
-    pthread_attr_destroy(&attributes);
-    /* a mask that a cpuset refuses by now */
-    if (status == EINVAL) status = pthread_create(&pool->thread[pool->workers], NULL, worker_main, self);
-    return status;
+    /* as its caller; also where a sandbox or a smaller cpuset refuses the mask */
+    self->masks_seen = pool->widened ? 0 : pool->masks;
+    return pthread_create(&pool->thread[pool->workers], NULL, worker_main, self);
 }
 
 /* Starts workers until there are `wanted`, or as many as the system gives. Signals belong to the program's own threads:
@@ -374,7 +385,7 @@ static void pool_grow(process_pool *pool, int wanted)
     while (pool->workers < wanted && pool->workers < MOST_WORKERS) {
         start *self = malloc(sizeof *self);
         if (self == NULL) break;
-        *self = (start){pool, atomic_load_explicit(&pool->call.value, memory_order_relaxed), pool->workers + 1};
+        *self = (start){pool, atomic_load_explicit(&pool->call.value, memory_order_relaxed), 0, pool->workers + 1};
         if (start_worker(pool, self) != 0) {
             free(self);
             break;
@@ -504,7 +515,7 @@ static void run_team(pool *p, int threads, int woken, bool late, pool_fn *fn, vo
         const double pause_s = cpu_now_s() - pool->ended_s;
         atomic_store_explicit(&pool->pause_s, pause_s, memory_order_relaxed);
         threads = worth_calling(pool, threads, woken, pause_s);
-        if (threads > 1) find_mask(pool);
+        if (threads > 1) renew_mask(pool);
         pool_grow(pool, threads - 1);
         if (threads > pool->workers + 1) threads = pool->workers + 1;
         if (threads > 1) {
