@@ -532,7 +532,7 @@ int main(int argc, char **argv)
         {"sm=80 order=1", 1, 0, TW_I8, TW_N, TW_N, 2100, 8200, 33, 1, 0, false, NULL},
         {"sm=80 order=1", 1, 0, TW_U8, TW_N, TW_T, 2100, 8200, 33, 1, 0, false, NULL},
         /* kernels of which some read the longer operand of a whole product as stored */
-        {"sm=90 order=5", 2, 0, TW_I8, TW_T, TW_N, 200, 3700, 3000, 1, 0, false, NULL},
+        {"sm=90 order=5", 2, 0, TW_I8, TW_T, TW_N, 200, 3700, 1500, 1, 0, false, NULL},
         {"sm=90 order=3", 1, 1500, TW_I8, TW_N, TW_N, 128, 3100, 1000, 1, 0, false, NULL},
         /* with --full: as the last but one, of A */
         {"sm=90 order=3", 2, 0, TW_I8, TW_N, TW_N, 128, 200, 100000, 1, 0, false, NULL},
