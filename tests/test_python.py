@@ -737,9 +737,9 @@ print(*got, count() - before)
     limit = tw._library.lib.tw_threads_get()
     second.__exit__(None, None, None)
     assert (limit, tw._library.lib.tw_threads_get()) == (3, 0), "blocks that overlap"
-    refuses(ValueError, lambda: tw.threads(-7).__enter__(), "most is -7, expected 0 to 4096 threads")
-    refuses(ValueError, lambda: tw.threads(10**30).__enter__(), "expected 0 to 4096 threads")
-    refuses(TypeError, lambda: tw.threads(1.5).__enter__(), "float")
+    refuses(ValueError, lambda: tw.threads(-7), "most is -7, expected 0 to 4096 threads")
+    refuses(ValueError, lambda: tw.threads(10**30), "expected 0 to 4096 threads")
+    refuses(TypeError, lambda: tw.threads(1.5), "float")
 
 
 @case

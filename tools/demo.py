@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """demo.py PROGRAM - the main job on real data: 1797 handwritten digits that NumPy writes, Tilewright multiplies and
-NumPy checks; then a larger product, timed beside NumPy's; then the CPU ladder, with --opencl that of OpenCL too. Exit status 1 if
-anything disagrees.
+NumPy checks; then a larger product, timed beside NumPy's; then the CPU ladder, with --opencl that of OpenCL too. Exit
+status 1 if anything disagrees.
 
 Needs Python 3 and NumPy; data/digits.npz holds the digits. Works in a temporary folder.
 """
@@ -11,9 +11,11 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 
 import numpy as np
@@ -29,8 +31,15 @@ class Disagreement(Exception):
     """Two results that must agree do not, or the program failed."""
 
 
+COLUMNS = shutil.get_terminal_size((120, 24)).columns
+
+
 def say(text=""):
-    print(text, flush=True)
+    """Print text, in lines that fit the terminal; what begins with blanks goes on two further in."""
+    for line in text.split("\n"):
+        indent = " " * (len(line) - len(line.lstrip()))
+        fits = len(line) <= COLUMNS or line.startswith("  | ")
+        print(line if fits else textwrap.fill(line, COLUMNS, subsequent_indent=indent and indent + "  "), flush=True)
 
 
 def title(number, text):
@@ -214,7 +223,7 @@ def gram_of_digits(program, folder, digits, labels):
     run(program, folder, "multiply", "X.npy", "X.npy", "--transpose-b", "-o", "G.npy", "--verify")
     gram = np.load(os.path.join(folder, "G.npy"))
 
-    say("\nG = X X^T holds the scalar product of each pair of images. Its entries stay below 2^24, so every product and every\n"
+    say("\nG = X X^T holds the scalar product of each pair of images. Its entries stay below 2^24, so every product and every "
         "sum of them is exact in f32, in any order: a right result has no differing bit.")
     integers = digits.astype(np.int64)
     exact = integers @ integers.T
@@ -266,8 +275,8 @@ def features_of_pairs(program, folder, digits, labels, exact):
     title(2, "Pairs of pixels: a product where speed shows")
     pairs, weighted = pair_features(digits.astype(np.int64))
     samples, k = pairs.shape
-    say(f"Describe each image by all {k} products of two of its pixels. With P these features and W the same, counted twice\n"
-        f"where the two pixels differ, P W^T must be G squared, element by element: {samples} x {samples} sums of {k} terms whose\n"
+    say(f"Describe each image by all {k} products of two of its pixels. With P these features and W the same, counted twice "
+        f"where the two pixels differ, P W^T must be G squared, element by element: {samples} x {samples} sums of {k} terms whose "
         "result is known without computing them.\n")
     answer = exact * exact
     flops = 2.0 * samples * samples * k
@@ -296,11 +305,14 @@ def features_of_pairs(program, folder, digits, labels, exact):
     say(f"  Leave-one-out accuracy with these features: {100 * np.mean(labels[neighbour] == labels):.2f} %\n")
 
     say(f"{samples} x {samples} x {k}, {flops / 1e9:.1f} GFLOP, up to {RUNS} runs each; NumPy {np.__version__} with {theirs['name']}:\n")
-    say(f"  type  {'':<26} {'threads':>7} {'median':>10}  {'min to max':>18} {'GFLOP/s':>8} {'of peak':>8}")
+    wide = COLUMNS >= 92  # else without the share of the peak
+    names = 26 if wide else 23
+    say(f"  type  {'':<{names}} {'threads':>7} {'median':>10}  {'min to max':>18} {'GFLOP/s':>8}" + wide * f" {'of peak':>8}")
     for dtype, who, x in rows:
         median, speed = np.median(x["seconds"]), flops / np.median(x["seconds"]) / 1e9
         span = f"{min(x['seconds']) * 1e3:.1f} to {max(x['seconds']) * 1e3:.1f} ms"
-        say(f"  {dtype}   {who:<26} {x['threads'] or '?':>7} {median * 1e3:7.1f} ms  {span:>18} {speed:8.1f} {100 * speed / peak[dtype]:6.0f} %")
+        say(f"  {dtype}   {who:<{names}} {x['threads'] or '?':>7} {median * 1e3:7.1f} ms  {span:>18} {speed:8.1f}"
+            + wide * f" {100 * speed / peak[dtype]:6.0f} %")
     for dtype, environment, sentence in verdicts:
         say(f"  {dtype}   {sentence}" + (f" ({environment})" if environment else ""))
     busy = busy_sentence(before, processor_use())
@@ -341,7 +353,8 @@ def main():
     if arguments.opencl:
         title(4, "The same ladder in OpenCL C")
         ladder(program, "--engine", "opencl")
-    say(f"\nAll results agree. The demo took {time.perf_counter() - begin:.0f} s.")
+    say(f"\nAll results agree. The demo took {time.perf_counter() - begin:.0f} s. Next: README's \"A first session\", from its "
+        "second command on.")
 
 
 if __name__ == "__main__":

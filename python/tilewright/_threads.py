@@ -1,7 +1,7 @@
 """A limit for the threads of products on the CPU."""
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from operator import index
 from threading import Lock
 from typing import Dict, Iterator, List
@@ -16,8 +16,7 @@ _blocks: Dict[object, int] = {}  # those that are open, the newest last, and the
 _outside = 0  # the limit without them
 
 
-@contextmanager
-def threads(most: int) -> Iterator[None]:
+def threads(most: int) -> AbstractContextManager[None]:
     """At most so many threads for each product on the CPU that begins inside the block; 0: as many as without a limit.
 
     >>> import numpy as np, tilewright
@@ -31,15 +30,21 @@ def threads(most: int) -> Iterator[None]:
 
     Raises    ValueError (less than 0, more than 4096), TypeError (no whole number)
     """
-    wanted, block = index(most), object()
+    wanted = index(most)
     if not 0 <= wanted <= MOST:
         raise ValueError(f"most is {wanted}, expected 0 to {MOST} threads")
+    return _limited(wanted)
+
+
+@contextmanager
+def _limited(most: int) -> Iterator[None]:
+    global _outside
+    block = object()
     with _lock:
-        global _outside
         if not _blocks:
             _outside = lib.tw_threads_get()
-        _blocks[block] = wanted
-        done(lib.tw_threads_set(wanted))
+        _blocks[block] = most
+        done(lib.tw_threads_set(most))
     try:
         yield
     finally:
