@@ -7,11 +7,11 @@
 #include "../lab/roofline.h"
 #include "term.h"
 
-/* Behind `before`, what other processes used in the present case, where times cannot bear it. */
+/* A line behind `before`: what other processes used in the present case, where times cannot bear it. */
 static void print_busy(FILE *text, const char *before, const against *g)
 {
     if (g->others >= BUSY_DISTURBS)
-        fprintf(text, "%sother processes used %.0f %% of the processors", before, 100 * g->others);
+        fprintf(text, "%sother processes used %.0f %% of the processors\n", before, 100 * g->others);
 }
 
 void against_print_sides(FILE *text, const against *g, tw_dtype dtype)
@@ -120,8 +120,8 @@ void against_print_case(layout_table *t, const against *g, against_mean *group, 
     layout_cell(t, "%s%s", peer->name, peer->doubt[0] != '\0' ? "?" : "");
     layout_cell(t, "%.3f", of_medians);
     layout_cell(t, "%.3f", of_bests);
-    print_busy(t->out, "  ", g);
     layout_end(t);
+    print_busy(t->out, "           ", g);
 }
 
 void against_print_mean(FILE *text, const char *what, const against_mean *mean)

@@ -11,6 +11,7 @@
 #include "cmd.h"
 #include "driver.h"
 #include "object.h"
+#include "rows.h"
 #include "diag.h"
 #include "term.h"
 
@@ -181,12 +182,14 @@ exit_code cmd_devices(session *s)
     static apart engines;
     int32_t all = 0;
     exit_code code = EXIT_OK, driver = EXIT_OK;
+    const busy_reading begun = busy_now();
     apart_begin(&engines, ask, s, sizeof(answer), 120); /* the probes are compiled, maybe on a busy machine */
     for (int i = 0; i < engines.count && code == EXIT_OK; i++) {
         code = tell_engine(s, &engines, i, &all);
         if (code == EXIT_RUN) driver = code, code = EXIT_OK;
     }
     apart_end(&engines);
+    rows_tell_busy(s->text, &begun);
     if (code == EXIT_OK) code = driver;
     return code == EXIT_OK && all == 0 ? diag(EXIT_DEVICE, "no device was found") : code;
 }

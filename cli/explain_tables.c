@@ -382,6 +382,7 @@ exit_code explain_tables(session *s)
 {
     double gbps[SKINNY] = {NAN, NAN, NAN}, shared_gbps[PATTERNS];
     int64_t side = 0;
+    const busy_reading begun = busy_now();
     for (int i = 0; i < PATTERNS; i++) shared_gbps[i] = NAN;
     const char *engine = driver_is_usable("cuda", NULL, 0)     ? "cuda"
                          : driver_is_usable("opencl", NULL, 0) ? "opencl"
@@ -399,6 +400,7 @@ exit_code explain_tables(session *s)
     print_ratios(s, &here);
     print_peak_share(s, &here);
     print_intensities(s);
+    rows_tell_busy(s->text, &begun);
     s->json_lines = s->json != NULL;
     exit_code flushed = session_flush(s);
     return code != EXIT_OK ? code : flushed;
