@@ -266,7 +266,7 @@ static void large_product(double c[400 * 400])
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, 400, 400, 400, 1, a, 400, a, 400, 0, c, 400);
 }
 
-int behind_limit(void); /* tests/fakes/behind.c */
+__attribute__((weak)) int behind_limit(void); /* tests/fakes/behind.c; not in the test of an installed library */
 
 static int limits_of_threads(void)
 {
@@ -275,7 +275,8 @@ static int limits_of_threads(void)
     if (openblas_get_num_threads() != 3) return 1;
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
         openblas_set_num_threads(limits[i][0]);
-        if (openblas_get_num_threads() != limits[i][1] || behind_limit() != limits[i][0]) return 2;
+        if (openblas_get_num_threads() != limits[i][1]) return 2;
+        if (behind_limit != NULL && behind_limit() != limits[i][0]) return 7;
     }
     large_product(alone);
     if (threads_here() != 1) return 3;
