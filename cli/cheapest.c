@@ -15,7 +15,8 @@ exit_code cheapest_open(session *s, const tw_problem *p, cheapest_why why)
     const double cpu_s = cost_of(&s->device, p, false), least_s = cost_least_of_cuda(p);
     term_number cpu, cuda;
     term_seconds(cpu_s, cpu), term_seconds(least_s, cuda);
-    snprintf(why, sizeof(cheapest_why), "cpu, estimated %s; cuda, whose driver takes %s to start, was not tried", cpu, cuda);
+    snprintf(why, sizeof(cheapest_why), "cpu, estimated %s; cuda, whose driver takes %s to start, was not tried", cpu,
+             cuda);
     if (!multiplied_by("cuda", p))
         snprintf(why, sizeof(cheapest_why), "cpu, estimated %s; cuda does not multiply this type", cpu);
     if (cpu_s <= least_s || !multiplied_by("cuda", p)) return EXIT_OK;
