@@ -109,8 +109,11 @@ static void tell_build(doctor *d)
 #endif
 }
 
-static void tell_reports(doctor *d)
+static void tell_readers(doctor *d)
 {
+    fact(d, "compressed",
+         io_unpacks() ? "reads .gz and .npz, with zlib"
+                      : "not in this build, which found no zlib to read .gz and .npz; Debian: zlib1g-dev");
     if (records_can_read())
         fact(d, "report", "reads records, with jansson");
     else
@@ -380,7 +383,7 @@ static void tell(doctor *d)
     tell_engines(d);
     tell_libraries(d);
     tell_environment(d);
-    tell_reports(d);
+    tell_readers(d);
     advise_engines(d);
 }
 

@@ -44,7 +44,9 @@ static exit_code check_options(const options *opt, io_format *format)
     if (opt->output == NULL) return diag(EXIT_USAGE, "-o FILE is missing: where C is to be written");
     *format = io_format_of(opt->output);
     if (*format == IO_FORMAT_NONE)
-        return diag(EXIT_USAGE, "-o %s: the ending names no format, expected .npy, .mtx, .raw or .bin", opt->output);
+        return diag(EXIT_USAGE,
+                    "-o %s: the ending names no format, expected .npy, .mtx, .raw or .bin; C is not compressed",
+                    opt->output);
     const bool on_host = opt->engines.count == 0 || strcmp(opt->engines.items[0], "auto") == 0 ||
                          strcmp(opt->engines.items[0], "cpu") == 0;
     if (opt->device_memory > 0 && on_host)

@@ -138,24 +138,28 @@ typedef struct name_set {
 static name_set named_files;
 static bool forced, appends;
 
-/* Of a file that does not exist yet, its folder stands for the device and inode. */
-static void identify(named *x)
+/* The file at that path. Of one that does not exist yet, its folder stands for the device and inode. */
+static void identify(named *x, const char *path)
 {
-    x->exists = x->known = stat(x->path, &x->found) == 0;
+    x->exists = x->known = stat(path, &x->found) == 0;
     if (x->exists || errno != ENOENT) return;
-    char *end = io_follow(x->path), *slash = end != NULL ? strrchr(end, '/') : NULL;
+    char *end = io_follow(path), *slash = end != NULL ? strrchr(end, '/') : NULL;
     x->name = end != NULL ? strdup(slash != NULL ? slash + 1 : end) : NULL;
     if (slash != NULL) slash[slash == end] = '\0';
     x->known = x->name != NULL && stat(slash != NULL ? end : ".", &x->found) == 0;
     free(end);
 }
 
+/* What is read may be a member of an archive, which is the file. */
 static void add(name_set *all, const char *option, const char *path, bool writes, kind kind)
 {
+    const char *member;
     if (path == NULL || all->count == MOST_NAMED) return;
     named *x = &all->items[all->count++];
+    char *file = writes ? NULL : io_file_of(path, &member);
     *x = (named){.option = option, .path = path, .writes = writes, .kind = kind};
-    identify(x);
+    identify(x, file != NULL ? file : path);
+    free(file);
 }
 
 static bool same(const named *a, const named *b)

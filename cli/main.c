@@ -50,11 +50,13 @@ const command commands[] = {
      "  tilewright multiply A.npy A.npy --transpose-b -o gram.npy --verify\n"
      "  tilewright multiply A.raw B.raw --shape 1000x777x1023 --dtype f32 -o C.mtx\n"
      "  tilewright multiply A.npy B.npy --alpha 2 --beta -1 --add C0.npy -o C.npy\n"
+     "  tilewright multiply weights.npz:layer1 X.mtx.gz -o C.npy\n"
      "  mpirun -n 4 tilewright multiply A.npy B.npy -o C.npy\n",
      "Computes C = alpha op(A) op(B) + beta C0, writes C to a file and prints the shape, the time of the product and "
      "the speed.\n\n"
      "Files are .npy, Matrix Market (.mtx) or raw (.raw, .bin). A raw file holds the elements row by row; --shape and "
-     "--dtype give its shape and type. The operand '-' is standard input.\n\n"
+     "--dtype give its shape and type. Operands may be compressed by gzip (A.npy.gz). FILE.npz:NAME is a member of an "
+     "archive of NumPy's, FILE.npz its only one. The operand '-' is standard input.\n\n"
      "The output file appears whole or not at all. It may have the name of an operand. If it is a link, the file "
      "behind the link is written.",
      CMD_MULTIPLY, 2, 2, cmd_multiply},
@@ -63,7 +65,8 @@ const command commands[] = {
      "  tilewright verify A.npy B.npy C.npy --transpose-a --alpha 2\n",
      "Checks each row of C with random vectors in higher precision, then recomputes single elements. An error may be "
      "as large as the rounding of the arithmetic allows. If C is not the product, the exit status is 1 and the worst "
-     "element is named. A NaN in C brings a warning. The operand '-' is standard input.",
+     "element is named. A NaN in C brings a warning. The operand '-' is standard input; .gz files and members of an "
+     "archive, FILE.npz:NAME, are read as by `multiply`.",
      CMD_VERIFY, 3, 3, cmd_verify},
     {"bench", "[OPTION]...", "time products, each verified first",
      "  tilewright bench\n"

@@ -34,6 +34,8 @@ exit_code operands_check_options(const options *opt)
 {
     exit_code code = multiplied_check(opt);
     if (code != EXIT_OK) return code;
+    if (opt->output != NULL && io_member_of(opt->output) != NULL)
+        return diag(EXIT_USAGE, "-o %s: nothing is written into an archive, expected a file of its own", opt->output);
     if (opt->verbose && opt->quiet) return diag(EXIT_USAGE, "--verbose and --quiet: give one");
     if (opt->beta.given && opt->add == NULL)
         return diag(EXIT_USAGE, "--beta needs --add C0, the matrix that it scales");
@@ -67,7 +69,7 @@ static exit_code read_one(const options *opt, operands *o, operand_role role)
     io_raw_shape raw = raw_shape(opt, role);
     io_error error;
     tame_name tamed;
-    if (io_format_of(x->path) == IO_FORMAT_RAW && raw.rows < 0)
+    if (io_named(x->path) == IO_FORMAT_RAW && raw.rows < 0)
         return diag(EXIT_USAGE, "%s: a raw file does not say its shape and type: give --shape MxNxK and --dtype T",
                     x->path);
     term_progress(diag_name(x->path, tamed), -1);
@@ -414,7 +416,7 @@ exit_code operands_read(const options *opt, operands *o)
 
 /* ---- block by block ---- */
 
-bool operands_open(const options *opt, operands *o)
+const operand *operands_open(const options *opt, operands *o)
 {
     io_error error;
     name_all(opt, o);
@@ -422,10 +424,13 @@ bool operands_open(const options *opt, operands *o)
         operand *x = &o->each[role];
         const io_raw_shape raw = raw_shape(opt, role);
         if (x->path == NULL) continue;
-        if (io_source_open(x->path, &raw, &x->source, &error) != IO_OK) return false;
+        const int reading = guard_watch(NULL, PTRDIFF_MAX, x->path);
+        const io_status status = io_source_open(x->path, &raw, &x->source, &error);
+        guard_unwatch(reading);
+        if (status != IO_OK) return x;
         x->matrix = x->source.matrix;
     }
-    return true;
+    return NULL;
 }
 
 exit_code operands_settle(const options *opt, operands *o)

@@ -28,9 +28,9 @@ exit_code operands_read(const options *opt, operands *o);
 void operands_free(operands *o);
 
 /* operands_open - the same, but nothing of the elements is kept: A, B and --add are open to be read block by block, and
- * the problem's leading dimensions are still to be set. False, and no sentence: a file is no regular .npy or raw file,
- * or operands_read() has something to say of it. */
-bool operands_open(const options *opt, operands *o);
+ * the problem's leading dimensions are still to be set. Returns NULL; or, without a sentence, the first that is none of
+ * the files of io_source_open(), or of which operands_read() has something to say. */
+const operand *operands_open(const options *opt, operands *o);
 /* operands_settle - of operands that are open: choose the type, make the problem. */
 exit_code operands_settle(const options *opt, operands *o);
 

@@ -28,7 +28,7 @@ enum {
 /* name, letter, kind, where, commands, metavar ... */
 const option_row option_rows[] = {
     {"output", 'o', OPT_TEXT, AT(output), CMD_MULTIPLY, "FILE",
-     .help = "write C to FILE; its ending gives the format: .npy, .mtx, .raw or .bin"},
+     .help = "write C to FILE, which is not compressed; its ending gives the format: .npy, .mtx, .raw or .bin"},
     {"output", 'o', OPT_TEXT, AT(output), CMD_REPORT, "FILE",
      .help = "write the page to FILE; .svg: only the bar chart, without a ladder the libraries' speeds over sizes; "
              ".md: only the table of the rungs"},
@@ -143,7 +143,8 @@ const option_row option_rows[] = {
     {"conjugate-b", 0, OPT_FLAG, AT(conjugate_b), FILES, .help = "the same of B"},
     {"memory", 0, OPT_BYTES, AT(memory), CMD_MULTIPLY, "LIMIT", NULL,
      "use at most LIMIT bytes of memory for matrices and workspaces, with K, M, G or T as 400M; larger products are "
-     "computed in panels that are read from .npy and raw files (default: three quarters of what the process may have)",
+     "computed in panels that are read from .npy and raw files, not compressed ones (default: three quarters of what "
+     "the process may have)",
      1},
     {"device-memory", 0, OPT_BYTES, AT(device_memory), CMD_MULTIPLY, "LIMIT", NULL,
      "with --engine cuda or opencl: use at most LIMIT bytes of the device's memory (default: what is free)", 1},

@@ -141,7 +141,9 @@ exit_code out_of_core_open(session *s, operands *in, io_format format, out_of_co
     x->limit = out_of_core_usable(opt);
     if (opt->memory > 0) io_allow_memory((uint64_t)opt->memory);
     exit_code code = EXIT_OK;
-    if (operands_open(opt, in)) {
+    const operand *whole = operands_open(opt, in);
+    x->whole = whole != NULL ? whole->path : NULL;
+    if (whole == NULL) {
         x->in_core = operands_bytes(opt, in);
         if (opt->memory == 0) x->in_core += check_room(s, in); /* --memory is of matrices and workspaces */
         if (opt->memory > 0 || x->in_core > (double)x->limit) {
@@ -166,14 +168,11 @@ exit_code out_of_core_check(const session *s, const operands *in, const out_of_c
     const double bytes = operands_bytes(s->opt, in);
     term_number needs, limit;
     if (s->opt->memory == 0 || bytes <= (double)x->limit || in->problem.m == 0 || in->problem.n == 0) return EXIT_OK;
-    for (operand_role role = OPERAND_A; role < OPERAND_C; role++) {
-        const operand *o = &in->each[role];
-        if (o->path != NULL && o->matrix.mapped_bytes == 0)
-            return diag(EXIT_MEMORY,
-                        "%s: is read as a whole, and the product takes %s of memory, more than --memory %s: only "
-                        ".npy and raw files are read in panels",
-                        o->path, term_bytes(bytes, needs), term_bytes((double)x->limit, limit));
-    }
+    if (x->whole != NULL)
+        return diag(EXIT_MEMORY,
+                    "%s: is read as a whole, and the product takes %s of memory, more than --memory %s: only "
+                    ".npy and raw files that are not compressed are read in panels",
+                    x->whole, term_bytes(bytes, needs), term_bytes((double)x->limit, limit));
     return diag(EXIT_MEMORY, "the product takes %s of memory, more than --memory %s", term_bytes(bytes, needs),
                 term_bytes((double)x->limit, limit));
 }

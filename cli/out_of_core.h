@@ -6,9 +6,10 @@
 #include "panels.h"
 
 typedef struct out_of_core {
-    int64_t limit;  /* bytes */
-    bool needed;    /* by out_of_core_open */
-    double in_core; /* bytes that the product takes in memory as a whole */
+    int64_t limit;     /* bytes */
+    bool needed;       /* by out_of_core_open */
+    double in_core;    /* bytes that the product takes in memory as a whole */
+    const char *whole; /* an operand that is not read in panels; NULL: all may be */
     blocks_problem problem;
     blocks blocks;
     int64_t bytes; /* that it takes in blocks, workspaces included */

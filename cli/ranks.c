@@ -126,7 +126,7 @@ static exit_code check_options(job *j)
     if (strcmp(engine, "opencl") == 0)
         return diag(EXIT_USAGE, "--engine %s: several ranks multiply by the cpu engine or by cuda", engine);
     for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
-        if (inputs[i] != NULL && (strcmp(inputs[i], "-") == 0 || io_format_of(inputs[i]) == IO_FORMAT_MTX))
+        if (inputs[i] != NULL && (strcmp(inputs[i], "-") == 0 || io_named(inputs[i]) == IO_FORMAT_MTX))
             return diag(EXIT_USAGE, "%s: several ranks read regular .npy, .raw and .bin files", inputs[i]);
     if (opt->panels.count > 0 && strcmp(engine, "cuda") != 0)
         return diag(EXIT_USAGE, "--panels is for ranks that multiply on GPUs: --engine cuda");
@@ -196,11 +196,15 @@ static exit_code open_operands(job *j)
 {
     const options *opt = j->s->opt;
     exit_code code;
-    if (operands_open(opt, &j->in)) {
+    const operand *whole = operands_open(opt, &j->in);
+    if (whole == NULL) {
         code = operands_settle(opt, &j->in);
         if (code == EXIT_OK) operands_warn(opt, &j->in);
         return code;
     }
+    if (whole->source.compressed)
+        return diag(EXIT_INPUT, "%s: is compressed: several ranks read regular .npy, .raw and .bin files as they lie",
+                    whole->path);
     operands_free(&j->in);
     code = operands_read(opt, &j->in); /* which says what is wrong */
     operands_free(&j->in);
@@ -329,7 +333,7 @@ static exit_code read_block(job *j, operand_role role, const tw_mpi_block *block
     dist_file *file = NULL;
     exit_code code = (direct || piece != NULL) && (!turns || scratch != NULL) ? EXIT_OK : diag_no_memory(x->path);
     code = together(j, code);
-    tw_status status = code == EXIT_OK ? j->mpi->open(x->path, false, &file) : TW_OK;
+    tw_status status = code == EXIT_OK ? j->mpi->open(x->source.path, false, &file) : TW_OK;
     if (status != TW_OK) code = diag(EXIT_INPUT, "%s", j->mpi->error());
     if (code == EXIT_OK) code = together(j, code);
     for (int64_t i = 0, end = code == EXIT_OK ? rounds(j, &p) : 0; i < end; i++) {

@@ -123,7 +123,7 @@ exit_code sampled_judge(session *s, const operands *in, const io_output *out, co
     const sampled_region all = {0, 0, p->m, p->n, SAMPLES};
     const sampled_region *of = region != NULL ? region : &all;
     const blocks_problem *sizes = &x->problem;
-    const io_raw_shape raw = {.type = in->as.type_c, .rows = p->m, .cols = p->n, .result = true};
+    const io_raw_shape raw = {.type = in->as.type_c, .rows = p->m, .cols = p->n, .result = true, .plain = true};
     io_error error;
     judge j = {.s = s, .in = in, .x = x, .report = report};
     *report = (verify_report){.passed = true, .row = -1, .col = -1};

@@ -1,5 +1,5 @@
-/* io.h - matrices in files: .npy, Matrix Market and raw; readers that believe nothing, a writer that never
- * leaves half a file.
+/* io.h - matrices in files: .npy, Matrix Market and raw, as they are, compressed (.gz), or a member of an archive
+ * (.npz); readers that believe nothing, a writer that never leaves half a file.
  *
  * Nothing here knows of engines, kernels or the library: an io_matrix is a typed, strided view of elements.
  * Every function that can fail returns an io_status and puts one sentence into io_error.text that names the
@@ -80,6 +80,7 @@ typedef struct io_raw_shape {
     io_type type;
     int64_t rows, cols;
     bool result; /* it is C or C0, whose type --dtype-c names, not --dtype: error sentences advise so */
+    bool plain;  /* the file is neither compressed nor an archive, whatever its first bytes are */
 } io_raw_shape;
 
 size_t io_type_bytes(io_type type);
@@ -92,6 +93,20 @@ bool io_type_is_complex(io_type type);
 /* io_format_of - the format that a path's ending names: .npy, .mtx, .raw or .bin (any case); NONE otherwise. */
 io_format io_format_of(const char *path);
 
+/* An input is named by a path, or FILE.npz:MEMBER: behind the first ".npz:" (any case), unless there is a file of the
+ * whole name, stands the name of a member, with or without its ending .npy. */
+
+/* io_member_of - the member's name, within path; NULL: it names none. */
+const char *io_member_of(const char *path);
+
+/* io_file_of - the file's path, for free(), and the member. NULL: no memory. */
+char *io_file_of(const char *path, const char **member);
+
+/* io_named - io_format_of() an input: of A.npy.gz that of A.npy, and of a member its own. */
+io_format io_named(const char *path);
+
+bool io_unpacks(void); /* was there zlib at build? Else what is compressed or an archive is refused */
+
 /* io_recognise - the format that a file's first bytes name: .npy by its magic, .mtx by its banner; NONE otherwise. */
 io_format io_recognise(const void *bytes, size_t count);
 
@@ -101,6 +116,10 @@ io_format io_recognise(const void *bytes, size_t count);
  * mapped where the elements can be used in place (.npy, raw); anything else (pipes, Matrix Market) is read into
  * memory, a stream no further than its header or raw promises. raw may be NULL. Sizes are checked against the file's
  * length before anything is allocated.
+ *
+ * gzip data is inflated, unless the file's name ends in .raw or .bin, and so is a deflated member of an archive: a
+ * stream, whose CRC and sizes are checked, and behind whose matrix nothing may follow. A stored member is used in its
+ * archive's mapping, behind a check of its CRC. A member must be named where there are several.
  *
  * Returns IO_OK and *out (give it to io_free), or another status, *out zeroed and nothing kept. IO_BAD_FILE too where
  * the file was changed while it was read. */
@@ -128,11 +147,13 @@ typedef struct io_source {
     io_matrix matrix; /* data NULL */
     io_file file;
     int64_t begin;   /* byte of the first element */
-    char path[4352]; /* for sentences */
+    bool compressed; /* the reason why it is not open */
+    char path[4352]; /* of the file */
 } io_source;
 
-/* io_source_open - a regular .npy or raw file. Returns IO_OK, or IO_BAD_FILE: it is no such file (io_read says what is
- * wrong with it, or reads it), and *out is not open. */
+/* io_source_open - a regular .npy or raw file, or such a member that is stored in an archive; of that no CRC is checked.
+ * Returns IO_OK, or another status: it is no such file (io_read says what is wrong with it, or reads it), and *out is
+ * not open. */
 io_status io_source_open(const char *path, const io_raw_shape *raw, io_source *out, io_error *error);
 void io_source_close(io_source *source); /* one that is not open is fine */
 

@@ -56,6 +56,67 @@ io_status io_place(const char *name, const void *bytes, io_matrix *out, io_error
 io_file io_file_open(int fd);
 void io_file_close(io_file *file); /* one that is not open is fine */
 
+/* io_format_in - the content decides, then the end of the name; what has neither is raw where a shape was given. */
+io_format io_format_in(const void *bytes, size_t count, const char *name, bool was_gz, const io_raw_shape *raw);
+
+/* io_cannot_read - "cannot be read", and what errno says of it. Returns IO_BAD_FILE. */
+io_status io_cannot_read(const char *path, io_error *error);
+
+/* ---- what is compressed (unpack.c, archive.c) ---------------------------------------------------------- */
+
+typedef enum io_packing { IO_PLAIN, IO_GZIP, IO_ARCHIVE } io_packing;
+
+/* io_packing_of - what a file is by its first four bytes. One whose name ends as a raw one's is plain. */
+io_packing io_packing_of(const void *bytes, size_t count, const char *path);
+
+/* A member of an archive: where its bytes lie there, how many they are, and inflated. */
+typedef struct io_member {
+    size_t begin, packed, bytes;
+    uint32_t crc;
+    bool deflated;    /* else stored: packed == bytes */
+    const char *name; /* not ended by a zero */
+    size_t name_bytes;
+} io_member;
+
+/* archive_find - the member of that name, or of it and ".npy"; wanted NULL: the only one. The archive's directory is
+ * checked as a whole, of other members only that they lie elsewhere; nothing is allocated. IO_BAD_FILE: a sentence that
+ * begins with name, the file's. */
+io_status archive_find(const void *bytes, size_t count, const char *name, const char *wanted, io_member *out,
+                       io_error *error);
+
+/* io_member_name - "FILE.npz:MEMBER", for free(); NULL: no memory. */
+char *io_member_name(const char *path, const io_member *member);
+
+/* unpack_ready - IO_OK, or a sentence: this build has no zlib. unpack_check - is the CRC of a stored member's bytes that
+ * of its archive? */
+io_status unpack_ready(const char *name, io_error *error);
+io_status unpack_check(const void *bytes, const io_member *member, const char *name, io_error *error);
+
+/* io_parse - io_read() where the file's bytes are in memory, for tests and fuzzers: its matrix may be a view of them. */
+io_status io_parse(const void *bytes, size_t count, const char *name, const char *member, const io_raw_shape *raw,
+                   io_matrix *out, io_error *error);
+
+/* Bytes in order: those in memory from `at` on, then what fd brings; inflated behind unpack_begin(). */
+typedef struct io_stream {
+    const char *name; /* for sentences */
+    int fd;           /* -1: nothing follows */
+    const unsigned char *at, *end;
+    unsigned char first[4];
+    struct inflater *inflater;
+} io_stream;
+
+/* stream_begin - of a file: its first four bytes, or as many as it has, are at `at`. */
+io_status stream_begin(io_stream *stream, io_error *error);
+
+/* stream_take - at most room bytes, as they come; *got 0: the end. Where they are inflated it was right: CRC and size
+ * are those that the file has, and nothing follows. */
+io_status stream_take(io_stream *stream, void *to, size_t room, size_t *got, io_error *error);
+
+/* unpack_begin - what the stream brings from now on is inflated: gzip data, or a deflated member. unpack_end gives the
+ * memory back; it is fine without. */
+io_status unpack_begin(io_stream *stream, const io_member *member, io_error *error);
+void unpack_end(io_stream *stream);
+
 /* ---- elements (convert.c) ------------------------------------------------------------------------------ */
 
 bool io_host_is_big_endian(void);
@@ -95,7 +156,7 @@ io_status npy_need(const void *bytes, size_t count, const char *name, const io_r
 io_status mtx_need(const void *bytes, size_t count, const char *name, size_t *need, io_error *error);
 io_status raw_need(size_t count, const char *name, const io_raw_shape *shape, size_t *need, io_error *error);
 
-/* io_other_kind - "; it is ..." where the first bytes are those of an archive or of a compressed file; else "". */
+/* io_other_kind - "; it is ..." where the first bytes are those of what is compressed or an archive; else "". */
 const char *io_other_kind(const void *bytes, size_t count);
 
 /* The writers behind io_output_write; matrix is of a type that it takes. */

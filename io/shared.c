@@ -133,8 +133,7 @@ void io_free(io_matrix *matrix)
 
 const char *io_other_kind(const void *bytes, size_t count)
 {
-    if (count >= 4 && memcmp(bytes, "PK\3\4", 4) == 0)
-        return "; it is an archive, as .npz is: save one array, with numpy.save()";
+    if (count >= 4 && memcmp(bytes, "PK\3\4", 4) == 0) return "; it is an archive: unpack it first";
     return count >= 2 && memcmp(bytes, "\x1f\x8b", 2) == 0 ? "; it is compressed: unpack it first" : "";
 }
 

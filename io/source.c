@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -26,50 +27,84 @@ static io_status read_at(const io_source *s, void *to, size_t count, int64_t at,
     while (count > 0) {
         ssize_t got = pread(s->file.fd, next, count, at);
         if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return io_fail(error, IO_BAD_FILE, s->path, "cannot be read: %s", strerror(errno));
+        if (got < 0) return io_cannot_read(s->path, error);
         if (got == 0) return io_fail(error, IO_BAD_FILE, s->path, "the file became shorter while it was in use");
         next += got, at += got, count -= (size_t)got;
     }
     return IO_OK;
 }
 
-/* The format and what the file says of its matrix. */
-static io_status describe(io_source *s, size_t whole, const io_raw_shape *raw, io_error *error)
+/* The format and what the file, or its member, says of its matrix. */
+static io_status describe(io_source *s, const io_member *in, const char *name, const io_raw_shape *raw, io_error *error)
 {
-    const size_t first = whole < NPY_HEADER_MOST ? whole : NPY_HEADER_MOST;
+    const size_t first = in->bytes < NPY_HEADER_MOST ? in->bytes : NPY_HEADER_MOST;
     char *bytes = malloc(first + 1);
     if (bytes == NULL) return io_fail(error, IO_NO_MEMORY, s->path, "no memory for %zu bytes of it", first);
     size_t begin = 0;
-    io_status status = read_at(s, bytes, first, 0, error);
+    io_status status = read_at(s, bytes, first, (int64_t)in->begin, error);
     if (status == IO_OK) {
-        io_format format = io_recognise(bytes, first);
-        if (format == IO_FORMAT_NONE) format = io_format_of(s->path);
-        if (format == IO_FORMAT_NONE && raw != NULL && raw->rows >= 0) format = IO_FORMAT_RAW;
+        const io_format format = io_format_in(bytes, first, name, false, raw);
         if (format == IO_FORMAT_NPY)
-            status = npy_describe(bytes, first, whole, s->path, raw, &s->matrix, &begin, error);
+            status = npy_describe(bytes, first, in->bytes, s->path, raw, &s->matrix, &begin, error);
         else if (format == IO_FORMAT_RAW)
-            status = raw_describe(whole, s->path, raw, &s->matrix, error);
+            status = raw_describe(in->bytes, s->path, raw, &s->matrix, error);
         else
             status = io_fail(error, IO_BAD_FILE, s->path, "is no .npy and no raw file");
     }
     free(bytes);
-    s->begin = (int64_t)begin;
+    s->begin = (int64_t)(in->begin + begin);
+    return status;
+}
+
+static io_status describe_member(io_source *s, const io_member *member, const io_raw_shape *raw, io_error *error)
+{
+    char *name = io_member_name(s->path, member);
+    io_status status = name != NULL ? describe(s, member, name, raw, error)
+                                    : io_fail(error, IO_NO_MEMORY, s->path, "no memory for the name of its member");
+    free(name);
+    return status;
+}
+
+/* Of a file of so many bytes that is open. */
+static io_status find_matrix(io_source *s, size_t whole, const char *wanted, const io_raw_shape *raw, io_error *error)
+{
+    char first[4];
+    io_member in = {.bytes = whole};
+    const size_t count = whole < sizeof first ? whole : sizeof first;
+    io_status status = read_at(s, first, count, 0, error);
+    if (status != IO_OK) return status;
+    const io_packing packing = raw != NULL && raw->plain ? IO_PLAIN : io_packing_of(first, count, s->path);
+    s->compressed = packing == IO_GZIP;
+    if (s->compressed || (packing == IO_PLAIN && wanted != NULL))
+        return io_fail(error, IO_BAD_FILE, s->path, "is %s", s->compressed ? "compressed" : "no archive");
+    if (packing == IO_PLAIN) return describe(s, &in, s->path, raw, error);
+    void *bytes = mmap(NULL, whole, PROT_READ, MAP_PRIVATE, s->file.fd, 0);
+    if (bytes == MAP_FAILED) return io_fail(error, IO_NO_MEMORY, s->path, "cannot be mapped: %s", strerror(errno));
+    status = archive_find(bytes, whole, s->path, wanted, &in, error);
+    s->compressed = status == IO_OK && in.deflated;
+    if (s->compressed) status = io_fail(error, IO_BAD_FILE, s->path, "its member is compressed");
+    if (status == IO_OK) status = describe_member(s, &in, raw, error);
+    munmap(bytes, whole);
     return status;
 }
 
 io_status io_source_open(const char *path, const io_raw_shape *raw, io_source *out, io_error *error)
 {
     struct stat found;
+    const char *member;
+    char *file = io_file_of(path, &member);
     /* a pipe is not even opened: its writer would meet nobody when it is closed again */
-    const bool regular = stat(path, &found) == 0 && S_ISREG(found.st_mode);
-    *out = (io_source){.file = io_file_open(regular ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY) : -1)};
+    const bool regular = file != NULL && strlen(file) < sizeof out->path && stat(file, &found) == 0 &&
+                         S_ISREG(found.st_mode);
+    *out = (io_source){.file = io_file_open(regular ? open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY) : -1)};
     error->text[0] = '\0';
-    snprintf(out->path, sizeof out->path, "%s", path);
+    if (regular) strcpy(out->path, file);
+    free(file);
     io_status status = IO_OK;
-    if (!out->file.open || strlen(path) >= sizeof out->path || fstat(out->file.fd, &found) != 0 ||
-        !S_ISREG(found.st_mode) || (uintmax_t)found.st_size > PTRDIFF_MAX)
+    if (!out->file.open || fstat(out->file.fd, &found) != 0 || !S_ISREG(found.st_mode) ||
+        (uintmax_t)found.st_size > PTRDIFF_MAX)
         status = io_fail(error, IO_BAD_FILE, path, "is no regular file that can be read");
-    if (status == IO_OK) status = describe(out, (size_t)found.st_size, raw, error);
+    if (status == IO_OK) status = find_matrix(out, (size_t)found.st_size, member, raw, error);
     if (status != IO_OK) io_source_close(out);
     return status;
 }

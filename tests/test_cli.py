@@ -318,6 +318,8 @@ def doctor_tells_which_compiler_and_which_libraries_there_are():
     assert facts["compiler cuda"] == f"NVRTC 13.0 for sm_75 to sm_100, {nvrtc}", facts
     assert facts["library cublas"] == f"cuBLASLt 13.2.7, {cublas}", facts
     assert facts["library clblast"] == f"CLBlast 1, {FAKES}/clblast/libclblast.so.1", facts
+    has_zlib = re.search(r"^ZLIB_LIBRARY:\w+=/", open(os.path.join(BUILD, "CMakeCache.txt")).read(), re.M)
+    assert facts["compressed"].startswith("reads .gz and .npz" if has_zlib else "not in this build"), facts
     os.mkdir("peers", 0o755)
     open("peers/cublas.so", "w").write("no library\n")
     os.chmod("peers/cublas.so", 0o644)

@@ -11,8 +11,8 @@ import signal
 import subprocess
 import time
 
-from support.matrices import npy, npy_header, pair, product, read_npy
-from support.program import PROGRAM, bad, begun, clean_environment, contents, good, records, run, sanitized
+from support.matrices import archive, gz, npy, npy_header, pair, product, read_npy
+from support.program import PROGRAM, bad, begun, clean_environment, contents, good, needs_zlib, records, run, sanitized
 from support.tap import Skip, case, main
 
 KERNEL = """#include "rung.clh"
@@ -75,6 +75,39 @@ def hostile_matrix_market_files():
     for name, data in files.items():
         open(f"{name}.mtx", "w").write(data)
         bad(6, "multiply", f"{name}.mtx", "B.npy", "-o", "C.npy", says=f"{name}.mtx: ")
+
+
+@case
+def archives_and_compressed_files():
+    """A member that is named, the only one, and what there is where none is or a wrong one; no output goes into an archive, or over it."""
+    a, b = pair()
+    needs_zlib()
+    archive("ab.npz", "A.npy", "B.npy")
+    archive("a.npz", "A.npy", compressed=True)
+    gz("A.npy", "B.npy")
+    open("B.raw", "wb").write(open("B.npy", "rb").read()[-64:])
+    gz("B.raw")
+    for words in (["ab.npz:A", "ab.npz:B.npy"], ["a.npz", "B.npy.gz"], ["A.npy.gz", "B.raw.gz", "--shape", "3x2x4", "--dtype", "f64"]):
+        good("multiply", *words, "-o", "C.npy", "--verify")
+        assert read_npy("C.npy")[2] == product(a, b), words
+    for packed in ("A.npy.gz", "a.npz"):
+        with open(packed, "rb") as file:
+            done = run("multiply", "-", "B.npy", "-o", "C.npy", stdin=file)
+            assert done.returncode == 0 and read_npy("C.npy")[2] == product(a, b), done
+    bad(6, "multiply", "ab.npz", "B.npy", "-o", "C.npy", says="ab.npz: is an archive of 2 members; FILE.npz:NAME names one: A, B\n")
+    bad(6, "verify", "ab.npz:A", "ab.npz:b", "C.npy", says="ab.npz: the archive has no member 'b'; it has 2: A, B\n")
+    bad(6, "multiply", "none.npz:A", "B.npy", "-o", "C.npy", says="none.npz: cannot be read: No such file")
+    bad(6, "multiply", "A.npy:A", "B.npy", "-o", "C.npy", says="A.npy:A: cannot be read: No such file")
+    bad(2, "multiply", "A.npy", "B.raw.gz", "-o", "C.npy", says=["B.raw.gz: a raw file does not say its shape and type"])
+    bad(2, "multiply", "A.npy", "B.npy", "-o", "C.npy.gz", says=["-o C.npy.gz: the ending names no format", "C is not compressed"])
+    bad(2, "multiply", "A.npy", "B.npy", "-o", "ab.npz:C.npy", says="-o ab.npz:C.npy: nothing is written into an archive")
+    bad(2, "multiply", "ab.npz:A", "B.npy", "-o", "C.npy", "--json", "ab.npz", "--force", says="--json ab.npz names the same file as ab.npz:A, which is read")
+    with open("A.npy.gz", "r+b") as file:
+        file.truncate(os.path.getsize("A.npy.gz") - 9)
+    bad(6, "multiply", "A.npy.gz", "B.npy", "-o", "C.npy", says="A.npy.gz: its compressed bytes end too early: it was cut short")
+    os.rename("A.npy", "ab.npz:A.npy")  # a file of the whole name comes first
+    os.remove("ab.npz")
+    good("multiply", "ab.npz:A.npy", "B.npy", "-o", "ab.npz:A.npy")
 
 
 @case

@@ -14,8 +14,8 @@ import re
 import struct
 import subprocess
 
-from support.matrices import CODES, complexes, conjugate, integers, npy, npy_header, pair, product, read_mtx, read_npy, transpose
-from support.program import BUILD, PROGRAM, bad, engines, good, needs, on_terminal, records, run, sanitized
+from support.matrices import CODES, complexes, conjugate, gz, integers, npy, npy_header, pair, product, read_mtx, read_npy, transpose
+from support.program import BUILD, PROGRAM, bad, engines, good, needs, needs_zlib, on_terminal, records, run, sanitized
 from support.tap import Skip, case, main
 
 try:
@@ -715,6 +715,36 @@ def names_after_two_dashes_are_operands():
 
 
 # ---- against NumPy and SciPy ------------------------------------------------------------------------------------------
+
+@case
+def files_that_numpy_and_gzip_compressed():
+    """The bytes of C are those of plain files: stored and deflated members, either order of rows and of bytes, with names as TensorFlow has them."""
+    if numpy is None:
+        raise Skip("there is no NumPy")
+    needs_zlib()
+    draw = numpy.random.default_rng(8)
+    a, b = draw.standard_normal((70, 90)).astype("f4"), draw.standard_normal((90, 50)).astype("f4")
+    numpy.save("A.npy", a), numpy.save("B.npy", b)
+    good("multiply", "A.npy", "B.npy", "-o", "plain.npy", "--verify")
+    c = numpy.load("plain.npy")
+    a.tofile("A.raw"), b.tofile("B.raw")
+    if scipy is not None:
+        scipy.io.mmwrite("B.mtx", b.astype("f8"), precision=17)
+        gz("B.mtx")
+    gz("A.npy", "B.npy", "A.raw", "B.raw")
+    numpy.savez("s.npz", b, **{"dense/kernel:0": a, "c": c, "step": 3})
+    numpy.savez_compressed("d.npz", a=numpy.asfortranarray(a), b=b.astype(">f4"), c=c, bias=c[0])
+    raw = ["--shape", "70x50x90", "--dtype", "f32"]
+    for words in (["s.npz:dense/kernel:0", "s.npz:arr_0"], ["d.npz:a", "d.npz:b.npy"], ["A.npy.gz", "B.npy.gz"], ["A.raw.gz", "B.raw.gz", *raw],
+                  *([["A.npy", "B.mtx.gz", "--dtype", "f32"]] if scipy is not None else [])):
+        good("multiply", *words, "-o", "C.npy", "--verify")
+        same = numpy.load("C.npy")
+        assert same.dtype == c.dtype and numpy.array_equal(same, c) if words[1] != "d.npz:b.npy" else numpy.allclose(same, c), words
+    good("verify", "s.npz:dense/kernel:0", "B.npy.gz", "d.npz:c")
+    bad(1, "verify", "s.npz:dense/kernel:0", "B.npy.gz", "d.npz:c", "--alpha", "1.01", says="d.npz:c: C[")
+    bad(6, "multiply", "A.npy", "d.npz:bias", "-o", "C.npy", says="d.npz:bias.npy: the array's shape is (50,), expected two dimensions")
+    bad(6, "multiply", "s.npz:step", "B.npy", "-o", "C.npy", says="s.npz:step.npy: the array's shape is ()")
+
 
 def agree(a, b, *words):
     """Save, multiply, compare with NumPy within the bound of any order of summation."""

@@ -12,7 +12,7 @@
 
 typedef int target(const uint8_t *bytes, size_t count);
 
-target fuzz_api, fuzz_mtx, fuzz_npy, fuzz_raw, fuzz_user_kernel;
+target fuzz_api, fuzz_gz, fuzz_mtx, fuzz_npy, fuzz_npz, fuzz_raw, fuzz_user_kernel;
 #ifdef TEST_RECORDS
 target fuzz_records;
 #endif
@@ -26,6 +26,8 @@ static const struct {
     {"npy", fuzz_npy, 80000},
     {"mtx", fuzz_mtx, 80000},
     {"raw", fuzz_raw, 200000},
+    {"gz", fuzz_gz, 80000},
+    {"npz", fuzz_npz, 80000},
     {"api", fuzz_api, 4000},
     {"user_kernel", fuzz_user_kernel, 30000},
 #ifdef TEST_RECORDS

@@ -20,7 +20,7 @@ import tempfile
 import time
 
 from support.hosts import Hosts
-from support.matrices import complexes, integers, npy, npy_header, pair, product, read_npy, transpose
+from support.matrices import archive, complexes, gz, integers, npy, npy_header, pair, product, read_npy, transpose
 from support.program import BUILD, PROGRAM, bad, good, records
 from support.ranks import built, mpirun
 from support.tap import Skip, case, main
@@ -211,6 +211,10 @@ def raw_files_an_output_that_replaces_an_operand_and_a_record():
         assert re.search(r"^mpi        (Open MPI v|MPICH)", done.out, re.M), done.out
         assert re.search(r"^kernel     cpu_f32_", done.out, re.M), done.out
         assert "3: 3 x 1 x 1 of m x n x k" in done.out, done.out
+        archive("ab.npz", "A.npy", "B.npy")
+        multiply(mpi, 2, "ab.npz:A", "ab.npz:B", "-o", "all.npy", "--grid", "1x2x1")
+        good("multiply", "A.npy", "B.npy", "-o", "one.npy")
+        assert saved("one.npy") == saved("all.npy")
         npy("S.npy", integers(90, 80, 5), "f4")
         good("multiply", "A.npy", "B.npy", "--beta", "1", "--add", "S.npy", "-o", "one.npy")
         multiply(mpi, 2, "A.npy", "B.npy", "--beta", "1", "--add", "S.npy", "-o", "S.npy", "--grid", "1x2x1")
@@ -596,10 +600,12 @@ def what_ranks_do_not_take():
     pair()
     mpi = built()[0]
     open("short.npy", "wb").write(saved("A.npy")[:-8])
+    gz("A.npy")
     for code, words, says in ((2, ["A.npy", "B.npy"], "-o FILE is missing"), (2, ["A.npy", "B.npy", "-o", "C.mtx"], "several ranks write .npy"),
                               (2, ["A.npy", "B.npy", "-o", "C.npy", "--engine", "opencl"], "by the cpu engine or by cuda"),
                               (2, ["-", "B.npy", "-o", "C.npy"], "regular .npy"), (6, ["A.npy", "no.npy", "-o", "C.npy"], "no.npy"),
-                              (6, ["short.npy", "B.npy", "-o", "C.npy"], "short.npy"), (6, ["B.npy", "B.npy", "-o", "C.npy"], "must be equal"),
+                              (6, ["short.npy", "B.npy", "-o", "C.npy"], "short.npy"),
+                              (6, ["A.npy.gz", "B.npy", "-o", "C.npy"], "A.npy.gz: is compressed: several ranks read regular"), (6, ["B.npy", "B.npy", "-o", "C.npy"], "must be equal"),
                               (2, ["A.npy", "B.npy", "-o", "C.npy", "--grid", "3x1x1"], "no grid of at most 2 ranks"),
                               (5, ["A.npy", "B.npy", "-o", "C.npy", "--memory", "100"], "a rank may take 100 bytes"),
                               (7, ["A.npy", "B.npy", "-o", "none/C.npy"], "the folder none does not exist"),

@@ -11,11 +11,12 @@ import random
 import re
 import resource
 import signal
+import struct
 import subprocess
 import sys
 
-from support.matrices import complexes, integers, npy, npy_header, pair, product, read_npy, transpose
-from support.program import BUILD, PROGRAM, bad, begun, clean_environment, good, on_terminal, records, run, sanitized
+from support.matrices import archive, complexes, gz, integers, npy, npy_header, pair, product, read_npy, transpose
+from support.program import BUILD, PROGRAM, bad, begun, clean_environment, good, needs_zlib, on_terminal, records, run, sanitized
 from support.tap import Skip, case, main
 
 FAKES = {"LD_LIBRARY_PATH": os.path.join(BUILD, "tests/fakes/cuda"), "TILEWRIGHT_NVRTC": os.path.join(BUILD, "tests/fakes/nvrtc/libnvrtc.so.13")}
@@ -155,8 +156,28 @@ def files_that_are_read_as_a_whole():
     for limit, says in (("20K", "the limit is 20480"), ("40K", "is read as a whole")):
         done = subprocess.run(f"cat A.npy | {PROGRAM} multiply - B.npy -o C.npy --memory {limit}", shell=True, capture_output=True, text=True)
         assert done.returncode == 5 and says in done.stderr, done
+    needs_zlib()
+    gz("A.npy")
+    archive("d.npz", "A.npy", compressed=True)
+    for packed in ("A.npy.gz", "d.npz:A"):
+        bad(5, "multiply", packed, "B.npy", "-o", "C.npy", "--memory", "40K", says=[f"{packed}: is read as a whole", "files that are not compressed"])
+    archive("s.npz", "A.npy", "B.npy")
+    good("multiply", "A.npy", "B.npy", "-o", "C.npy")
+    assert " blocks of " in good("multiply", "s.npz:A", "s.npz:B", "-o", "D.npy", "--memory", "20K", "--verify").stdout
+    assert open("C.npy", "rb").read() == open("D.npy", "rb").read()
     done = subprocess.run(f"{PROGRAM} multiply - B.npy -o C.npy --memory 20K < A.npy", shell=True, capture_output=True, text=True)
     assert done.returncode == 0 and " blocks of " in done.stdout, done
+
+
+@case
+def a_raw_output_that_begins_as_gzip_data_does():
+    """It has no name while it is checked, and its first bytes are a number."""
+    first, = struct.unpack("<f", b"\x1f\x8b\x08\x3f")
+    npy("A.npy", [[first] + [0] * 59] + integers(59, 60, 1), "f4")
+    npy("B.npy", [[int(i == j) for j in range(60)] for i in range(60)], "f4")
+    done = good("multiply", "A.npy", "B.npy", "-o", "C.raw", "--memory", "20K", "--verify")
+    assert " blocks of " in done.stdout and "verified" in done.stdout, done
+    assert open("C.raw", "rb").read(4) == b"\x1f\x8b\x08\x3f"
 
 
 @case

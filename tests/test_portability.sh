@@ -55,10 +55,10 @@ all_pass() {
 
 with_clang() { need clang && made clang clang && all_pass cpu_; }
 
-# jansson, where this machine has one, is for its own C library, here and below.
+# jansson and zlib, where this machine has them, are for its own C library, here and below.
 with_musl() {
     command -v musl-gcc >/dev/null || skip "there is no musl-gcc (Debian: musl-tools)" || return 1
-    made musl musl-gcc -DJANSSON_LIBRARY= || return 1
+    made musl musl-gcc -DJANSSON_LIBRARY= -DZLIB_LIBRARY= || return 1
     readelf -lW "$made/tilewright" | grep -q ld-musl || { echo "the program is not musl's" && return 1; }
     all_pass cpu_
 }
@@ -69,7 +69,7 @@ on_arm64() {
     qemu=$(command -v qemu-aarch64-static || command -v qemu-aarch64) ||
         skip "there is no qemu-aarch64 (Debian: qemu-user-static)" || return 1
     emulator="$qemu -L /usr/$prefix"
-    made arm64 $prefix-gcc -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64 -DJANSSON_LIBRARY= \
+    made arm64 $prefix-gcc -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64 -DJANSSON_LIBRARY= -DZLIB_LIBRARY= \
         -DCMAKE_CROSSCOMPILING_EMULATOR="$(echo "$emulator" | tr ' ' ';')" || return 1
     $prefix-objdump -d "$made/tilewright" >"$work/code" || return 1
     for lanes in 4s 2d; do # every multiply-add is fused because the text says so

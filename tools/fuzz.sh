@@ -29,7 +29,7 @@ for target in $targets; do
     set -- "$@" # libFuzzer's own arguments stay
     dictionary=''
     [ -e "fuzz/$target.dict" ] && dictionary=-dict=fuzz/$target.dict
-    sources='io/*.c'
+    sources='-DTILEWRIGHT_ZLIB io/*.c -lz'
     if [ "$target" = api ]; then # the library itself under sanitizers, but for NULL + 0, which is common here and harmless
         cmake -S . -B build/fuzz/api-library -DTILEWRIGHT_TESTS=OFF -DTILEWRIGHT_SANITIZE_KERNELS=ON -DCMAKE_C_COMPILER="${CC_FUZZ:-clang}" \
             "-DTILEWRIGHT_SANITIZE=fuzzer-no-link,address,undefined;-fno-sanitize=pointer-overflow" >build/fuzz/library.log 2>&1 &&

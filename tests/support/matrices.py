@@ -1,6 +1,8 @@
 """matrices.py - matrices in files, written and read without a library, and their products in whole numbers."""
+import gzip
 import random
 import struct
+import zipfile
 
 COMPLEX = {"c8": "f", "c16": "d"}
 CODES = {"f8": "d", "f4": "f", "f2": "e", "i1": "b", "i2": "h", "i4": "i", "i8": "q", "u1": "B", "u2": "H", "u4": "I", "u8": "Q"}
@@ -39,6 +41,20 @@ def read_npy(path):
     else:
         flat = struct.unpack(f"<{m * n}{CODES[code]}", data[10 + size:])
     return header["descr"], (m, n), [list(flat[i * n:(i + 1) * n]) for i in range(m)]
+
+
+def archive(path, *members, compressed=False):
+    """Write files as members of an archive, as numpy.savez() or savez_compressed() does."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED) as made:
+        for name in members:
+            with open(name, "rb") as file, made.open(name, "w", force_zip64=True) as member:
+                member.write(file.read())
+
+
+def gz(*names):
+    for name in names:
+        with open(name, "rb") as file, gzip.open(name + ".gz", "wb") as packed:
+            packed.write(file.read())
 
 
 def read_mtx(path):

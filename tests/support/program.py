@@ -117,6 +117,15 @@ def engines():
     return ENGINES
 
 
+def needs_zlib():
+    with open("zlib.gz", "wb") as file:
+        file.write(b"\x1f\x8b\x08")
+    done = run("verify", *["zlib.gz"] * 3)
+    os.remove("zlib.gz")
+    if "built without zlib" in done.stderr:
+        raise Skip("built without zlib")
+
+
 def needs(engine):
     if engine not in engines():
         raise Skip(f"no {engine} device is here")
