@@ -16,6 +16,8 @@ import zipfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
+# What the program may hold, as JANSSON_LIBRARY and ZLIB_LIBRARY of its build say: Debian's package, and the licence.
+ARCHIVES = {"jansson": ("libjansson-dev", "MIT"), "zlib": ("zlib1g-dev", "Zlib")}
 BINARIES = {"lib/libtilewright.so.0": 0o755, "lib/libtilewright_blas.so.0": 0o755, "bin/tilewright": 0o755}
 
 
@@ -35,22 +37,25 @@ def field(name):
 
 
 def licences(build):
-    """{file: text} of what the wheel holds. Debian's file of jansson's archive is jansson's notice."""
+    """{file: text} of what the wheel holds. Of an archive it is Debian's file, which has its notice."""
     files = {"LICENSE": read("LICENSE")}
-    with open(os.path.join(build, "CMakeCache.txt"), encoding="utf-8") as cache:
-        archive = re.search(r"^JANSSON_LIBRARY:\w+=(.*\.a)$", cache.read(), re.M)
-    if archive:
-        notice = "/usr/share/doc/libjansson-dev/copyright"
+    with open(os.path.join(build, "CMakeCache.txt"), encoding="utf-8") as file:
+        cache = file.read()
+    for name, (package, _) in ARCHIVES.items():
+        archive = re.search(rf"^{name.upper()}_LIBRARY:\w+=(.*\.a)$", cache, re.M)
+        if not archive:
+            continue
+        notice = f"/usr/share/doc/{package}/copyright"
         try:
             with open(notice, encoding="utf-8") as file:
-                files["jansson"] = file.read()
+                files[name] = file.read()
         except FileNotFoundError:
             sys.exit(f"the program holds {archive[1]}, whose notice must go with it, and {notice} is missing")
     return files
 
 
-def metadata(files):
-    held = " AND MIT" if "jansson" in files else ""
+def metadata(files=()):
+    held = "".join(f" AND {licence}" for name, (_, licence) in ARCHIVES.items() if name in files)
     lines = ["Metadata-Version: 2.4", "Name: tilewright", f"Version: {version()}", f"Summary: {field('description')}",
              f"License-Expression: {field('license')}{held}", *(f"License-File: {each}" for each in sorted(files)),
              f"Requires-Python: {field('requires-python')}", *(f"Classifier: {each}" for each in field("classifiers")),

@@ -141,7 +141,7 @@ dependencies() {
     says libblas3-tilewright Depends '^libc6 \(>= 2\.[0-9]+\), libblas3 \(>= [0-9.]+\)$' || return 1 # none beside it
     says libblas3-tilewright Provides '^libblas\.so\.3$' && says libblas3-tilewright Multi-Arch same || return 1
     says libtilewright-dev Depends "libtilewright0 \(= $version-" || return 1
-    says tilewright Static-Built-Using 'jansson' || return 1
+    says tilewright Static-Built-Using 'jansson' && says tilewright Depends 'zlib1g' || return 1
     mkdir "$work/control" && dpkg-deb -e "$(one libtilewright0)" "$work/control" || return 1
     cat "$work/control/symbols"
     grep -q 'ldconfig$' "$work/control/triggers" && grep -q libtilewright.so "$work/control/md5sums" || return 1

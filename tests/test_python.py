@@ -1400,11 +1400,13 @@ def a_wheel_has_all_that_it_needs():
         wheel.extractall("site")
     info = f"site/tilewright-{tw.__version__}.dist-info"
     said = [line for line in open(f"{info}/METADATA").read().splitlines() if line.startswith("License-")]
-    if re.search("^JANSSON_LIBRARY:.*[.]a$", open(os.path.join(BUILD, "CMakeCache.txt")).read(), re.M):
-        assert said == ["License-Expression: Apache-2.0 AND MIT", "License-File: LICENSE", "License-File: jansson"], said
-        assert "Petri Lehtinen" in open(f"{info}/licenses/jansson").read()
-    else:
-        assert said == ["License-Expression: Apache-2.0", "License-File: LICENSE"], said
+    cache = open(os.path.join(BUILD, "CMakeCache.txt")).read()
+    expression, notices = "Apache-2.0", ["LICENSE"]
+    for name, licence, author in ("jansson", "MIT", "Petri Lehtinen"), ("zlib", "Zlib", "Mark Adler"):
+        if re.search(f"^{name.upper()}_LIBRARY:.*[.]a$", cache, re.M):
+            expression, notices = f"{expression} AND {licence}", [*notices, name]
+            assert author in open(f"{info}/licenses/{name}").read()
+    assert said == [f"License-Expression: {expression}", *(f"License-File: {name}" for name in notices)], said
     os.chmod("site/tilewright/bin/tilewright", 0o755)
     said = python(
         "import tilewright as tw, numpy as np\n"

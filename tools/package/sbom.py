@@ -20,6 +20,11 @@ import zipfile
 
 TOOLS = ("binutils", "libc6-dev", "cmake", "dpkg-dev", "debhelper", "dh-python", "xz-utils", "git", "python3")
 LICENSE = "Apache-2.0"
+# What the program may hold, by the names of Debian's sources: the package, the licence, whose it is.
+ARCHIVES = {
+    "jansson": ("libjansson-dev", "MIT", "2009-2014 Petri Lehtinen, 2011 Basile Starynkevitch"),
+    "zlib": ("zlib1g-dev", "Zlib", "1995-2022 Jean-loup Gailly and Mark Adler"),
+}
 
 
 def installed(package):
@@ -142,31 +147,31 @@ def one_package(document, version, commit, path):
         facts.update(primaryPackagePurpose="INSTALL", refs=[purl(f"deb/debian/{deb}@{revision}?arch={architecture}")])
         package = document.package(this, deb, revision, **facts)
         document.holds(package, list(members(path)))
-        holds_jansson(document, package, field(path, "Static-Built-Using"))
+        for name, version in re.findall(r"(\w+) \(= ([^)]+)\)", field(path, "Static-Built-Using")):
+            links(document, package, name, version)
     else:
         facts.update(primaryPackagePurpose="LIBRARY", refs=[purl(f"pypi/tilewright@{version}")])
         package = document.package(this, "tilewright (wheel)", version, **facts)
         document.holds(package, list(members(path)))
-        if any(name.endswith("/licenses/jansson") for name, _ in members(path)):
-            holds_jansson(document, package, f"jansson (= {installed('libjansson-dev')[0]})")
+        notices = {name.rpartition("/licenses/")[2] for name, _ in members(path) if "/licenses/" in name}
+        for name in sorted(notices & ARCHIVES.keys()):
+            links(document, package, name, installed(ARCHIVES[name][0])[0])
     document.relate("SPDXRef-DOCUMENT", "DESCRIBES", this)
 
 
-def holds_jansson(document, package, built_using):
-    """The program links libjansson.a; the field of its package says which."""
-    found = re.search(r"jansson \(= ([^)]+)\)", built_using)
-    if not found:
-        return
-    package["licenseConcluded"] = f"{LICENSE} AND MIT"
+def links(document, package, name, version):
+    """The program links the archive of that name."""
+    debian, license, copyright = ARCHIVES[name]
+    package["licenseConcluded"] += f" AND {license}"
     facts = {
-        "comment": "a static library in the program tilewright, from Debian's libjansson-dev",
-        "copyrightText": "2009-2014 Petri Lehtinen, 2011 Basile Starynkevitch",
+        "comment": f"a static library in the program tilewright, from Debian's {debian}",
+        "copyrightText": copyright,
         "primaryPackagePurpose": "LIBRARY",
-        "refs": [purl(f"deb/debian/jansson@{found[1]}?arch=source")],
+        "refs": [purl(f"deb/debian/{name}@{version}?arch=source")],
     }
-    this = "SPDXRef-Package-jansson"
+    this = f"SPDXRef-Package-{name}"
     if all(each["SPDXID"] != this for each in document.packages):
-        document.package(this, "jansson", found[1], "MIT", **facts)
+        document.package(this, name, version, license, **facts)
     document.relate(package["SPDXID"], "STATIC_LINK", this)
 
 
