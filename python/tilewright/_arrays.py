@@ -250,7 +250,8 @@ def from_interface(x: Any) -> Optional[View]:
 
 
 def contiguous_strides(shape: Ints) -> Ints:
-    strides, step = [], 1
+    strides: List[int] = []
+    step = 1
     for n in reversed(shape):
         strides.append(step)
         step *= n
@@ -502,7 +503,8 @@ def on_device(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dty
     handle, current = family.stream(stream, device, views)
     with current:
         settled = {id(view): family.settled(view) for view in views}
-        first, second, to, third = (view and settled[id(view)] for view in (first, second, to, third))
+        first, second = settled[id(first)], settled[id(second)]
+        to, third = (view and settled[id(view)] for view in (to, third))
         if first.dtype != operands.a:
             first = family.converted(first, operands.a)
         if second.dtype != operands.b:
@@ -608,7 +610,7 @@ def enqueue(family: Any, a: View, b: View, c: View, operands: Operands, result: 
 def prepared(call: Call, a: View, b: View, c: View, operands: Operands, result: str, alpha: Number, beta: Number,
              context: Optional[int], conjugated: Conjugated) -> Prepared:
     problem = _matmul.fill(call, operands, result, alpha, beta, DEVICE, conjugated)
-    inner = Call(**{**call.__dict__, "batch": call.batch[-1:]})
+    inner = replace(call, batch=call.batch[-1:])
     batch = _matmul.stride_batch(inner) if at_strides(inner) else None
     items: List[Ints] = [(0, 0, 0)]
     for count, x, y, z in call.batch[:-1] if batch is not None else call.batch:

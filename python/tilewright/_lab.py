@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Dict, Generator, List, Optional, Sequence, Union
 
 from ._errors import BuildFailed, CheckFailed, DeviceFailed, Error, NoDevice, OutOfMemory
 from ._library import FILE, candidates
@@ -59,9 +59,9 @@ class Records(List[Dict[str, Any]]):
                 return None
 
 
-def words(options: Dict[str, Any]) -> List[str]:
+def words(options: Dict[str, Union[None, str, float, Sequence[object]]]) -> List[str]:
     """Options of the command line: html_file=1 is --html-file 1, True an option alone, a list has commas."""
-    found = []
+    found: List[str] = []
     if "json" in options:
         raise TypeError("json is no option here: the records are returned")
     for name, value in options.items():
@@ -134,7 +134,7 @@ def explain(kernel: str, **options: Any) -> Records:
     return run("explain", [kernel], options)
 
 
-def tune(**options: Any) -> Iterator[Dict[str, Any]]:
+def tune(**options: Any) -> Generator[Dict[str, Any], None, None]:
     """Searches faster parameters for this device: `tilewright tune`, whose options are keywords here, as ladder()'s
     are. Yields a record for each candidate ("event" is "candidate") as it was tried, and one for each class of products
     ("class"); with show=True one for each tuned row ("row"). What is unknown is None. What is found is kept, and used by
@@ -146,7 +146,7 @@ def tune(**options: Any) -> Iterator[Dict[str, Any]]:
     return _stream("tune", options)
 
 
-def _stream(command: str, options: Dict[str, Any]) -> Iterator[Dict[str, Any]]:
+def _stream(command: str, options: Dict[str, Any]) -> Generator[Dict[str, Any], None, None]:
     """The records of a command, each as soon as it is written."""
     wanted = words(options)
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said:

@@ -28,7 +28,7 @@ def product_shape(a: Ints, b: Ints) -> Ints:
         if not shape:
             raise ValueError(f"{name} has no dimensions: expected a vector, a matrix or a stack of matrices; "
                              f"the shapes are {a} and {b}")
-    k = b[-2] if len(b) > 1 else b[-1]
+    k = b[-2:][0]  # of a vector its only dimension
     if a[-1] != k:
         raise ValueError(f"shapes {a} and {b} do not fit: each row of a has {a[-1]} elements, each column of b {k}")
     batch = broadcast(a[:-2], b[:-2])

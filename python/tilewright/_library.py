@@ -109,7 +109,7 @@ def candidates(name: str, inside: str) -> List[str]:
 def load() -> Tuple[ctypes.CDLL, str]:
     """The library and its file name. ImportError says what was tried."""
     named = os.environ.get("TILEWRIGHT_LIBRARY")
-    tried = []
+    tried: List[str] = []
     for name in [named] if named else candidates(SONAME, "lib") + [SONAME]:
         if os.sep in name and not os.path.exists(name):
             tried.append(f"{name}: no such file")

@@ -6,8 +6,8 @@ import logging
 import os
 import struct
 from ctypes import addressof, byref, c_char
-from types import SimpleNamespace
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple, Union
+from types import GenericAlias, SimpleNamespace
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from ._errors import BadArgument
 from ._layout import Call, NeedsCopy, at_strides, plan, product_shape
 from ._library import (BYTES, CODES, COMPLEX, FP8, HOST, INTEGERS, ML_DTYPES, RESULTS, TF32, Batch, Problem, done,
                        lib)
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 __all__ = ["matmul", "Plan"]
 
@@ -249,7 +252,7 @@ def array(name: str, x: Any) -> "np.ndarray[Any, Any]":
     return np.asarray(x)
 
 
-def check_plain(name: str, x: Any) -> None:
+def check_plain(name: str, x: object) -> None:
     """Of an object that means more than its numbers, as labels, units, a mask, zeros that are not stored, or work to be
     done later, np.matmul asks the object itself, by the protocols looked for here. Their numbers alone would be another
     product."""
@@ -299,7 +302,8 @@ def type_name(dtype: Any) -> Optional[str]:
     if text.startswith("torch."):
         return text[6:]
     try:
-        return text if text in CODES else str(np.dtype(dtype).name)
+        like: DTypeLike = dtype
+        return text if text in CODES else str(np.dtype(like).name)
     except TypeError:
         raise TypeError(f"dtype is {dtype!r}, expected one of {', '.join(CODES)}") from None
 
@@ -393,7 +397,7 @@ def check_out(shape: Tuple[int, ...], found: Tuple[int, ...], dtype: str, found_
 def check_apart(shape: Tuple[int, ...], strides: Tuple[int, ...], size: int) -> None:
     """Refuses an `out` of which two elements share a byte, or where it takes too long to know: the time may double with
     each dimension. Strides and size count bytes."""
-    most_work = 1_000_000  # some 0.1 s
+    most_work: Any = 1_000_000  # some 0.1 s; NumPy's types know -1 and 0 alone
     end = size
     for stride, n in sorted((abs(stride), n) for stride, n in zip(strides, shape) if n > 1):
         if stride < end:
@@ -476,10 +480,11 @@ def on_host(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype
 
     # On the CPU, on OpenCL, and in batches, bfloat16 and float16 are rounded here, once, from float32.
     computed = "float32" if result in ("bfloat16", "float16") and (name != "cuda" or len(shape) > 2) else result
-    target = out
     if (out is None or computed != result or element_strides(out) is None or _may_share(out, a) or
             _may_share(out, b)):
         target = np.empty(shape, named(computed))
+    else:
+        target = out
     if beta != 0 and c is not target:
         c = array("c", c)
         try:
@@ -493,7 +498,7 @@ def on_host(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype
             target[...] = 0
         elif beta != 1:
             real = beta.imag == 0  # then it scales each part, as the library does
-            for part in (target.real, target.imag) if real and np.iscomplexobj(target) else (target,):
+            for part in (np.real(target), np.imag(target)) if real and np.iscomplexobj(target) else (target,):
                 np.multiply(part, part.dtype.type(beta.real if real else beta), out=part)
     elif target.size:
         recipe = compute(a, b, target, operands, computed, alpha, beta, name, device, conjugated)
@@ -585,7 +590,8 @@ def address(x: Any) -> int:
     flags = x.flags
     if flags.writeable and flags.forc and x.size and x.dtype.isbuiltin == 1:
         return addressof(_buffer(x if flags.c_contiguous else x.T))
-    return x.__array_interface__["data"][0]  # type: ignore[no-any-return]
+    found: int = x.__array_interface__["data"][0]
+    return found
 
 
 def addresses(x: "np.ndarray[Any, Any]", call: Call, column: int) -> "np.ndarray[Any, Any]":
@@ -632,6 +638,9 @@ class Plan:
     On CUDA it compiles the kernels that the product needs, with and without a workspace: the first call can then
     be captured into a CUDA graph already. A plan can be pickled and copied; its first call then prepares it.
     """
+
+    def __class_getitem__(cls, result: Any) -> GenericAlias:
+        return GenericAlias(cls, result)  # Plan[NDArray[np.float64]], as __init__.pyi has it
 
     def __init__(self, a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Optional[complex] = None,
                  out: Any = None, dtype: Any = None, engine: Optional[str] = None, stream: Any = None,
@@ -709,7 +718,8 @@ def layout_of(x: Any) -> Tuple[Any, ...]:
 def prepare(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype: Any, engine: Optional[str],
             conjugated: Conjugated, tf32: bool) -> Tuple[str, Optional[Recipe]]:
     """The result's type, and the recipe of host operands if they are read in place. Computes nothing."""
-    check_plain("a", a), check_plain("b", b)
+    check_plain("a", a)
+    check_plain("b", b)
     name, device = _library.engine_and_device(engine)
     operands, result = choose_types(a.dtype.name, b.dtype.name, wanted_type(a, b, out, dtype),
                                     alpha.imag != 0 or beta.imag != 0, tf32)

@@ -4,7 +4,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, contextmanager
 from operator import index
 from threading import Lock
-from typing import Dict, Iterator, List
+from typing import Dict, Generator, List
 
 from ._library import done, lib
 
@@ -37,7 +37,7 @@ def threads(most: int) -> AbstractContextManager[None]:
 
 
 @contextmanager
-def _limited(most: int) -> Iterator[None]:
+def _limited(most: int) -> Generator[None, None, None]:
     global _outside
     block = object()
     with _lock:

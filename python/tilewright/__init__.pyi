@@ -1,0 +1,203 @@
+# __init__.pyi - what type checkers know of the package: the names of __init__.py, and overloads of matmul and Plan,
+# whose result has the type that the arguments give it. No program reads this file. tools/types.sh compares it with the
+# code, tests/typed_uses.py with results.
+#
+# The first row that takes the arguments counts. Operands of bfloat16 or float8, real beside complex, and two complex
+# types give an array of Any; operands that the checker does not know give Any. Two vectors, whose product is a scalar,
+# are typed as an array, as NumPy's own a @ b is.
+from collections.abc import Sequence
+from types import GenericAlias
+from typing import Any, Generic, Literal, Protocol, SupportsComplex, SupportsFloat, SupportsIndex, overload
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import Never, TypeAlias, TypeVar
+
+from ._errors import BadArgument, BuildFailed, CheckFailed, DeviceFailed, Error, NoDevice, NoKernel, OutOfMemory
+from ._lab import Records, bench, devices, explain, ladder, tune
+from ._threads import threads
+
+__all__ = ["BadArgument", "BuildFailed", "CheckFailed", "DeviceFailed", "Error", "NoDevice", "NoKernel", "OutOfMemory",
+           "Plan", "Records", "__version__", "bench", "devices", "explain", "ladder", "matmul", "threads",
+           "tune"]
+
+__version__: str
+
+class _Converts(Protocol):  # what NumPy makes an array of
+    def __array__(self) -> np.ndarray[Any, Any]: ...
+
+class _DLPack(Protocol):
+    def __dlpack_device__(self) -> tuple[Any, Any]: ...
+
+class _CudaArray(Protocol):  # PyTorch's tensors, those on the CPU too, CuPy's arrays, and others
+    @property
+    def __cuda_array_interface__(self) -> Any: ...
+
+class _ApiArray(_DLPack, Protocol):  # of the array API standard, NumPy's too: rows for those go first
+    def __array_namespace__(self) -> Any: ...
+
+_Item: TypeAlias = NDArray[Any] | np.generic | complex
+_Host: TypeAlias = NDArray[Any] | Sequence[_Item] | Sequence[Sequence[_Item]] | Sequence[Sequence[Sequence[_Item]]]
+_Added: TypeAlias = _Host | np.generic | complex
+_Array: TypeAlias = NDArray[Any] | _DLPack | _CudaArray
+_Operand: TypeAlias = _Host | _Converts | _DLPack | _CudaArray
+_Own = TypeVar("_Own", bound=_ApiArray | _CudaArray)  # the result is one, too
+_Out = TypeVar("_Out", bound=_Array)
+_Result = TypeVar("_Result", default=Any, covariant=True)
+
+_Scalar = TypeVar("_Scalar", bound=np.generic)
+_DType: TypeAlias = type[_Scalar] | np.dtype[_Scalar]
+_Narrow: TypeAlias = np.float32 | np.float16  # their products are float32
+_Float: TypeAlias = np.float64 | _Narrow
+_Byte: TypeAlias = np.int8 | np.uint8
+_Unsure: TypeAlias = np.floating[Never] | np.complexfloating[Never, Never]  # only Any, or a kind of any size, is one
+_Complex = TypeVar("_Complex", np.complex64, np.complex128)
+
+_Number: TypeAlias = complex | SupportsComplex | SupportsFloat | SupportsIndex
+_Real: TypeAlias = float | np.floating[Any] | np.integer[Any]  # another scalar may make a product of floats complex
+_MultiplyAs: TypeAlias = Literal["tf32"] | None
+
+@overload
+def matmul(a: _Operand, b: _Operand, /, c: _Operand | None = None, *, alpha: _Number = 1, beta: _Number | None = None,
+           out: _Out, dtype: Any = None, engine: str | None = None, stream: Any = None, conjugate_a: bool = False,
+           conjugate_b: bool = False, multiply_as: _MultiplyAs = None) -> _Out: ...
+@overload
+def matmul(a: _Host, b: _Host, /, c: _Added | None = None, *, alpha: _Number = 1, beta: _Number | None = None,
+           out: None = None, dtype: _DType[_Scalar], engine: str | None = None, stream: Any = None,
+           conjugate_a: bool = False, conjugate_b: bool = False,
+           multiply_as: _MultiplyAs = None) -> NDArray[_Scalar]: ...
+@overload
+def matmul(a: NDArray[_Unsure], b: _Host, /, c: _Added | None = None, *, alpha: _Number = 1,
+           beta: _Number | None = None, out: None = None, dtype: None = None, engine: str | None = None,
+           stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
+           multiply_as: _MultiplyAs = None) -> Any: ...
+@overload
+def matmul(a: _Host, b: NDArray[_Unsure], /, c: _Added | None = None, *, alpha: _Number = 1,
+           beta: _Number | None = None, out: None = None, dtype: None = None, engine: str | None = None,
+           stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
+           multiply_as: _MultiplyAs = None) -> Any: ...
+@overload
+def matmul(a: NDArray[_Narrow], b: NDArray[_Narrow], /,  # type: ignore[overload-overlap]  # in NumPy's stubs alone
+           c: _Added | None = None, *, alpha: _Real = 1, beta: _Real | None = None, out: None = None,
+           dtype: None = None, engine: str | None = None, stream: Any = None, conjugate_a: bool = False,
+           conjugate_b: bool = False, multiply_as: _MultiplyAs = None) -> NDArray[np.float32]: ...
+@overload
+def matmul(a: NDArray[np.float64], b: NDArray[_Float], /, c: _Added | None = None, *, alpha: _Real = 1,
+           beta: _Real | None = None, out: None = None, dtype: None = None, engine: str | None = None,
+           stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
+           multiply_as: _MultiplyAs = None) -> NDArray[np.float64]: ...
+@overload
+def matmul(a: NDArray[_Narrow], b: NDArray[np.float64], /, c: _Added | None = None, *, alpha: _Real = 1,
+           beta: _Real | None = None, out: None = None, dtype: None = None, engine: str | None = None,
+           stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
+           multiply_as: _MultiplyAs = None) -> NDArray[np.float64]: ...
+@overload
+def matmul(a: NDArray[_Byte], b: NDArray[_Byte], /, c: _Added | None = None, *, alpha: _Real = 1,
+           beta: _Real | None = None, out: None = None, dtype: None = None, engine: str | None = None,
+           stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
+           multiply_as: _MultiplyAs = None) -> NDArray[np.int32]: ...
+@overload
+def matmul(a: NDArray[_Complex], b: NDArray[_Complex], /, c: _Added | None = None, *, alpha: _Number = 1,
+           beta: _Number | None = None, out: None = None, dtype: None = None, engine: str | None = None,
+           stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
+           multiply_as: _MultiplyAs = None) -> NDArray[_Complex]: ...
+@overload
+def matmul(a: _Host, b: _Host, /, c: _Added | None = None, *, alpha: _Number = 1, beta: _Number | None = None,
+           out: None = None, dtype: Any = None, engine: str | None = None, stream: Any = None,
+           conjugate_a: bool = False, conjugate_b: bool = False, multiply_as: _MultiplyAs = None) -> NDArray[Any]: ...
+@overload
+def matmul(a: _Host, b: _Own, /, c: _Operand | None = None, *, alpha: _Number = 1, beta: _Number | None = None,
+           out: None = None, dtype: Any = None, engine: str | None = None, stream: Any = None,
+           conjugate_a: bool = False, conjugate_b: bool = False, multiply_as: _MultiplyAs = None) -> _Own: ...
+@overload
+def matmul(a: _Own, b: _Own | _Host, /, c: _Operand | None = None, *, alpha: _Number = 1, beta: _Number | None = None,
+           out: None = None, dtype: Any = None, engine: str | None = None, stream: Any = None,
+           conjugate_a: bool = False, conjugate_b: bool = False, multiply_as: _MultiplyAs = None) -> _Own: ...
+@overload
+def matmul(a: _Operand, b: _Operand, /, c: _Operand | None = None, *, alpha: _Number = 1, beta: _Number | None = None,
+           out: None = None, dtype: Any = None, engine: str | None = None, stream: Any = None,
+           conjugate_a: bool = False, conjugate_b: bool = False, multiply_as: _MultiplyAs = None) -> Any: ...
+
+class Plan(Generic[_Result]):
+    shape: tuple[int, ...]
+    dtype: str
+
+    def __class_getitem__(cls, result: Any) -> GenericAlias: ...
+
+    @overload
+    def __init__(self: Plan[NDArray[_Scalar]], a: NDArray[Any], b: NDArray[Any], /, c: _Added | None = None, *,
+                 alpha: _Number = 1, beta: _Number | None = None, out: NDArray[_Scalar], dtype: Any = None,
+                 engine: str | None = None, stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
+                 multiply_as: _MultiplyAs = None) -> None: ...
+    @overload
+    def __init__(self: Plan[_Out], a: _Array, b: _Array, /, c: _Operand | None = None, *, alpha: _Number = 1,
+                 beta: _Number | None = None, out: _Out, dtype: Any = None, engine: str | None = None,
+                 stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
+                 multiply_as: _MultiplyAs = None) -> None: ...
+    @overload
+    def __init__(self: Plan[NDArray[_Scalar]], a: NDArray[Any], b: NDArray[Any], /, c: _Added | None = None, *,
+                 alpha: _Number = 1, beta: _Number | None = None, out: None = None, dtype: _DType[_Scalar],
+                 engine: str | None = None, stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
+                 multiply_as: _MultiplyAs = None) -> None: ...
+    @overload
+    def __init__(self: Plan[Any], a: NDArray[_Unsure], b: NDArray[Any], /, c: _Added | None = None, *,
+                 alpha: _Number = 1, beta: _Number | None = None, out: None = None, dtype: None = None,
+                 engine: str | None = None, stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
+                 multiply_as: _MultiplyAs = None) -> None: ...
+    @overload
+    def __init__(self: Plan[Any], a: NDArray[Any], b: NDArray[_Unsure], /, c: _Added | None = None, *,
+                 alpha: _Number = 1, beta: _Number | None = None, out: None = None, dtype: None = None,
+                 engine: str | None = None, stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
+                 multiply_as: _MultiplyAs = None) -> None: ...
+    @overload
+    def __init__(self: Plan[NDArray[np.float32]], a: NDArray[_Narrow], b: NDArray[_Narrow], /, c: _Added | None = None,
+                 *, alpha: _Real = 1, beta: _Real | None = None, out: None = None, dtype: None = None,
+                 engine: str | None = None, stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
+                 multiply_as: _MultiplyAs = None) -> None: ...
+    @overload
+    def __init__(self: Plan[NDArray[np.float64]], a: NDArray[np.float64], b: NDArray[_Float], /,
+                 c: _Added | None = None, *, alpha: _Real = 1, beta: _Real | None = None, out: None = None,
+                 dtype: None = None, engine: str | None = None, stream: Any = None, conjugate_a: bool = False,
+                 conjugate_b: bool = False, multiply_as: _MultiplyAs = None) -> None: ...
+    @overload
+    def __init__(self: Plan[NDArray[np.float64]], a: NDArray[_Narrow], b: NDArray[np.float64], /,
+                 c: _Added | None = None, *, alpha: _Real = 1, beta: _Real | None = None, out: None = None,
+                 dtype: None = None, engine: str | None = None, stream: Any = None, conjugate_a: bool = False,
+                 conjugate_b: bool = False, multiply_as: _MultiplyAs = None) -> None: ...
+    @overload
+    def __init__(self: Plan[NDArray[np.int32]], a: NDArray[_Byte], b: NDArray[_Byte], /, c: _Added | None = None, *,
+                 alpha: _Real = 1, beta: _Real | None = None, out: None = None, dtype: None = None,
+                 engine: str | None = None, stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
+                 multiply_as: _MultiplyAs = None) -> None: ...
+    @overload
+    def __init__(self: Plan[NDArray[_Complex]], a: NDArray[_Complex], b: NDArray[_Complex], /, c: _Added | None = None,
+                 *, alpha: _Number = 1, beta: _Number | None = None, out: None = None, dtype: None = None,
+                 engine: str | None = None, stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
+                 multiply_as: _MultiplyAs = None) -> None: ...
+    @overload
+    def __init__(self: Plan[NDArray[Any]], a: NDArray[Any], b: NDArray[Any], /, c: _Added | None = None, *,
+                 alpha: _Number = 1, beta: _Number | None = None, out: None = None, dtype: Any = None,
+                 engine: str | None = None, stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
+                 multiply_as: _MultiplyAs = None) -> None: ...
+    @overload
+    def __init__(self: Plan[_Own], a: NDArray[Any], b: _Own, /, c: _Operand | None = None, *, alpha: _Number = 1,
+                 beta: _Number | None = None, out: None = None, dtype: Any = None, engine: str | None = None,
+                 stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
+                 multiply_as: _MultiplyAs = None) -> None: ...
+    @overload
+    def __init__(self: Plan[_Own], a: _Own, b: _Own | NDArray[Any], /, c: _Operand | None = None, *, alpha: _Number = 1,
+                 beta: _Number | None = None, out: None = None, dtype: Any = None, engine: str | None = None,
+                 stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
+                 multiply_as: _MultiplyAs = None) -> None: ...
+    @overload
+    def __init__(self: Plan[Any], a: _Array, b: _Array, /, c: _Operand | None = None, *, alpha: _Number = 1,
+                 beta: _Number | None = None, out: None = None, dtype: Any = None, engine: str | None = None,
+                 stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
+                 multiply_as: _MultiplyAs = None) -> None: ...
+
+    @overload
+    def __call__(self, a: _Array, b: _Array, /, c: _Operand | None = None, *, out: None = None,
+                 stream: Any = None) -> _Result: ...
+    @overload
+    def __call__(self, a: _Array, b: _Array, /, c: _Operand | None = None, *, out: _Out,
+                 stream: Any = None) -> _Out: ...
