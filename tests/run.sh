@@ -29,7 +29,7 @@ set -u
 
 here=$(cd "$(dirname "$0")/.." && pwd) || exit 1
 full='' quick='' list='' plan='' only='' shard='' whole='' times='' suites='' summary='' every=30
-jobs=$(nproc 2>/dev/null || echo 1)
+jobs=$(($(nproc 2>/dev/null || echo 1) + 1)) # some wait: for processes, deadlines, their last thread
 refuse() { echo "run.sh: $*" >&2 && exit 2; }
 counting() { case $2 in '' | *[!0-9]* | 0*) refuse "$1: found '$2', expected a whole number from 1" ;; esac; }
 while [ $# -gt 0 ]; do
