@@ -4,6 +4,7 @@
 tw_dtype nominal_result(tw_dtype dtype)
 {
     if (dtype == TW_I8 || dtype == TW_U8) return TW_I32;
+    if (dtype == TW_I16 || dtype == TW_I32 || dtype == TW_I64) return dtype;
     return dtype == TW_F64 || dtype == TW_CF32 || dtype == TW_CF64 ? dtype : TW_F32;
 }
 
@@ -12,11 +13,13 @@ static int64_t bytes_of(tw_dtype dtype)
     switch (dtype) {
     case TW_CF64: return 16;
     case TW_F64:
+    case TW_I64:
     case TW_CF32: return 8;
     case TW_F32:
     case TW_TF32:
     case TW_I32: return 4;
     case TW_F16:
+    case TW_I16:
     case TW_BF16: return 2;
     default: return 1;
     }
@@ -36,7 +39,7 @@ double nominal_gbps(const nominal_machine *machine)
 
 grid_problem nominal_problem(const tw_problem *p, int64_t depth, const nominal_machine *machine)
 {
-    const bool sums = p->dtype_c == TW_F64 || p->dtype_c == TW_F32 || p->dtype_c == TW_I32;
+    const bool sums = p->dtype_c == nominal_result(p->dtype) && p->dtype_c != TW_CF32 && p->dtype_c != TW_CF64;
     const bool multiplies = p->alpha != 0 || p->alpha_imaginary != 0;
     return (grid_problem){.m = p->m,
                           .n = p->n,

@@ -100,11 +100,13 @@ static size_t bytes_of(tw_dtype dtype)
     switch (dtype) {
     case TW_CF64: return 16;
     case TW_CF32:
+    case TW_I64:
     case TW_F64: return 8;
     case TW_F32:
     case TW_TF32:
     case TW_I32: return 4;
     case TW_F16:
+    case TW_I16:
     case TW_BF16: return 2;
     case TW_E4M3:
     case TW_E5M2:
@@ -114,12 +116,14 @@ static size_t bytes_of(tw_dtype dtype)
     return 0;
 }
 
-static bool is_whole(tw_dtype dtype) { return dtype == TW_I8 || dtype == TW_U8; }
+static bool is_byte(tw_dtype dtype) { return dtype == TW_I8 || dtype == TW_U8; }
+
+static bool is_whole(tw_dtype dtype) { return is_byte(dtype) || dtype == TW_I16 || dtype == TW_I32 || dtype == TW_I64; }
 
 static tw_dtype type_of_c(const tw_problem *p)
 {
     if (p->dtype_c != 0 || is_complex(p->dtype)) return p->dtype_c != 0 ? p->dtype_c : p->dtype;
-    return p->dtype == TW_F64 ? TW_F64 : is_whole(p->dtype) ? TW_I32 : TW_F32;
+    return p->dtype == TW_F64 ? TW_F64 : is_byte(p->dtype) ? TW_I32 : is_whole(p->dtype) ? p->dtype : TW_F32;
 }
 
 typedef struct operand {
@@ -148,13 +152,31 @@ static void put(char *at, tw_dtype dtype, int value)
     memcpy(&bits, &single, 4);
     const uint16_t upper = (uint16_t)(bits >> 16);
     const int8_t small = (int8_t)value;
+    const int16_t shorter = (int16_t)value;
+    const int64_t longer = value;
     switch (dtype) {
     case TW_F64: memcpy(at, &wide, 8); break;
     case TW_F32: memcpy(at, &single, 4); break;
+    case TW_I16: memcpy(at, &shorter, 2); break;
     case TW_I32: memcpy(at, &whole, 4); break;
+    case TW_I64: memcpy(at, &longer, 8); break;
     case TW_U8:
     case TW_I8: memcpy(at, &small, 1); break;
     default: memcpy(at, &upper, 2); break;
+    }
+}
+
+static int64_t get_whole(const char *at, tw_dtype dtype)
+{
+    int16_t shorter;
+    int32_t whole;
+    int64_t longer;
+    switch (dtype) {
+    case TW_I16: memcpy(&shorter, at, 2); return shorter;
+    case TW_I32: memcpy(&whole, at, 4); return whole;
+    case TW_I64: memcpy(&longer, at, 8); return longer;
+    case TW_I8: return *(const signed char *)at;
+    default: return *(const unsigned char *)at;
     }
 }
 
@@ -162,14 +184,11 @@ static double get(const char *at, tw_dtype dtype)
 {
     double wide;
     float single;
-    int32_t whole;
     uint16_t upper;
+    if (is_whole(dtype)) return (double)get_whole(at, dtype);
     switch (dtype) {
     case TW_F64: memcpy(&wide, at, 8); return wide;
     case TW_F32: memcpy(&single, at, 4); return (double)single;
-    case TW_I32: memcpy(&whole, at, 4); return whole;
-    case TW_I8: return *(const signed char *)at;
-    case TW_U8: return *(const unsigned char *)at;
     default: break;
     }
     memcpy(&upper, at, 2);
@@ -232,8 +251,9 @@ typedef struct product {
 
 /* One element against its sum, in the library's terms: |error| <= g(k+2) |alpha| sum + g(2) |beta c0|, rounded up. */
 static void check_element(const product *x, const char *a, const char *b, int64_t i, int64_t j, double before,
-                          double found)
+                          const char *at)
 {
+    const double found = get(at, x->c.dtype);
     const bool wide = x->p.dtype == TW_F64, whole = is_whole(x->p.dtype);
     const double alpha = wide || whole ? x->p.alpha : (double)(float)x->p.alpha,
                  beta = wide || whole ? x->p.beta : (double)(float)x->p.beta, unit = wide ? 0x1p-53 : 0x1p-23;
@@ -247,10 +267,10 @@ static void check_element(const product *x, const char *a, const char *b, int64_
                                         x->b.dtype);
         sum += left_factor * right_factor, size += fabs(left_factor * right_factor);
     }
-    if (whole) { /* modulo 2^32; all factors are whole numbers */
-        const uint32_t expected = (uint32_t)(int32_t)alpha * (uint32_t)(int32_t)sum +
-                                  (uint32_t)(int32_t)beta * (uint32_t)(int32_t)before;
-        REQUIRE((uint32_t)(int32_t)found == expected);
+    if (whole) { /* modulo 2^n; all factors are whole numbers */
+        const uint64_t expected = (uint64_t)(int64_t)alpha * (uint64_t)(int64_t)sum +
+                                  (uint64_t)(int64_t)beta * (uint64_t)(int64_t)before;
+        REQUIRE((((uint64_t)get_whole(at, x->c.dtype) ^ expected) << (64 - 8 * x->c.element)) == 0);
         return;
     }
     const double scaled = (alpha != 0 ? alpha * sum : 0) + (beta != 0 ? beta * before : 0);
@@ -322,7 +342,7 @@ static void check(product *x, char *const *before)
                 if (is_complex(x->c.dtype))
                     check_complex(x, a, b, row, col, get_parts(was, x->c.dtype), get_parts(at, x->c.dtype));
                 else
-                    check_element(x, a, b, row, col, get(was, x->c.dtype), get(at, x->c.dtype));
+                    check_element(x, a, b, row, col, get(was, x->c.dtype), at);
                 memcpy(was, at, x->c.element); /* what is left must be equal */
             }
     }
@@ -396,8 +416,8 @@ static void run(tw_context *context, product *x)
 
 static void multiply(tw_context *context)
 {
-    static const tw_dtype dtypes[] = {TW_F64, TW_F32, TW_BF16, TW_I8, TW_CF32, TW_CF64};
-    const tw_dtype dtype = dtypes[byte() % 6];
+    static const tw_dtype dtypes[] = {TW_F64, TW_F32, TW_BF16, TW_I8, TW_CF32, TW_CF64, TW_I16, TW_I32, TW_I64};
+    const tw_dtype dtype = dtypes[byte() % 9];
     const int ops = is_complex(dtype) ? 4 : 2;
     const tw_op op_a = (tw_op)(byte() % ops), op_b = (tw_op)(byte() % ops);
     product x = {.p = tw_problem_make(dtype, op_a, op_b, byte() % 40, byte() % 40, byte() % 40)};

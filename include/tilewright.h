@@ -202,8 +202,10 @@ typedef enum tw_dtype {
     TW_F16 = 3,
     /* bfloat16, the upper half of an IEEE single, accumulated in f32. C in f32, on OpenCL and CUDA also in bf16 */
     TW_BF16 = 4,
-    TW_I8 = 5,  /* signed 8-bit integers, C in TW_I32. All engines */
-    TW_I32 = 6, /* signed 32-bit integers: only as the type of C, with A and B in TW_I8 or TW_U8 */
+    TW_I8 = 5, /* signed 8-bit integers, C in TW_I32. All engines */
+    /* 32-bit integers, C in TW_I32, modulo 2^32. CPU only, as are TW_I16 and TW_I64; also the C of TW_I8 and TW_U8.
+     * Unsigned ones are passed as this: modulo 2^32 the bits of their products and sums are the same */
+    TW_I32 = 6,
     /* complex: the real part, then the imaginary part, as C's float _Complex and NumPy's complex64; accumulated in f32.
      * CPU only, as is TW_CF64 */
     TW_CF32 = 7,
@@ -216,7 +218,9 @@ typedef enum tw_dtype {
      * accumulated in f32. C in f32, bf16 or f16; A and B in either */
     TW_E4M3 = 10,
     TW_E5M2 = 11,
-    TW_U8 = 12 /* unsigned 8-bit integers, C in TW_I32; A and B in TW_U8 or TW_I8. All engines */
+    TW_U8 = 12,  /* unsigned 8-bit integers, C in TW_I32; A and B in TW_U8 or TW_I8. All engines */
+    TW_I16 = 13, /* 16-bit integers, signed or not, C in TW_I16, modulo 2^16 */
+    TW_I64 = 14  /* 64-bit integers, signed or not, C in TW_I64, modulo 2^64 */
 } tw_dtype;
 
 typedef enum tw_op {
@@ -236,8 +240,8 @@ typedef enum tw_place {
     TW_DEVICE = 1
 } tw_place;
 
-/* What of a square C is computed; the other elements are neither read nor written. f32, f64, cf32 and cf64 on the
- * cpu. */
+/* What of a square C is computed; the other elements are neither read nor written. f32, f64, cf32, cf64, i16, i32 and
+ * i64 on the cpu. */
 typedef enum tw_flags {
     TW_LOWER = 1, /* elements (i, j) with j <= i */
     TW_UPPER = 2  /* elements (i, j) with j >= i */
@@ -248,16 +252,16 @@ typedef enum tw_flags {
 typedef struct tw_problem {
     uint32_t size;  /* sizeof(tw_problem) */
     tw_dtype dtype; /* of A, and of B where dtype_b is 0 */
-    /* of C; 0: the result type of dtype (f64: f64; i8, u8: i32; the others: f32). f16 and bf16: f32 or dtype itself;
-     * e4m3, e5m2: f32, bf16 or f16. Rounded once, to nearest */
+    /* of C; 0: the result type of dtype (i8, u8: i32; f16, bf16, tf32, e4m3, e5m2: f32; the others: dtype itself). f16
+     * and bf16: f32 or dtype itself; e4m3, e5m2: f32, bf16 or f16. Rounded once, to nearest */
     tw_dtype dtype_c;
     tw_op op_a, op_b;
     tw_place place_a, place_b, place_c; /* all three TW_HOST, or all three TW_DEVICE (cuda, opencl) */
     int64_t m, n, k;                    /* >= 0; on GPUs at most 2147482623 */
     /* >= stored columns and >= 1: lda >= (op_a is TW_N or TW_R ? k : m), ldb likewise, ldc >= n */
     int64_t lda, ldb, ldc;
-    /* each rounded once to the accumulator's type; with i8 and u8 whole numbers from -2^31 to 2^31 - 1. Of complex
-     * types the real parts */
+    /* each rounded once to the accumulator's type; of integers whole numbers from -2^31 to 2^31 - 1, of i64 from
+     * -2^53 + 1 to 2^53 - 1. Of complex types the real parts */
     double alpha, beta;
     /* largest power of two up to 256 that divides the address. Calls that get the addresses compute it themselves.
      * Calls without addresses read it here; 0 means 256, the smallest alignment of CUDA's allocations */
@@ -330,6 +334,7 @@ static inline tw_problem tw_problem_make(tw_dtype dtype, tw_op op_a, tw_op op_b,
  *           imaginary part multiplies both parts as a real number: infinities stay what they are.
  *           i8, u8: no error. C is the exact result modulo 2^32, from -2^31 to 2^31 - 1. With alpha 1 and beta 0
  *           nothing wraps around up to k = 131071, of u8 by i8 up to 65793, of u8 by u8 up to 33025.
+ *           i16, i32, i64: no error. C is the exact result modulo 2^16, 2^32 or 2^64, as NumPy has it.
  *
  * Cost      2 m n k flops, of complex types 8 m n k; at least (m k + k n + m n) elements moved, m n more when
  *           beta != 0.

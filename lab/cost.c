@@ -39,6 +39,7 @@ static double rate_of(const cost_row *row, tw_dtype dtype)
 {
     switch (dtype) {
     case TW_F64:
+    case TW_I64:
     case TW_CF64: return row->f64;
     case TW_BF16: return row->bf16;
     case TW_F16: return row->f16;

@@ -26,9 +26,20 @@
 
 ELEMENT_FUNCTIONS(f64, double, uint64_t, UINT64_C(0x7ff8dead0c0ffee0))
 ELEMENT_FUNCTIONS(f32, float, uint32_t, UINT32_C(0x7fdeadc0))
-ELEMENT_FUNCTIONS(i8, int8_t, uint8_t, 0x5b)
-ELEMENT_FUNCTIONS(u8, uint8_t, uint8_t, 0xb5)
-ELEMENT_FUNCTIONS(i32, int32_t, uint32_t, UINT32_C(0x5bdeadc0))
+#define INTEGER_FUNCTIONS(name, type, bits_type, poison_bits)                                                          \
+    ELEMENT_FUNCTIONS(name, type, bits_type, poison_bits)                                                              \
+    static void load_whole_##name(const void *base, int64_t first, int64_t stride, int64_t count, uint64_t *out,       \
+                                  int64_t out_stride)                                                                  \
+    {                                                                                                                  \
+        const type *from = (const type *)base + first;                                                                 \
+        for (int64_t i = 0; i < count; i++) out[i * out_stride] = (uint64_t)from[i * stride];                          \
+    }
+
+INTEGER_FUNCTIONS(i8, int8_t, uint8_t, 0x5b)
+INTEGER_FUNCTIONS(u8, uint8_t, uint8_t, 0xb5)
+INTEGER_FUNCTIONS(i16, int16_t, uint16_t, 0x5bd0)
+INTEGER_FUNCTIONS(i32, int32_t, uint32_t, UINT32_C(0x5bdeadc0))
+INTEGER_FUNCTIONS(i64, int64_t, uint64_t, UINT64_C(0x5bdeadc00c0ffee0))
 
 /* ---- fewer bits in memory than in hand: f16 and bf16, fp8, tf32 ---- */
 
@@ -193,7 +204,8 @@ static void poison_cf64(void *base, int64_t first, int64_t count, element_owner 
     poison_f64(base, 2 * first, 2 * count, owner);
 }
 
-/* dtype result accumulator part parts bytes digits integer positive flushes pair smallest largest part_k part_bits */
+/* dtype result accumulator part parts bytes digits integer positive flushes pair smallest largest part_k part_bits load
+ * store poison load_whole */
 static const element elements[] = {
     {TW_F64, TW_F64, TW_F64, TW_F64, 1, 8, 53, false, false, false, true, 0x1p-1074, DBL_MAX, 0, 0, load_f64, store_f64,
      poison_f64},
@@ -203,9 +215,14 @@ static const element elements[] = {
      poison_f16},
     {TW_BF16, TW_F32, TW_F32, TW_BF16, 1, 2, 8, false, false, true, false, 0x1p-133, 0x1.fep127, 0, 0, load_bf16,
      store_bf16, poison_bf16},
-    {TW_I8, TW_I32, TW_I32, TW_I8, 1, 1, 7, true, false, false, true, 0, INT8_MAX, 0, 0, load_i8, store_i8, poison_i8},
+    {TW_I8, TW_I32, TW_I32, TW_I8, 1, 1, 7, true, false, false, true, 0, INT8_MAX, 0, 0, load_i8, store_i8, poison_i8,
+     load_whole_i8},
+    {TW_I16, TW_I16, TW_I16, TW_I16, 1, 2, 15, true, false, false, true, 0, INT16_MAX, 0, 0, load_i16, store_i16,
+     poison_i16, load_whole_i16},
     {TW_I32, TW_I32, TW_I32, TW_I32, 1, 4, 31, true, false, false, true, 0, INT32_MAX, 0, 0, load_i32, store_i32,
-     poison_i32},
+     poison_i32, load_whole_i32},
+    {TW_I64, TW_I64, TW_I64, TW_I64, 1, 8, 63, true, false, false, true, 0, 0x1.fffffffffffffp62, 0, 0, load_i64,
+     store_i64, poison_i64, load_whole_i64},
     {TW_CF32, TW_CF32, TW_F32, TW_F32, 2, 8, 24, false, false, false, false, 0x1p-149, FLT_MAX, 0, 0, NULL, NULL,
      poison_cf32},
     {TW_CF64, TW_CF64, TW_F64, TW_F64, 2, 16, 53, false, false, false, true, 0x1p-1074, DBL_MAX, 0, 0, NULL, NULL,
@@ -216,7 +233,8 @@ static const element elements[] = {
      poison_e4m3},
     {TW_E5M2, TW_F32, TW_F32, TW_E5M2, 1, 1, 3, false, false, false, false, 0x1p-16, 57344, 128, 13, load_e5m2,
      store_e5m2, poison_e5m2},
-    {TW_U8, TW_I32, TW_I32, TW_U8, 1, 1, 8, true, true, false, true, 0, UINT8_MAX, 0, 0, load_u8, store_u8, poison_u8},
+    {TW_U8, TW_I32, TW_I32, TW_U8, 1, 1, 8, true, true, false, true, 0, UINT8_MAX, 0, 0, load_u8, store_u8, poison_u8,
+     load_whole_u8},
 };
 
 const element *element_of(tw_dtype dtype)
@@ -248,20 +266,16 @@ double element_round(const element *e, double value)
     return rounded;
 }
 
-double element_wrap(double high, double low)
-{
-    double sum = fmod(high, 0x1p32) + fmod(low, 0x1p32);
-    return sum - 0x1p32 * floor((sum + 0x1p31) * 0x1p-32);
-}
-
 double element_uniform(const element *e, uint64_t seed, uint64_t index)
 {
-    if (e->positive) return (double)(element_mix(seed, index) >> (64 - e->digits));
-    if (e->integer)
-        return (double)(int64_t)(element_mix(seed, index) >> (63 - e->digits)) - (double)(INT64_C(1) << e->digits);
-    int64_t half = INT64_C(1) << (e->digits - 1), numerator = (int64_t)(element_mix(seed, index) >> (64 - e->digits));
+    const uint64_t mix = element_mix(seed, index);
+    if (e->positive) return (double)(mix >> (64 - e->digits));
+    if (e->integer && e->digits > 53) /* the upper bits, and by the others a factor */
+        return (double)((int64_t)(mix >> 10) - (INT64_C(1) << 53)) * (double)(1 << mix % 1024 % 11);
+    if (e->integer) return (double)(int64_t)(mix >> (63 - e->digits)) - (double)(INT64_C(1) << e->digits);
+    int64_t half = INT64_C(1) << (e->digits - 1), numerator = (int64_t)(mix >> (64 - e->digits));
     double drawn = (double)(2 * (numerator - half) + 1) / (double)(INT64_C(1) << e->digits);
-    return e->part_k > 0 ? ldexp(drawn, -(int)(element_mix(seed, index) & 7)) : drawn;
+    return e->part_k > 0 ? ldexp(drawn, -(int)(mix & 7)) : drawn;
 }
 
 void element_uniforms(const element *e, uint64_t seed, uint64_t first, uint64_t step, int64_t count, double *out,

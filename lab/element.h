@@ -1,6 +1,7 @@
 /* element.h - the element types as rows of one table: load as double, store from double, poison, random values. Every
- * value of every real type is a double exactly; nothing else in the lab asks which type it has in hand. A complex
- * element is two of its part's: what loads, stores and draws takes the part. */
+ * value of every real type but i64 is a double exactly, and of i64 every one that is drawn; nothing else in the lab
+ * asks which type it has in hand. A complex element is two of its part's: what loads, stores and draws takes the
+ * part. */
 #ifndef TILEWRIGHT_ELEMENT_H
 #define TILEWRIGHT_ELEMENT_H
 
@@ -19,7 +20,7 @@ typedef struct element {
     int parts;            /* 2: complex; else 1 */
     int bytes;
     int digits; /* bits of the significand: integers up to 2^digits are exact */
-    /* C is the exact result modulo 2^32, and alpha and beta are whole numbers; there is no NaN, so poison is a
+    /* C is the exact result modulo 2^n (whole.h), and alpha and beta are whole numbers; there is no NaN, so poison is a
      * number */
     bool integer;
     bool positive;            /* of integers: has no negative ones */
@@ -33,6 +34,9 @@ typedef struct element {
     void (*load)(const void *base, int64_t first, int64_t stride, int64_t count, double *out, int64_t out_stride);
     void (*store)(void *base, int64_t first, int64_t count, const double *values); /* rounded to nearest even */
     void (*poison)(void *base, int64_t first, int64_t count, element_owner owner);
+    /* of integers, else NULL: the lower bits of the number, in two's complement */
+    void (*load_whole)(const void *base, int64_t first, int64_t stride, int64_t count, uint64_t *out,
+                       int64_t out_stride);
 } element;
 
 const element *element_of(tw_dtype dtype);   /* NULL: no such dtype */
@@ -40,8 +44,6 @@ const element *element_part(tw_dtype dtype); /* of a real number in memory; NULL
 /* element_is_poison - has the element, as it stands in memory, the bits of this owner's poison? */
 bool element_is_poison(const element *e, const void *base, int64_t index, element_owner owner);
 double element_round(const element *e, double value);
-/* element_wrap - the whole number high + low modulo 2^32, from -2^31 to 2^31 - 1. */
-double element_wrap(double high, double low);
 
 /* element_mix - 64 bits from (seed, index) alone: SplitMix64 (Steele, Lea, Flood 2014), used as a counter. */
 static inline uint64_t element_mix(uint64_t seed, uint64_t index)
@@ -53,7 +55,8 @@ static inline uint64_t element_mix(uint64_t seed, uint64_t index)
 }
 
 /* element_uniform - a value in (-1, 1) with every bit of the significand in play: odd times 2^-digits, so never 0, of
- * fp8 that divided by 1, 2, 4 ... 128 and rounded (of e4m3 sometimes to 0); of integers any.
+ * fp8 that divided by 1, 2, 4 ... 128 and rounded (of e4m3 sometimes to 0); of integers any, of i64 any multiple of
+ * 1, 2, 4 ... 1024 that is a double.
  * element_uniforms - so many of them, of the indices first, first + step ...; out[0], out[out_stride] ... take them.
  * element_integers - the same of integers from -limit to limit, or from 0 where there are no negative ones. */
 double element_uniform(const element *e, uint64_t seed, uint64_t index);

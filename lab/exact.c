@@ -215,19 +215,6 @@ static unsigned sum_of_classes(unsigned x, unsigned y)
     return set;
 }
 
-/* Integers: the result modulo 2^32 is the one that is allowed. */
-static exact_verdict judge_integer(const product *x, const double *a, const double *b, double c0, double found)
-{
-    uint32_t sum = 0;
-    for (int64_t p = 0; x->reads_ab && p < x->problem.k; p++) sum += (uint32_t)(int32_t)a[p] * (uint32_t)(int32_t)b[p];
-    if (x->reads_ab) sum *= (uint32_t)(int32_t)x->alpha;
-    if (x->reads_c0) sum += (uint32_t)(int32_t)x->beta * (uint32_t)(int32_t)c0;
-    exact_verdict verdict = {.expected = element_wrap((double)sum, 0)};
-    verdict.passed = found == verdict.expected;
-    verdict.ratio = verdict.passed ? 0 : (double)INFINITY;
-    return verdict;
-}
-
 /* The whole result: its positive and negative terms' sums, and what the sizes of the terms allow. */
 typedef struct total {
     fixed up, down;
@@ -322,7 +309,6 @@ static void allow_partial_overflow(total *t, const product *x)
 
 static exact_verdict judge(const product *x, const double *a, const double *b, double c0, double c0_by_i, double found)
 {
-    if (x->type->integer) return judge_integer(x, a, b, c0, found);
     double largest = x->accumulator->largest;
     total t = {.set = FINITE};
     clear(&t.up), clear(&t.down);

@@ -1,7 +1,7 @@
 /* integers.c - operands of small whole numbers, and Freivalds' check of their product. */
 #include "integers.h"
 
-#include "reference.h"
+#include "whole.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -142,10 +142,14 @@ static double expected_at(const product *item, int64_t i, int64_t j)
         sum += view_at(item->a, i, q) * b;
         if (item->alpha_imaginary != 0) turned += view_at(item->a_by_i, i, q) * b;
     }
+    if (item->type->integer) { /* of operands so small sums are exact */
+        const double old = item->beta != 0 ? view_at(item->c0, i, j) : 0;
+        return (double)whole_of(item->type_c, whole(item->alpha) * whole(sum) + whole(item->beta) * whole(old));
+    }
     if (item->reads_ab) high = item->alpha * sum + item->alpha_imaginary * turned;
     if (item->beta != 0) high += item->beta * view_at(item->c0, i, j);
     if (item->beta_imaginary != 0) high += item->beta_imaginary * view_at(item->c0_by_i, i, j);
-    return item->type->integer ? element_wrap(high, 0) : high;
+    return high;
 }
 
 /* Is row i of the item right? */
@@ -156,8 +160,14 @@ static bool row_right(const integers *x, const product *item, view c, int64_t i)
     uint64_t difference = 0;
     view_load(c, i, 1, 0, n, x->row, n);
     for (int64_t j = 0; j < n; j++) {
-        if (!(fabs(x->row[j]) <= 0x1p53) || x->row[j] != rint(x->row[j])) return false;
-        difference += whole(x->row[j]) * x->sums[j];
+        uint64_t found = 0;
+        if (item->type->integer)
+            whole_load(c, i, 1, j, 1, &found, 1);
+        else if (!(fabs(x->row[j]) <= 0x1p53) || x->row[j] != rint(x->row[j]))
+            return false;
+        else
+            found = whole(x->row[j]);
+        difference += found * x->sums[j];
     }
     if (item->reads_ab) {
         difference -= weighted(x, item->alpha, item->a, i, k, y);
@@ -165,7 +175,7 @@ static bool row_right(const integers *x, const product *item, view c, int64_t i)
     }
     difference -= weighted(x, item->beta, item->c0, i, n, x->sums);
     difference -= weighted(x, item->beta_imaginary, item->c0_by_i, i, n, x->sums);
-    return (item->type->integer ? (uint32_t)difference : difference) == 0;
+    return item->type->integer ? whole_of(item->type_c, difference) == 0 : difference == 0;
 }
 
 /* Every byte between the elements is what it was; those are put back. */

@@ -1,11 +1,11 @@
 /* integers.h - products of small integers, judged exactly by Freivalds' check: each row of C against A (B x), for a
- * vector x of random odd numbers, modulo 2^64 (int8: 2^32).
+ * vector x of random odd numbers, modulo 2^64, of integers modulo C's 2^n.
  *
  *     sum_j C[i, j] x_j  =  alpha sum_p op(A)[i, p] (sum_j op(B)[p, j] x_j)  +  beta sum_j C0[i, j] x_j
  *
  * The integers are so small that every sum is exact in the accumulator, in any order. A complex product is judged as
- * the real one that it is (view in reference.h). One wrong element in a row is always seen; several are missed once in
- * 2^64 (int8: 2^32). Cost: m k + k n + m n steps; an oracle (oracle.h) takes m n k. */
+ * the real one that it is (view in reference.h). One wrong element in a row is always seen; several, whose errors are
+ * odd, are missed once in 2^64, or 2^n. Cost: m k + k n + m n steps; an oracle (oracle.h) takes m n k. */
 #ifndef TILEWRIGHT_INTEGERS_H
 #define TILEWRIGHT_INTEGERS_H
 

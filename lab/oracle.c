@@ -1,6 +1,7 @@
 /* oracle.c - operands that give a kernel no excuse, their product in higher precision, and the verdict. */
 #include "oracle.h"
 #include "exact.h"
+#include "whole.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -184,11 +185,15 @@ static tw_status make_reference(const product *x, oracle *o, uint64_t seed, doub
     }
     if (o->row_count < m && (o->rows = choose_rows(m, o->row_count, element_mix(seed, OWNER_B + 1))) == NULL)
         return TW_NO_MEMORY;
-    if (!is_ordinary(x, o->limit)) return TW_OK; /* elements are judged one by one */
-
-    bool in_pairs = x->type->pair && (o->kind == ORACLE_BOUND || x->type->integer);
     int64_t cells = o->row_count * n; /* cannot overflow: C is no smaller */
     if (cells > INT64_MAX / 2) return TW_NO_MEMORY;
+    if (x->type->integer) {
+        o->whole = allocate(cells, sizeof *o->whole);
+        return o->whole != NULL ? whole_rows(x, o->rows, o->row_count, 0, o->whole) : TW_NO_MEMORY;
+    }
+    if (!is_ordinary(x, o->limit)) return TW_OK; /* elements are judged one by one */
+
+    bool in_pairs = x->type->pair && o->kind == ORACLE_BOUND;
     double *c0 = allocate(n, sizeof *c0), *own = allocate(n, sizeof *own);
     o->reference = allocate(in_pairs ? 2 * cells : cells, sizeof *o->reference);
     o->bound = allocate(cells, sizeof *o->bound);
@@ -284,7 +289,7 @@ tw_status oracle_make_in_chunks(const tw_problem *problem, oracle_kind kind, uin
 void oracle_free(oracle *o)
 {
     if (o == NULL) return;
-    free(o->a), free(o->b), free(o->c0), free(o->reference), free(o->bound), free(o->rows);
+    free(o->a), free(o->b), free(o->c0), free(o->reference), free(o->bound), free(o->whole), free(o->rows);
     memset(o, 0, sizeof *o);
 }
 
@@ -337,8 +342,10 @@ static bool untouched(const judging *j, int64_t row, int64_t col, int64_t count)
     return memcmp(j->c + from, j->c0 + from, (size_t)count * bytes) == 0;
 }
 
-/* A larger error than any before becomes the verdict; a ratio above 1 fails it. */
-static void note(judging *j, int64_t row, int64_t col, double found, double expected, double bound, double ratio)
+/* A larger error than any before becomes the verdict; a ratio above 1 fails it. whole: of integers, found and expected
+ * with all bits; else NULL. */
+static void note(judging *j, int64_t row, int64_t col, double found, double expected, double bound, double ratio,
+                 const int64_t *whole)
 {
     oracle_verdict *v = &j->verdict;
     double error = isnan(found - expected) ? (double)INFINITY : fabs(found - expected);
@@ -348,7 +355,10 @@ static void note(judging *j, int64_t row, int64_t col, double found, double expe
     v->found = found, v->expected = expected, v->bound = bound;
     if (ratio <= 1) return;
     v->passed = false;
-    exact_sentence(v->text, sizeof v->text, j->x, row, col, found, expected, bound, ratio);
+    if (whole != NULL)
+        whole_sentence(v->text, sizeof v->text, j->x->type_c, row, col, whole[0], whole[1], false);
+    else
+        exact_sentence(v->text, sizeof v->text, j->x, row, col, found, expected, bound, ratio);
     const element *type = j->x->type_c;
     int64_t index = row * j->x->problem.ldc + col;
     size_t used = strlen(v->text);
@@ -375,7 +385,20 @@ static void judge_row(judging *j, int64_t row, int64_t r, const double *found)
         double ratio = error == 0 ? 0 : isnan(error) || limit == 0 ? (double)INFINITY : error / limit;
         if (!(error <= limit) && ratio <= 1) ratio = 1 + 0x1p-52; /* the quotient was rounded down */
         if (j->verdict.row < 0 || ratio > j->verdict.error_ratio || ratio > 1)
-            note(j, row, col, found[col], high[col], limit, ratio);
+            note(j, row, col, found[col], high[col], limit, ratio, NULL);
+    }
+}
+
+/* Of integers. */
+static void judge_whole_row(judging *j, int64_t row, int64_t r, uint64_t *found)
+{
+    const product *x = j->x;
+    const int64_t n = x->problem.n, *expected = j->o->whole + r * n;
+    whole_load((view){x->type_c, j->c, x->problem.ldc, 1}, row, 1, 0, n, found, n);
+    for (int64_t col = 0; col < n; col++) {
+        const int64_t both[] = {(int64_t)found[col], expected[col]};
+        if (both[0] != both[1] || j->verdict.row < 0)
+            note(j, row, col, (double)both[0], (double)both[1], 0, both[0] == both[1] ? 0 : (double)INFINITY, both);
     }
 }
 
@@ -387,7 +410,7 @@ static void judge_row_one_by_one(judging *j, int64_t row, const double *found, d
     for (int64_t col = 0; col < x->problem.n; col++) {
         if (x->reads_ab) view_load(view_transposed(x->b), col, 1, 0, k, b, k);
         exact_verdict e = exact_judge_at(x, a, b, row, col, found[col]);
-        note(j, row, col, found[col], e.expected, e.bound, e.passed && e.ratio > 1 ? 1 : e.ratio);
+        note(j, row, col, found[col], e.expected, e.bound, e.passed && e.ratio > 1 ? 1 : e.ratio, NULL);
     }
 }
 
@@ -396,7 +419,7 @@ static void judge_row_at_a_glance(judging *j, int64_t row, const double *found)
 {
     double limit = j->o->limit * (1 + 2 * (j->x->g_sum + j->x->g_add + j->x->round_c)) + 1;
     for (int64_t col = 0; col < j->x->problem.n; col++)
-        if (!(fabs(found[col]) <= limit)) note(j, row, col, found[col], 0, limit, (double)INFINITY);
+        if (!(fabs(found[col]) <= limit)) note(j, row, col, found[col], 0, limit, (double)INFINITY, NULL);
 }
 
 static void judge_padding(judging *j, int64_t row)
@@ -423,7 +446,7 @@ oracle_verdict oracle_judge(const oracle *o, const void *c)
     judging j = {.o = o, .x = &x, .c = c, .c0 = o->c0};
     j.verdict = (oracle_verdict){.passed = true, .sampled = o->rows != NULL, .row = -1, .col = -1};
     if (o->problem.m == 0 || o->problem.n == 0) return j.verdict;
-    bool one_by_one = o->reference == NULL, made = product_of(o, o->a, o->b, o->c0, &x) == TW_OK;
+    bool one_by_one = o->reference == NULL && o->whole == NULL, made = product_of(o, o->a, o->b, o->c0, &x) == TW_OK;
     const tw_problem *p = &x.problem;
     double *found = allocate(p->n, sizeof *found), *a = allocate(one_by_one ? p->k : 1, sizeof *a);
     double *b = allocate(one_by_one ? p->k : 1, sizeof *b);
@@ -434,8 +457,13 @@ oracle_verdict oracle_judge(const oracle *o, const void *c)
     } else {
         view result = {x.type_c, c, p->ldc, 1};
         for (int64_t row = 0, r = 0; row < p->m; row++) {
-            view_load(result, row, 1, 0, p->n, found, p->n);
             bool has_reference = o->rows == NULL || (r < o->row_count && o->rows[r] == row);
+            if (o->whole != NULL) {
+                if (has_reference) judge_whole_row(&j, row, r, (uint64_t *)(void *)found);
+                r += has_reference;
+                continue;
+            }
+            view_load(result, row, 1, 0, p->n, found, p->n);
             if (!has_reference && !one_by_one) judge_row_at_a_glance(&j, row, found);
             if (has_reference && one_by_one) judge_row_one_by_one(&j, row, found, a, b);
             if (has_reference && !one_by_one) judge_row(&j, row, r, found);

@@ -4,7 +4,7 @@
  *        summation: one differing bit fails.
  * BOUND  random operands in (-1, 1) against |alpha| g(k+2) sum|a||b| + g(2)|beta c0| + (max(1, |alpha|) k + 1) smallest
  *        subnormal plus the reference's own error, element by element, in the form !(error <= bound), so that NaN
- *        fails. Derived in docs/ACCURACY.md.
+ *        fails. Derived in docs/ACCURACY.md. Of integers operands are any, and one differing bit fails.
  *
  * alpha and beta are first rounded to the accumulator's type, and an alpha or beta that rounds to 0 is 0. The reference
  * sums in higher precision (f32: double; f64: two doubles) and shares no code with any kernel. A complex product is
@@ -32,8 +32,9 @@ typedef struct oracle {
     /* row_count x n values, of complex types 2 n (as many second halves after them where the dtype needs them); NULL
      * where alpha or beta is so large or small that elements are judged one by one */
     double *reference;
-    double *bound; /* as many; NULL for EXACT */
-    int64_t *rows; /* rows that have a reference, ascending; NULL: all (see oracle_make) */
+    double *bound;  /* as many; NULL for EXACT */
+    int64_t *whole; /* of integers instead of both; else NULL */
+    int64_t *rows;  /* rows that have a reference, ascending; NULL: all (see oracle_make) */
     int64_t row_count;
     double limit;  /* no element of the product is larger */
     int64_t chunk; /* 0: none */
@@ -84,9 +85,10 @@ void oracle_random(tw_dtype dtype, uint64_t seed, int64_t count, void *out);
 
 typedef struct verify_options {
     uint64_t seed;
-    int vectors;     /* Freivalds vectors of random signs; 0: 32 */
-    int64_t samples; /* elements recomputed one by one, beside the suspicious ones; 0: 4096 */
-    int threads;     /* at most; the report does not depend on them. 0: as many as a call of the library uses */
+    int vectors;      /* Freivalds vectors of random signs; 0: 32 */
+    int64_t samples;  /* elements recomputed one by one, beside the suspicious ones; 0: 4096 */
+    int threads;      /* at most; the report does not depend on them. 0: as many as a call of the library uses */
+    bool is_unsigned; /* integers are told as such: their products are the same bits */
     void (*progress)(void *context, double fraction); /* may be NULL */
     void *progress_context;
 } verify_options;
@@ -102,7 +104,7 @@ typedef struct verify_report {
     int64_t unchecked;
     /* largest |residual| / row bound over rows and vectors, a row bound being the sum of its elements' bounds. Above 1:
      * a fault for certain. One element off by more than 2 row bounds is seen for certain, several in one row with
-     * probability 1 - 2^-vectors, errors of 2^31 in integers 1 - 2^-(vectors / 2) */
+     * probability 1 - 2^-vectors, errors of half of the range in integers 1 - 2^-(vectors / 2) */
     double row_ratio;
     double element_ratio; /* largest error / bound over the elements judged */
     /* the largest row bound. Smaller errors are seen where their rows are among the 16 with the largest residuals (in
@@ -111,14 +113,16 @@ typedef struct verify_report {
     double worst_element_bound;
     int64_t row, col; /* worst element; col -1: only the row is known; row -1: none */
     double found, expected, bound;
-    char text[512]; /* one sentence when it failed or left elements unchecked; else "" */
+    int64_t whole[2]; /* of integers that are wrong found and expected with all their bits, as signed ones */
+    char text[512];   /* one sentence when it failed or left elements unchecked; else "" */
 } verify_report;
 
 /* verify_product - judge C = alpha op(A) op(B) + beta C0 by an independent route: residuals of random sign vectors in
  * higher precision, row by row, then single elements (all where there are no more than `samples`; else random ones,
  * each row's largest, the corners, all of the 16 rows with the largest residuals, and those that vectors cannot see:
  * all that meet a NaN or infinity of the operands, are not finite, or overflow on the way) against the derived bound;
- * in doubt in exact arithmetic.
+ * in doubt in exact arithmetic. Integers by vectors of random weights, modulo 2^n: a row is wrong or not, and its ratio
+ * infinity or 0.
  *
  * c0        may be NULL when beta == 0; it has c's leading dimension
  * Special   NaN and infinities must be where IEEE 754 puts them. Where a sum may overflow in some order of summation,

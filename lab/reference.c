@@ -151,10 +151,13 @@ tw_status product_make(const tw_problem *problem, const void *a, const void *b, 
                  .accumulator = element_of(type->accumulator)};
     for (int i = 0; i < 2 && type->integer; i++) {
         double scalar = i == 0 ? p.alpha : p.beta;
-        if (!(scalar >= INT32_MIN && scalar <= INT32_MAX && scalar == floor(scalar))) return TW_BAD_ARGUMENT;
+        const bool wide = x.accumulator->digits > 53;
+        if (!(scalar >= (wide ? 1 - 0x1p53 : INT32_MIN) && scalar <= (wide ? 0x1p53 - 1 : INT32_MAX) &&
+              scalar == floor(scalar)))
+            return TW_BAD_ARGUMENT;
     }
-    x.alpha = element_round(x.accumulator, p.alpha);
-    x.beta = element_round(x.accumulator, p.beta);
+    x.alpha = type->integer ? p.alpha : element_round(x.accumulator, p.alpha);
+    x.beta = type->integer ? p.beta : element_round(x.accumulator, p.beta);
     x.alpha_imaginary = type->parts == 2 ? element_round(x.accumulator, p.alpha_imaginary) : 0;
     x.beta_imaginary = type->parts == 2 ? element_round(x.accumulator, p.beta_imaginary) : 0;
     x.alpha_size = fabs(x.alpha) + fabs(x.alpha_imaginary), x.beta_size = fabs(x.beta) + fabs(x.beta_imaginary);
@@ -242,15 +245,6 @@ void lanes_dot(const double *v, const double *x, int64_t count, lanes *sums)
 }
 
 static const double splitter = 134217729; /* 2^27 + 1 */
-
-/* Compiled for wider vectors too; the loader takes the widest that the processor has. Each operation rounds once, so
- * that all give the same bits. Without sanitizers: the loader asks before they are ready. clang is not tested. */
-#if defined __x86_64__ && defined __GLIBC__ && !defined __clang__ && !defined __SANITIZE_ADDRESS__ &&                  \
-    !defined __SANITIZE_THREAD__
-#define WIDEST __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define WIDEST
-#endif
 
 /* The parts of TwoSum (Knuth) and TwoProduct (Dekker), written out so that the eight lanes vectorise. */
 WIDEST void lanes_dot_pair(const double *v, const lanes_panel *x, int64_t count, lanes *sums)
@@ -455,10 +449,6 @@ void product_finish(const product *x, double *high, double *low, double *mass, d
             if (in_pairs) low[at] = value.low;
             mass[at] = product_bound(x, c.size, old.size, fabs(high[at]), 1);
             own[at] = (g * c.size + g_c0 * old.size) * (1 + 0x1p-40) + underflow;
-            if (!x->type->integer) continue;
-            high[at] = element_wrap(high[at], in_pairs ? low[at] : 0); /* the sums are exact: two doubles hold them */
-            if (in_pairs) low[at] = 0;
-            mass[at] = own[at] = 0;
         }
     }
 }

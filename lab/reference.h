@@ -35,7 +35,7 @@ typedef struct product {
     const element *type, *type_b, *type_c, *accumulator; /* type: of A */
     view a, b, c0;                                       /* op(A) m x k, op(B) k x n, C0 m x n */
     view a_by_i, c0_by_i;
-    double alpha, beta; /* rounded to the accumulator's type */
+    double alpha, beta; /* rounded to the accumulator's type; of integers as they are, whole numbers */
     double alpha_imaginary, beta_imaginary;
     double alpha_size, beta_size; /* |alpha| + |alpha_imaginary|, and beta's */
     bool reads_ab, reads_c0;      /* do A and B, does C0 take part? */
@@ -67,6 +67,15 @@ double gamma_of(double j, double unit_roundoff); /* g(j); where j u > 1/2, (1 + 
 /* ---- eight sums at once ---- */
 
 enum { LANES = 8 };
+
+/* Compiled for wider vectors too; the loader takes the widest that the processor has. Each operation rounds once, so
+ * that all give the same bits. Without sanitizers: the loader asks before they are ready. clang is not tested. */
+#if defined __x86_64__ && defined __GLIBC__ && !defined __clang__ && !defined __SANITIZE_ADDRESS__ &&                  \
+    !defined __SANITIZE_THREAD__
+#define WIDEST __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define WIDEST
+#endif
 
 typedef struct lanes { /* sum = high + low; mass = sum of the absolute terms */
     double high[LANES], low[LANES], mass[LANES];
@@ -103,9 +112,9 @@ pair pair_add(pair x, pair y);          /* error below 4 * 2^-106 (|x| + |y|) */
 tw_status reference_rows(const product *x, const int64_t *rows, int64_t row_count, int threads, double *high,
                          double *low, double *mass);
 
-/* product_finish - turn sums and masses of one whole row's products, in place, into values of alpha * sum + beta * c0
- * (high + low) and their bounds. own: how far each value may itself be from the exact one. c0: not read unless
- * x->reads_c0. Where something overflows on the way, value, bound or own is not finite. */
+/* product_finish - turn sums and masses of one whole row's products, not of integers, in place, into values of alpha *
+ * sum + beta * c0 (high + low) and their bounds. own: how far each value may itself be from the exact one. c0: not read
+ * unless x->reads_c0. Where something overflows on the way, value, bound or own is not finite. */
 void product_finish(const product *x, double *high, double *low, double *mass, double *own, const double *c0,
                     int64_t count);
 

@@ -3,6 +3,7 @@
  * is judged element by element, in exact arithmetic, as far as work allows; the report says what was left. */
 #include "oracle.h"
 #include "exact.h"
+#include "whole.h"
 #include "parallel.h"
 
 #include <math.h>
@@ -31,7 +32,7 @@ typedef struct check {
     bool masked;           /* some column has flags */
     int threads;           /* for vectors and samples */
     double *buffer;        /* PANEL x CHUNK, of each thread */
-    double *signs;         /* n x LANES: +1 and -1; of integers in every other lane +1 and 0 */
+    double *signs;         /* n x LANES: +1 and -1 */
     lanes_panel y;         /* k x LANES: B x; all in the head where one double is enough */
     double *z;             /* k: sums of |b| over the columns that are not flagged */
     double *row_bound;     /* m: sum of the bounds of a row's elements and of the residual's own error */
@@ -171,12 +172,10 @@ static void load_chunk(check *v, view from, int64_t row0, int64_t rows, int64_t 
 
 static void make_signs(check *v, int group)
 {
-    /* two errors of 2^31 in a row cancel modulo 2^32, whatever their signs: half the vectors leave elements out */
-    const double others[] = {-1, v->x.type->integer ? 0 : -1};
     uint64_t seed = element_mix(v->options->seed, (uint64_t)group);
     for (int64_t j = 0; j < v->n; j++) {
         uint64_t bits = element_mix(seed, (uint64_t)j);
-        for (int l = 0; l < LANES; l++) v->signs[j * LANES + l] = (bits >> (8 * l)) & 1 ? 1 : others[l % 2];
+        for (int l = 0; l < LANES; l++) v->signs[j * LANES + l] = (bits >> (8 * l)) & 1 ? 1 : -1;
     }
 }
 
@@ -324,7 +323,7 @@ static double residual_of_lane(const check *v, const row_sums *s, int l)
     pair r = pair_sum(s->c.high[l], s->c.low[l]);
     for (int t = 0; t < 4; t++)
         if (is_there[t]) r = pair_add(r, pair_times(-scalars[t], pair_sum(sums[t]->high[l], sums[t]->low[l])));
-    return x->type->integer ? element_wrap(r.high, r.low) : r.high + r.low;
+    return r.high + r.low;
 }
 
 static void judge_row_sums(check *v, int64_t row, const row_sums *s, int group, int lanes_used)
@@ -703,6 +702,7 @@ tw_status verify_product(const tw_problem *problem, const void *a, const void *b
     if (v->m > 0 && v->n > 0 && c == NULL) return TW_BAD_ARGUMENT;
     report->passed = true;
     if (v->m == 0 || v->n == 0) return TW_OK;
+    if (v->x.type->integer) return whole_verify(&v->x, c, v->options, report);
     v->c = (view){v->x.type_c, c, p->ldc, 1};
     int groups = (report->vectors + LANES - 1) / LANES;
     v->panels_all = (double)groups * ((double)((v->m + PANEL - 1) / PANEL) + (double)((v->k + PANEL - 1) / PANEL));

@@ -113,8 +113,8 @@ tw_status tw_lab_finish_sums(tw_context *context, tw_dtype dtype, int64_t m, int
                              int64_t ld_sums, double beta, void *c, int64_t ldc)
 {
     HOLD_CANCELLATION;
-    if (dtype != TW_F32 && dtype != TW_F64 && dtype != TW_I32)
-        return fail(TW_BAD_ARGUMENT, "dtype is %d, expected TW_F32, TW_F64 or TW_I32", (int)dtype);
+    if (dtype != TW_F32 && dtype != TW_F64 && dtype != TW_I16 && dtype != TW_I32 && dtype != TW_I64)
+        return fail(TW_BAD_ARGUMENT, "dtype is %d, expected TW_F32, TW_F64, TW_I16, TW_I32 or TW_I64", (int)dtype);
     TRY(context_find(&context));
     parts_finish(context, dtype, m, n, alpha, sums, ld_sums, beta, c, ldc);
     return TW_OK;

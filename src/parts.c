@@ -167,13 +167,17 @@ FINISH(finish_f64, double, , alpha *sums[j] + scaled)
 FINISH(finish_f32_once, float, WITH_FMA, __builtin_fmaf(alpha, sums[j], scaled))
 FINISH(finish_f64_once, double, WITH_FMA, __builtin_fma(alpha, sums[j], scaled))
 
-/* Modulo 2^32, as every kernel. */
-static void finish_i32(int64_t n, double alpha, const int32_t *sums, double beta, int32_t *c)
-{
-    const uint32_t by = (uint32_t)(int32_t)alpha, scale = (uint32_t)(int32_t)beta;
-    for (int64_t j = 0; j < n; j++)
-        c[j] = (int32_t)(by * (uint32_t)sums[j] + (scale == 0 ? 0 : scale * (uint32_t)c[j]));
-}
+/* Modulo 2^n, as every kernel. */
+#define FINISH_INTEGERS(type)                                                                                          \
+    static void finish_##type(int64_t n, double alpha, const type *sums, double beta, type *c)                         \
+    {                                                                                                                  \
+        const uint64_t by = (uint64_t)(int64_t)alpha, scale = (uint64_t)(int64_t)beta;                                 \
+        for (int64_t j = 0; j < n; j++)                                                                                \
+            c[j] = (type)(by * (uint64_t)sums[j] + (scale == 0 ? 0 : scale * (uint64_t)c[j]));                         \
+    }
+FINISH_INTEGERS(int16_t)
+FINISH_INTEGERS(int32_t)
+FINISH_INTEGERS(int64_t)
 
 void parts_finish(const tw_context *context, tw_dtype dtype, int64_t m, int64_t n, double alpha, const void *sums,
                   int64_t ld_sums, double beta, void *c, int64_t ldc)
@@ -186,8 +190,12 @@ void parts_finish(const tw_context *context, tw_dtype dtype, int64_t m, int64_t 
         else if (dtype == TW_F32)
             (once ? finish_f32_once : finish_f32)(n, (float)alpha, (const float *)sums + from, (float)beta,
                                                   (float *)c + to);
+        else if (dtype == TW_I16)
+            finish_int16_t(n, alpha, (const int16_t *)sums + from, beta, (int16_t *)c + to);
+        else if (dtype == TW_I64)
+            finish_int64_t(n, alpha, (const int64_t *)sums + from, beta, (int64_t *)c + to);
         else
-            finish_i32(n, alpha, (const int32_t *)sums + from, beta, (int32_t *)c + to);
+            finish_int32_t(n, alpha, (const int32_t *)sums + from, beta, (int32_t *)c + to);
     }
 }
 

@@ -178,7 +178,7 @@ const plan *plan_recall(const tw_problem *user, uint64_t context)
     /* whether B is packed for several threads depends on whether C is read */
     alike = alike && (last.plan.at_once || (user->beta != 0) == (q->beta != 0));
     /* of integers types of B and scalars beyond floats differ, too */
-    alike = alike && dtype_find(q->dtype)->result != TW_I32;
+    alike = alike && !dtype_is_integer(q->dtype);
     return alike && q->k > 0 && (!last.plan.cpu.unpacked_shape.transposed || user->beta == 0) ? &last.plan : NULL;
 }
 

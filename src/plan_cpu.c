@@ -20,8 +20,8 @@ static const double LEAST_PER_THREAD = 524288, LITTLE_PER_THREAD = 1048576;
 enum { WAKING = 4, WAKING_EDGE = 16 };
 static const double WOKEN_WORK = 393216; /* instead of thread_work, where that is less */
 
-/* Fewest outputs in a task of GEMV: LEAST_GEMV_ROWS where k lies side by side, LEAST_ACROSS where outputs do and rows
- * are short; LEAST_GEMV elsewhere, and in a share of a long k. */
+/* Fewest outputs in a task of GEMV: LEAST_GEMV_ROWS, or a vector of 64 bytes, where k lies side by side, LEAST_ACROSS
+ * where outputs do and rows are short; LEAST_GEMV elsewhere, and in a share of a long k. */
 enum { LEAST_GEMV = 64, LEAST_GEMV_ROWS = 16, LEAST_ACROSS = 512 };
 enum { SUM_MACRO = 1024, WORKSPACE_ALIGN = 64 };
 /* docs/perf/cpu-threads.md#divided-k */
@@ -186,7 +186,8 @@ static void plan_gemv(plan *plan, const tuned_values *tuned)
     int64_t count = max_i64(p->m, p->n),
             tasks = plan->threads > 1 ? (int64_t)plan->threads * (int64_t)tuned->thread_tasks : 1;
     const bool across = p->m == 1 ? !op_transposes(p->op_b) : op_transposes(p->op_a); /* outputs side by side */
-    int64_t each = max_i64(ceil_div(count, tasks), across ? LEAST_GEMV : LEAST_GEMV_ROWS);
+    const int64_t least_rows = max_i64(LEAST_GEMV_ROWS, CPU_LINE_BYTES / problem_sum_bytes(p));
+    int64_t each = max_i64(ceil_div(count, tasks), across ? LEAST_GEMV : least_rows);
     if (across && cpu_layout_tiles(plan->row->layout)) /* whose rows are short */
         each = max_i64(each, min_i64(ceil_div(count, plan->threads), LEAST_ACROSS));
     cpu->gemv = cpu->direct_a = cpu->direct_b = true;
@@ -379,7 +380,7 @@ static int64_t chunk_of(const tw_problem *p)
 /* The same where threads share none. */
 static int64_t chunk_in_loops(const tw_problem *p)
 {
-    return dtype_find(p->dtype)->result == TW_I32 ? max_i64(p->k, 1) : chunk_of(p);
+    return dtype_is_integer(p->dtype) ? max_i64(p->k, 1) : chunk_of(p);
 }
 
 /* A matrix times a vector, whose kernel reads both in place. */
@@ -426,7 +427,7 @@ static bool plan_divided(plan *plan, const device_facts *device, const tuned_val
     const bool line = is_gemv(plan),
                few = (double)tiles_m * (double)tiles_n <= (double)max_i64(FEW_TILES, each * plan->threads);
     if (p->k <= chunk || p->dtype_c == TW_F16 || !(line || (few && p->flags == 0))) return false;
-    if (dtype_find(p->dtype)->result == TW_I32 && !line) /* exact in any order: one for each thread, if not too short */
+    if (dtype_is_integer(p->dtype) && !line) /* exact in any order: one for each thread, if not too short */
         chunk = min_i64(chunk, max_i64(LEAST_CHUNK, round_up(ceil_div(p->k, plan->threads), CPU_K_UNIT)));
     plan_shares(plan, chunk, line);
     struct plan share = {.problem = *p, .row = plan->row};

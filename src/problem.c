@@ -77,10 +77,12 @@ uint32_t problem_alignment(const void *pointer)
 static tw_status load_scalar(const char *name, tw_dtype accumulator, double *value)
 {
     if (accumulator == TW_F32 || accumulator == TW_CF32) *value = (double)(float)*value;
-    if (accumulator != TW_I32 || (*value >= INT32_MIN && *value <= INT32_MAX && *value == (double)(int32_t)*value))
-        return TW_OK;
-    return fail(TW_BAD_ARGUMENT, "%s is %g, expected a whole number from -2^31 to 2^31 - 1: C is of integers", name,
-                *value);
+    if (accumulator != TW_I32 && accumulator != TW_I16 && accumulator != TW_I64) return TW_OK;
+    const bool wide = accumulator == TW_I64;
+    const double least = wide ? 1 - 0x1p53 : INT32_MIN, most = wide ? 0x1p53 - 1 : INT32_MAX;
+    if (*value >= least && *value <= most && *value == (double)(int64_t)*value) return TW_OK;
+    return fail(TW_BAD_ARGUMENT, "%s is %g, expected a whole number from -2^%s: C is of integers", name, *value,
+                wide ? "53 + 1 to 2^53 - 1" : "31 to 2^31 - 1");
 }
 
 static void load_imaginary(tw_problem *p)

@@ -57,10 +57,13 @@ static inline int64_t problem_b_cols(const tw_problem *p) { return op_transposes
 
 static inline bool problem_is_complex(const tw_problem *p) { return p->dtype == TW_CF32 || p->dtype == TW_CF64; }
 
-/* Bytes of a sum, which are those of an element of C unless C is of 2 bytes. */
+/* Bytes of a sum, which are those of an element of C unless C is of f16 or bf16. */
 static inline int64_t problem_sum_bytes(const tw_problem *p)
 {
-    return p->dtype == TW_CF64 ? 16 : p->dtype == TW_F64 || p->dtype == TW_CF32 ? 8 : 4;
+    return p->dtype == TW_CF64                                               ? 16
+           : p->dtype == TW_F64 || p->dtype == TW_CF32 || p->dtype == TW_I64 ? 8
+           : p->dtype == TW_I16                                              ? 2
+                                                                             : 4;
 }
 
 /* Is beta anything but 0, and so C read? */

@@ -31,6 +31,11 @@ const char *cpu_level_name(cpu_level level) { return level_names[level]; }
     cpu_triangle_kernel cpu_##type##_triangle_simd_##isa, cpu_##type##_triangle_simd_##isa##_pack;                     \
     cpu_probe cpu_##type##_probe_##isa;                                                                                \
     cpu_reader cpu_##type##_reader_##isa;
+#define CPU_INTEGER(type, isa, ...)                                                                                    \
+    cpu_micro cpu_##type##_gemm_simd_##isa;                                                                            \
+    cpu_unpacked_product cpu_##type##_gemm_simd_##isa##_unpacked;                                                      \
+    cpu_gemv_kernel cpu_##type##_gemv_simd_##isa;                                                                      \
+    cpu_probe cpu_##type##_probe_##isa;
 #define CPU_COMPLEX(type, part, isa, ...)                                                                              \
     cpu_micro cpu_##type##_gemm_simd_##isa;                                                                            \
     cpu_unpacked_product cpu_##type##_gemm_simd_##isa##_unpacked;
@@ -105,6 +110,9 @@ cpu_hook cpu_tiles_enter, cpu_tiles_leave;
 #define ID_bf16 TW_BF16
 #define ID_i8   TW_I8
 #define ID_u8   TW_U8
+#define ID_i16  TW_I16
+#define ID_i32  TW_I32
+#define ID_i64  TW_I64
 #define ID_tf32 TW_TF32
 #define ID_e4m3 TW_E4M3
 #define ID_e5m2 TW_E5M2
@@ -133,6 +141,9 @@ cpu_hook cpu_tiles_enter, cpu_tiles_leave;
 #define SIMD_ROW_OF(type, micros, isa, probed)                                                                         \
     MICRO_ROW(type, micros, gemm_simd, isa, "cpu/gemm_simd.c", probed), .lab.family = 1
 #define SIMD_ROW(type, isa, probed) SIMD_ROW_OF(type, type, isa, probed)
+#define CPU_INTEGER(type, isa, ...)                                                                                    \
+    {SIMD_ROW(type, isa, type), .unpacked = cpu_##type##_gemm_simd_##isa##_unpacked,                                   \
+     .gemv = cpu_##type##_gemv_simd_##isa, __VA_ARGS__},
 #define CPU_COMPLEX(type, part, isa, ...)                                                                              \
     {SIMD_ROW(type, isa, part), .unpacked = cpu_##type##_gemm_simd_##isa##_unpacked, __VA_ARGS__},
 #define CPU_HALF(type, part, isa, ...)                                                                                 \
@@ -189,6 +200,7 @@ static const kernel_row kernels[] = {
 #define CPU_RUNG(...)
 #define CPU_WIDE(...)
 #define CPU_PEAK(...)
+#define CPU_INTEGER(...)
 #define CPU_COMPLEX(...)
 #define CPU_HALF(...)
 #define CPU_DOT(...)

@@ -112,9 +112,25 @@ static void error_cases(void)
     whole.beta = NAN;
     expect_failure("NaN of integers", tw_gemm(NULL, &whole, a, b, c), TW_BAD_ARGUMENT,
                    "beta is nan, expected a whole number");
-    whole = tw_problem_make(TW_I32, TW_N, TW_N, 3, 4, 5);
-    expect_failure("operands of i32", tw_gemm(NULL, &whole, a, b, c), TW_NO_KERNEL,
-                   "the cpu engine has no production kernel for i32");
+    for (int i = 0; i < 3; i++) {
+        static const tw_dtype dtypes[] = {TW_I16, TW_I32, TW_I64};
+        const bool wide = dtypes[i] == TW_I64;
+        whole = tw_problem_make(dtypes[i], TW_N, TW_N, 3, 4, 5);
+        whole.alpha = -1.5;
+        expect_failure("alpha of wider integers", tw_gemm(NULL, &whole, a, b, c), TW_BAD_ARGUMENT,
+                       "alpha is -1.5, expected a whole number from -2^");
+        whole.alpha = wide ? 1 - 0x1p53 : INT32_MIN, whole.beta = wide ? 0x1p53 : 0x1p31;
+        expect_failure("beta of wider integers", tw_gemm(NULL, &whole, a, b, c), TW_BAD_ARGUMENT,
+                       wide ? "beta is 9.0072e+15, expected a whole number from -2^53 + 1 to 2^53 - 1"
+                            : "beta is 2.14748e+09, expected a whole number from -2^31 to 2^31 - 1");
+        whole.beta = 0, whole.dtype_b = TW_I8;
+        expect_failure("types of integers", tw_gemm(NULL, &whole, a, b, c), TW_BAD_ARGUMENT,
+                       "dtype_b is 5, expected 0 or");
+        whole.dtype_b = 0, whole.dtype_c = wide ? TW_I32 : TW_I64;
+        expect_failure("C of integers", tw_gemm(NULL, &whole, a, b, c), TW_BAD_ARGUMENT,
+                       wide ? "dtype_c is 6, expected 0 or 14: i64 operands give that type"
+                            : "dtype_c is 14, expected 0 or");
+    }
     tw_context *context = NULL;
     tw_options options = {.size = sizeof options};
     options.engine = "abacus";
@@ -472,11 +488,11 @@ static void context_cases(void)
 /* The peak of a type is that of the instructions of its production kernel, wherever the rows stand in the table. */
 static void probe_cases(void)
 {
-    static const tw_dtype dtypes[] = {TW_F64, TW_F32, TW_CF64, TW_CF32, TW_BF16, TW_I8};
-    for (int i = 0; i < 6 * CPU_LEVELS; i++) {
-        const tw_dtype dtype = dtypes[i % 6];
+    static const tw_dtype dtypes[] = {TW_F64, TW_F32, TW_CF64, TW_CF32, TW_BF16, TW_I8, TW_I16, TW_I32, TW_I64};
+    for (int i = 0; i < 9 * CPU_LEVELS; i++) {
+        const tw_dtype dtype = dtypes[i % 9];
         const device_facts facts = {
-            .engine = "cpu", .level = (cpu_level)(i / 6), .threads = 1, .l1_bytes = 32768, .l2_bytes = 1 << 20};
+            .engine = "cpu", .level = (cpu_level)(i / 9), .threads = 1, .l1_bytes = 32768, .l2_bytes = 1 << 20};
         const tw_problem made = tw_problem_make(dtype, TW_N, TW_N, 64, 64, 64);
         tw_problem p;
         plan out;

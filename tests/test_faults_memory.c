@@ -83,6 +83,8 @@ static void memory_cases(void)
     memory_case(TW_F64, TW_T, TW_T, 0.5);
     memory_case(TW_BF16, TW_N, TW_N, 1.5);
     memory_case(TW_I8, TW_N, TW_T, 2);
+    memory_case(TW_I16, TW_N, TW_T, 2);
+    memory_case(TW_I64, TW_T, TW_N, -3);
     memory_case(TW_CF32, TW_N, TW_C, 1.5);
     memory_case(TW_CF32, TW_C, TW_R, 0);
     memory_case(TW_CF64, TW_T, TW_N, 0.5);

@@ -564,6 +564,54 @@ static void wrap_case(const tw_lab_kernel *kernel)
     free(a), free(b);
 }
 
+/* The i-th of the numbers at the ends of a type of integers, and what it is where it is read: `bytes` bytes of it. */
+static uint64_t set_extreme(void *data, int64_t i, int bytes)
+{
+    const uint64_t least = UINT64_C(1) << (8 * bytes - 1), all[] = {least, UINT64_MAX, least - 1, 1, least + 1};
+    const uint64_t value = all[i % 5];
+    memcpy((char *)data + i * bytes, &value, (size_t)bytes); /* of processors whose first byte is the lowest */
+    return value;
+}
+
+/* Products and sums of the ends of their type, also as scalars, are those of NumPy: modulo 2^n, INT_MIN times -1 too.
+ * Against plain loops, in whole and edge tiles, one row and one column, with all ops. */
+static void extremes_case(const tw_lab_kernel *kernel)
+{
+    enum { K = 11, MOST = 140 };
+    const int bytes = element_of(kernel->dtype)->bytes;
+    const double ends[] = {bytes == 8 ? 1 - 0x1p53 : INT32_MIN, bytes == 8 ? 0x1p53 - 1 : INT32_MAX, -1, 3};
+    const uint64_t mask = UINT64_MAX >> (64 - 8 * bytes);
+    static uint64_t a[MOST * K], b[K * MOST], c[MOST * MOST], a_values[MOST * K], b_values[K * MOST],
+        c_values[MOST * MOST];
+    tw_lab_choice choice = {.kernel = kernel->name};
+    char text[200] = "";
+    if (tap_spares() || !tap_case("%s ends of its range", kernel->name)) return;
+    for (int x = 0; text[0] == '\0' && x < 4 * 4; x++) {
+        const int m = x / 4 == 2 ? 1 : kernel->tile_m * 2 + 1, n = x / 4 == 3 ? 1 : kernel->tile_n + 3;
+        tw_problem p = tw_problem_make(kernel->dtype, (tw_op)(x / 2 % 2), (tw_op)(x % 2), m, n, K);
+        p.alpha = ends[x % 4], p.beta = ends[(x + x / 4) % 4];
+        tw_context *context = context_or_skip(kernel, &p);
+        if (context == NULL) return;
+        for (int i = 0; i < m * K; i++) a_values[i] = set_extreme(a, i, bytes);
+        for (int i = 0; i < K * n; i++) b_values[i] = set_extreme(b, i, bytes);
+        for (int i = 0; i < m * n; i++) c_values[i] = set_extreme(c, i, bytes);
+        if (!run_plainly(context, &choice, &p, a, b, c)) snprintf(text, sizeof text, "%.190s", tw_error_text());
+        for (int i = 0; text[0] == '\0' && i < m * n; i++) {
+            const int row = i / n, column = i % n;
+            uint64_t sum = 0, found = 0;
+            for (int q = 0; q < K; q++)
+                sum += a_values[p.op_a == TW_N ? row * K + q : q * m + row] *
+                       b_values[p.op_b == TW_N ? q * n + column : column * K + q];
+            sum = (uint64_t)(int64_t)p.alpha * sum + (uint64_t)(int64_t)p.beta * c_values[i];
+            memcpy(&found, (char *)c + i * bytes, (size_t)bytes);
+            if (found != (sum & mask))
+                snprintf(text, sizeof text, "%c%c alpha %g beta %g: C[%d, %d] is not the product modulo 2^%d",
+                         op_letters[p.op_a], op_letters[p.op_b], p.alpha, p.beta, row, column, 8 * bytes);
+        }
+    }
+    tap_result(text[0] == '\0', "%s", text);
+}
+
 /* Sums on sm_90's matrix units are those that docs/ACCURACY.md derives the bound from: 1 and then, in the same step of
  * 16 or the next, what rounding to nearest would see. Each row of A against its own column of B. */
 static void edge_case(const tw_lab_kernel *kernel)
@@ -666,7 +714,7 @@ static void special_cases(const tw_lab_kernel *kernel)
  * reference takes longer than most of the products that it judges. NULL: it failed. */
 static const oracle *shared_oracle(const tw_problem *p, double max_work)
 {
-    enum { MOST = 24 }; /* three shapes, eight types */
+    enum { MOST = 33 }; /* three shapes, eleven types */
     static oracle made[MOST];
     static int count;
     for (int i = 0; i < MOST; i++)
@@ -920,7 +968,7 @@ int main(int argc, char **argv)
         depth_cases(kernel);
         last_step_cases(kernel);
         if (element_of(kernel->dtype)->integer)
-            wrap_case(kernel);
+            element_of(kernel->dtype)->bytes == 1 ? wrap_case(kernel) : extremes_case(kernel);
         else if (!tap_spares()) /* which differ in numbers alone */
             special_cases(kernel);
         const bool few = takes_long(kernel);

@@ -8,6 +8,7 @@
 #include "element.h"
 #include "exact.h"
 #include "integers.h"
+#include "whole.h"
 #include "oracle.h"
 #include "reference.h"
 #include "support/plain.h"
@@ -484,21 +485,76 @@ static void test_verify_says_what_it_left(void)
 
 /* ---- integers, and a type whose subnormals may be lost ---- */
 
-/* C by 64-bit sums, which hold every one of these. */
-static void multiply_i8(const oracle *o, int32_t *c)
+static int64_t get_whole(tw_dtype dtype, const void *data, int64_t i)
+{
+    return dtype == TW_I8    ? ((const int8_t *)data)[i]
+           : dtype == TW_I16 ? ((const int16_t *)data)[i]
+           : dtype == TW_I32 ? ((const int32_t *)data)[i]
+                             : ((const int64_t *)data)[i];
+}
+
+static void put_whole(tw_dtype dtype, void *data, int64_t i, uint64_t value)
+{
+    if (dtype == TW_I16)
+        ((uint16_t *)data)[i] = (uint16_t)value;
+    else if (dtype == TW_I32)
+        ((uint32_t *)data)[i] = (uint32_t)value;
+    else
+        ((uint64_t *)data)[i] = value;
+}
+
+/* C of this type by sums modulo 2^64. */
+static void multiply_integers(const oracle *o, tw_dtype dtype_c, void *c)
 {
     const tw_problem *p = &o->problem;
-    const int8_t *a = o->a, *b = o->b;
     for (int64_t i = 0; i < p->m; i++)
         for (int64_t j = 0; j < p->n; j++) {
-            int64_t sum = 0;
+            uint64_t sum = 0;
             for (int64_t q = 0; q < p->k; q++)
-                sum += (int64_t)a[p->op_a == TW_N ? i * p->lda + q : q * p->lda + i] *
-                       b[p->op_b == TW_N ? q * p->ldb + j : j * p->ldb + q];
-            int64_t at = i * p->ldc + j,
-                    result = (int64_t)p->alpha * sum + (p->beta != 0 ? (int64_t)p->beta * c[at] : 0);
-            c[at] = (int32_t)(uint32_t)(uint64_t)result;
+                sum += (uint64_t)get_whole(p->dtype, o->a, p->op_a == TW_N ? i * p->lda + q : q * p->lda + i) *
+                       (uint64_t)get_whole(p->dtype, o->b, p->op_b == TW_N ? q * p->ldb + j : j * p->ldb + q);
+            const int64_t at = i * p->ldc + j;
+            const uint64_t old = p->beta != 0 ? (uint64_t)get_whole(dtype_c, c, at) : 0;
+            put_whole(dtype_c, c, at, (uint64_t)(int64_t)p->alpha * sum + (uint64_t)(int64_t)p->beta * old);
         }
+}
+
+/* One bit or two of a right C are wrong: seen by both judges, and told as they are. */
+static void integers_case(tw_problem p, oracle_kind kind)
+{
+    const tw_dtype dtype_c = p.dtype == TW_I8 ? TW_I32 : p.dtype;
+    const int bits = 8 * tw_lab_dtype_of(dtype_c)->bytes;
+    given g;
+    tw_status made = oracle_make(&p, kind, draw(), 0, &g.o);
+    if (kind == ORACLE_EXACT && made == TW_BAD_ARGUMENT) return; /* it keeps within 2^(bits - 1) */
+    assert_int_equal(made, TW_OK);
+    void *c = g.c = malloc(oracle_c_bytes(&g.o));
+    oracle_poison(&g.o, c);
+    multiply_integers(&g.o, dtype_c, c);
+    oracle_verdict verdict = oracle_judge(&g.o, c);
+    if (!verdict.passed) fail_msg("the oracle rejected a right product: %s", verdict.text);
+    assert_verified(&g);
+    int64_t at = (int64_t)draw_below((uint32_t)p.m) * p.ldc + (int64_t)draw_below((uint32_t)p.n);
+    const int64_t right = get_whole(dtype_c, c, at);
+    put_whole(dtype_c, c, at, (uint64_t)right ^ UINT64_C(1) << draw_below((uint32_t)bits));
+    char text[120];
+    snprintf(text, sizeof text, "is %lld, expected %lld exactly", (long long)get_whole(dtype_c, c, at),
+             (long long)right);
+    verdict = oracle_judge(&g.o, c);
+    assert_true(!verdict.passed && verdict.row * p.ldc + verdict.col == at);
+    assert_non_null(strstr(verdict.text, text));
+    verify_report r = verify(&g, 0, 1);
+    assert_true(!r.passed && r.failed_rows == 1 && r.row * p.ldc + r.col == at);
+    assert_non_null(strstr(r.text, text));
+    put_whole(dtype_c, c, at, (uint64_t)right);
+    if (p.m > 3 &&
+        p.n > 3) /* two that differ by half of the range, and cancel where odd weights are added; no corners */
+        for (int64_t e = 1; e < p.n; e += p.n - 3) {
+            at = p.m / 2 * p.ldc + e;
+            put_whole(dtype_c, c, at, (uint64_t)get_whole(dtype_c, c, at) ^ UINT64_C(1) << (bits - 1));
+        }
+    if (p.m > 3 && p.n > 3) assert_true(!verify(&g, 0, 1).passed);
+    given_free(&g);
 }
 
 static void test_integers(void)
@@ -506,44 +562,25 @@ static void test_integers(void)
     const double scalars[][2] = {
         {1, 0}, {-3, 0}, {1, 1}, {100003, -70001}, {0, 5}, {2147483647, 0}, {-2147483648.0, -1}};
     const int64_t sizes[][3] = {{1, 1, 1}, {7, 5, 3}, {40, 77, 300}, {100, 90, 64}};
+    static const tw_dtype dtypes[] = {TW_I8, TW_I16, TW_I32, TW_I64};
     for (int s = 0; s < COUNT_OF(sizes); s++)
         for (int i = 0; i < COUNT_OF(scalars); i++)
-            for (int kind = ORACLE_EXACT; kind <= ORACLE_BOUND; kind++) {
-                tw_problem p = padded(TW_I8, i % 4, sizes[s][0], sizes[s][1], sizes[s][2], i % 3, scalars[i][0],
-                                      scalars[i][1]);
-                given g;
-                tw_status made = oracle_make(&p, (oracle_kind)kind, draw(), 0, &g.o);
-                if (kind == ORACLE_EXACT && made == TW_BAD_ARGUMENT) continue; /* it keeps within 2^31 */
-                assert_int_equal(made, TW_OK);
-                int32_t *c = g.c = malloc(oracle_c_bytes(&g.o));
-                oracle_poison(&g.o, c);
-                multiply_i8(&g.o, c);
-                oracle_verdict verdict = oracle_judge(&g.o, c);
-                if (!verdict.passed) fail_msg("the oracle rejected a right product: %s", verdict.text);
-                assert_verified(&g);
-                int64_t at = (int64_t)draw_below((uint32_t)p.m) * p.ldc + (int64_t)draw_below((uint32_t)p.n);
-                const uint32_t flipped = UINT32_C(1) << draw_below(32);
-                c[at] = (int32_t)((uint32_t)c[at] ^ flipped);
-                verdict = oracle_judge(&g.o, c);
-                assert_true(!verdict.passed && verdict.row * p.ldc + verdict.col == at);
-                assert_true(!verify(&g, 0, 1).passed && verify(&g, 0, 1).failed_rows == 1);
-                c[at] = (int32_t)((uint32_t)c[at] ^ flipped);
-                if (p.m > 3 && p.n > 3) { /* two that differ by 2^31, and cancel where signs are added; no corners */
-                    int32_t *row = c + p.m / 2 * p.ldc;
-                    row[1] = (int32_t)((uint32_t)row[1] ^ UINT32_C(1) << 31);
-                    row[p.n - 2] = (int32_t)((uint32_t)row[p.n - 2] ^ UINT32_C(1) << 31);
-                    assert_true(!verify(&g, 0, 1).passed);
-                }
-                given_free(&g);
-            }
+            for (int kind = ORACLE_EXACT; kind <= ORACLE_BOUND; kind++)
+                for (int d = 0; d < COUNT_OF(dtypes); d++)
+                    integers_case(padded(dtypes[d], i % 4, sizes[s][0], sizes[s][1], sizes[s][2], i % 3, scalars[i][0],
+                                         scalars[i][1]),
+                                  (oracle_kind)kind);
     tw_problem odd[] = {padded(TW_I8, 0, 2, 2, 2, 0, 0.5, 0), padded(TW_I8, 0, 2, 2, 2, 0, 1, 0x1p31),
                         padded(TW_I8, 0, 2, 2, 2, 0, (double)NAN, 0)};
     for (int i = 0; i < COUNT_OF(odd); i++) {
         oracle o;
         assert_int_equal(oracle_make(&odd[i], ORACLE_BOUND, 1, 0, &o), TW_BAD_ARGUMENT);
     }
-    assert_true(element_wrap(0x1p31, 0) == -0x1p31 && element_wrap(-0x1p31, -1) == 0x1p31 - 1 &&
-                element_wrap(0x1p60, 5) == 5 && element_wrap(-7, 0) == -7);
+    const element *i32 = element_of(TW_I32), *i16 = element_of(TW_I16), *i64 = element_of(TW_I64);
+    assert_true(whole_of(i32, UINT64_C(1) << 31) == INT32_MIN &&
+                whole_of(i32, UINT64_MAX - UINT32_MAX + INT32_MAX) > 0);
+    assert_true(whole_of(i32, (UINT64_C(1) << 60) + 5) == 5 && whole_of(i16, 0x18000) == INT16_MIN);
+    assert_true(whole_of(i64, UINT64_C(1) << 63) == INT64_MIN && whole_of(i64, UINT64_MAX) == -1);
 }
 
 /* A bf16 below 2^-126 may count as 0 and may not: verify accepts both, and no more than that. */

@@ -20,8 +20,12 @@ static void fill(tw_dtype dtype, void *to, int64_t count, unsigned seed)
             ((double *)to)[i] = value;
         else if (dtype == TW_F32)
             ((float *)to)[i] = (float)value;
+        else if (dtype == TW_I16)
+            ((int16_t *)to)[i] = (int16_t)value;
         else if (dtype == TW_I32)
             ((int32_t *)to)[i] = value;
+        else if (dtype == TW_I64)
+            ((int64_t *)to)[i] = value;
         else
             ((int8_t *)to)[i] = (int8_t)value;
     }
@@ -114,17 +118,19 @@ static void finish_case(tw_dtype dtype, double alpha, double beta)
         return;
     static double sums[COUNT], c[COUNT], expected[COUNT], one = 1;
     static const float one_f32 = 1;
+    static const int64_t one_whole = 1;
     fill(dtype, sums, COUNT, 4), fill(dtype, c, COUNT, 5);
     for (int i = 0; i < COUNT; i++) {
         if (dtype == TW_F64)
             sums[i] /= 3, c[i] /= 7;
-        else
+        else if (dtype == TW_F32)
             ((float *)sums)[i] /= 3, ((float *)c)[i] /= 7;
     }
     memcpy(expected, c, sizeof c);
     tw_problem p = tw_problem_make(dtype, TW_N, TW_N, COUNT, 1, 1);
     p.alpha = alpha, p.beta = beta;
-    bool right = tw_gemm(NULL, &p, sums, dtype == TW_F64 ? (const void *)&one : &one_f32, expected) == TW_OK &&
+    const void *by = dtype == TW_F64 ? &one : dtype == TW_F32 ? (const void *)&one_f32 : &one_whole;
+    bool right = tw_gemm(NULL, &p, sums, by, expected) == TW_OK &&
                  tw_lab_finish_sums(NULL, dtype, 1, COUNT, alpha, sums, COUNT, beta, c, COUNT) == TW_OK;
     tap_result(right && memcmp(c, expected, sizeof c) == 0, "%s", tw_error_text());
 }
@@ -146,5 +152,9 @@ int main(int argc, char **argv)
     finish_case(TW_F32, 1.1, 0);
     finish_case(TW_F32, 0.3, -1.7);
     finish_case(TW_F64, 0.3, 0.1);
+    finish_case(TW_I16, 20001, -30003);
+    finish_case(TW_I16, INT32_MIN, 0);
+    finish_case(TW_I32, INT32_MAX, -3);
+    finish_case(TW_I64, 0x1p53 - 1, 1 - 0x1p53);
     return tap_finish();
 }

@@ -1,4 +1,4 @@
-/* test_plans.c - what plan_find makes of 2,500 random problems on each of fifteen made-up devices, by digest:
+/* test_plans.c - what plan_find makes of 2,500 random problems on each of sixteen made-up devices, by digest:
  * tests/plans.digest has one of each device, type and kind of call. A plan is a pure function, so any change of a
  * digest is a change of a plan.
  *
@@ -16,7 +16,8 @@
 #include "support/tap.h"
 #include "tuned.h"
 
-enum { EACH = 2500, DEVICES = 15, H200 = 7, TYPES = 12, OTHERS = 6 /* types from here on */, KINDS = 4, LINE = 1024 };
+enum { EACH = 2500, DEVICES = 16, H200 = 7, KINDS = 4, LINE = 1024 };
+enum { OTHERS = 6, INTEGERS = 12, TYPES = 15 }; /* types from here on */
 
 /* the planner's choice; a row that is named; a batch; with less workspace, or none */
 typedef enum kind { FREE, FORCED, BATCH, BARE } kind;
@@ -37,7 +38,8 @@ static const char *const kind_names[KINDS] = {"free", "forced", "batch", "bare"}
 static const struct {
     const char *name;
     device_facts facts;
-    bool f64, others, opencl; /* no other type; one of the later types; every type that OpenCL has */
+    /* no other type; one of the later types; every type that OpenCL has; integers of 16 bits and more */
+    bool f64, others, opencl, integers;
 } devices[DEVICES] = {
     {"cpu-base",
      {.engine = "cpu", .level = CPU_base, .threads = 4, .l1_bytes = 32768, .l2_bytes = 262144, .l3_bytes = 8388608}},
@@ -112,6 +114,9 @@ static const struct {
       .local_bytes = 49152,
       .largest_bytes = (int64_t)35 << 30},
      .opencl = true},
+    {"cpu-integers",
+     {.engine = "cpu", .level = CPU_avx512, .threads = 4, .l1_bytes = 32768, .l2_bytes = 1048576, .l3_bytes = 33554432},
+     .integers = true},
 };
 
 static const struct {
@@ -128,7 +133,10 @@ static const struct {
                   {"tf32", TW_TF32, TW_F32},
                   {"e4m3", TW_E4M3, TW_F32},
                   {"e5m2-e4m3-f16", TW_E5M2, TW_F16, TW_E4M3},
-                  {"e4m3-bf16", TW_E4M3, TW_BF16}};
+                  {"e4m3-bf16", TW_E4M3, TW_BF16},
+                  {"i16", TW_I16, TW_I16},
+                  {"i32", TW_I32, TW_I32},
+                  {"i64", TW_I64, TW_I64}};
 
 /* ---- a problem from its number ---- */
 
@@ -148,7 +156,7 @@ static tw_problem draw_problem(die *d, int type, bool in_device_memory)
     int64_t op_a = roll(d, 2), op_b = roll(d, 2), m = draw_length(d), n = draw_length(d), k = draw_length(d);
     tw_problem p = tw_problem_make(types[type].a, (tw_op)op_a, (tw_op)op_b, m, n, k);
     p.dtype_b = types[type].b, p.dtype_c = types[type].c;
-    p.beta = types[type].c == TW_I32 ? (double)roll(d, 2) : betas[roll(d, 4)];
+    p.beta = element_of(types[type].c)->integer ? (double)roll(d, 2) : betas[roll(d, 4)];
     p.lda += draw_pad(d), p.ldb += draw_pad(d), p.ldc += draw_pad(d);
     p.align_a = (uint32_t)8 << roll(d, 6), p.align_b = (uint32_t)8 << roll(d, 6), p.align_c = (uint32_t)8 << roll(d, 6);
     if (roll(d, 2)) p.align_a = p.align_b = p.align_c = 256;
@@ -246,7 +254,8 @@ static kind plan_of(int device, int64_t number, int *type, char text[LINE], char
     *type = of_engine[cuda ? 2 : strcmp(facts.engine, "opencl") == 0][roll(&d, 4)];
     if (cuda && types[*type].a == TW_BF16 && roll(&d, 4) == 0) *type = 3;
     if (devices[device].f64) *type = 0;
-    if (devices[device].others) *type = OTHERS + (int)roll(&d, TYPES - OTHERS);
+    if (devices[device].others) *type = OTHERS + (int)roll(&d, INTEGERS - OTHERS);
+    if (devices[device].integers) *type = INTEGERS + (int)roll(&d, TYPES - INTEGERS);
     if (devices[device].opencl) *type = (int)roll(&d, OTHERS);
     kind asked = roll(&d, 2) ? FREE : (kind)(1 + roll(&d, KINDS - 1));
     tw_problem user = draw_problem(&d, *type, cuda && roll(&d, 2)), p;

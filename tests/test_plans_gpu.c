@@ -677,6 +677,24 @@ static void one_launch_cases(void)
     }
 }
 
+/* Integers of 16 bits and more are the CPU's. */
+static void refused_types(void)
+{
+    static const tw_dtype types[] = {TW_I16, TW_I32, TW_I64};
+    char expected[120];
+    for (int i = 0; i < 2 * 3; i++) {
+        const tw_problem p = tw_problem_make(types[i / 2], TW_N, TW_N, 64, 64, 64);
+        device_facts device = sm_90;
+        plan out;
+        if (i % 2) device = (device_facts){.engine = "opencl", .threads = 1, .most_threads = 256, .local_bytes = 65536};
+        snprintf(expected, sizeof expected, "no kernel fits: the %s engine has no production kernel for %s",
+                 device.engine, dtype_find(types[i / 2])->lab.name);
+        if (!tap_case("%s", expected)) continue;
+        tap_result(plan_find(&p, &device, NULL, &out) == TW_NO_KERNEL && strcmp(tw_error_text(), expected) == 0, "%s",
+                   tw_error_text());
+    }
+}
+
 /* What an item of a batch may have that gemm_batched_wgmma_sm90 does not take. */
 typedef enum oddity { NO_ODDITY, BY_ADDRESS, FAR_APART, NARROW_C, EDGE_WITHIN_16, BEFORE_SM_90, AFTER_SM_90 } oddity;
 
@@ -813,6 +831,7 @@ int main(int argc, char **argv)
     opencl_case(80, 4096, 16, 4096, "gemm_slicedk_simt_");
     opencl_case(0, 512, 512, 512, "gemm_simt_");
     one_launch_cases();
+    refused_types();
     along_cases();
     items_case(true, true, 32, 32, 1000, true);
     items_case(true, true, 64, 65536, 4, false);

@@ -294,7 +294,7 @@ static void workspaces(void)
  * a half at most, shrink, and grow again. */
 static void products_of_changing_size(void)
 {
-    static const tw_dtype dtypes[] = {TW_CF64, TW_F64, TW_F32, TW_I8, TW_BF16};
+    static const tw_dtype dtypes[] = {TW_CF64, TW_F64, TW_F32, TW_I8, TW_BF16, TW_I16};
     enum { DTYPES = sizeof dtypes / sizeof *dtypes, STEPS = 11 };
     for (int threads = 1; threads <= 3; threads += 2) {
         tw_context *context = NULL;

@@ -122,7 +122,7 @@ static void call_case(const char *what, size_t documented, work w)
 /* Products of all kinds; the worst counts. */
 static void products_case(const char *level, int threads, bool starved)
 {
-    static const tw_dtype dtypes[] = {TW_F32, TW_F64, TW_CF32, TW_CF64, TW_BF16, TW_I8, TW_F16};
+    static const tw_dtype dtypes[] = {TW_F32, TW_F64, TW_CF32, TW_CF64, TW_BF16, TW_I8, TW_F16, TW_I16};
     static const int64_t shapes[][3] = {{8, 8, 8},       {33, 65, 70},    {SIDE, SIDE, SIDE},
                                         {1, SIDE, SIDE}, {SIDE, 1, SIDE}, {40, SIDE, 100}};
     const tw_options options = {.size = sizeof options, .engine = "cpu", .instruction_set = level, .threads = threads};
@@ -137,7 +137,7 @@ static void products_case(const char *level, int threads, bool starved)
         return;
     }
     atomic_store(&no_memory, starved);
-    for (int i = 0; opened == TW_OK && i < 7 * 6 * 32; i++) {
+    for (int i = 0; opened == TW_OK && i < 8 * 6 * 32; i++) {
         const int64_t *shape = shapes[i / 32 % 6];
         const bool real = tw_lab_dtype_of(dtypes[i / 192])->parts == 1;
         const tw_op op_a = (tw_op)(i & 1), op_b = i >> 1 & 1 ? real ? TW_T : TW_C : TW_N;

@@ -112,10 +112,10 @@ static void far_case(tw_context *context, const char *threads, tw_dtype dtype, i
  * packed (rows a multiple of 4 KiB apart), as words, GEMV; and on two threads several tasks, along rows and columns. */
 static void far_cases(tw_context *context)
 {
-    static const tw_dtype dtypes[] = {TW_F32, TW_F64, TW_BF16, TW_I8, TW_CF32, TW_CF64};
+    static const tw_dtype dtypes[] = {TW_F32, TW_F64, TW_BF16, TW_I8, TW_CF32, TW_CF64, TW_I16};
     static const int64_t shapes[][3] = {{9, 7, 37}, {1, 9, 21}, {9, 1, 21}},
                          large[][3] = {{100, 90, 110}, {700, 20, 400}, {20, 700, 400}};
-    for (int i = 0; i < 6 * 3 * 4 * 4; i++)
+    for (int i = 0; i < 7 * 3 * 4 * 4; i++)
         far_case(context, "", dtypes[i / 48], i / 4 % 4, shapes[i / 16 % 3], i % 2, i / 2 % 2);
     const tw_options two = {.size = sizeof two, .engine = "cpu", .threads = 2};
     tw_context *threads = NULL;

@@ -25,7 +25,9 @@ static void *operand(tw_dtype dtype, int64_t elements, unsigned seed)
     for (int64_t i = 0; i < count; i++) {
         seed = seed * 1664525u + 1013904223u;
         const double value = (double)(seed >> 8) / (1 << 24) - 0.5;
-        if (bytes == 8)
+        if (dtype == TW_I16)
+            ((int16_t *)x)[i] = (int16_t)(seed >> 16);
+        else if (bytes == 8)
             ((double *)x)[i] = value;
         else
             ((float *)x)[i] = (float)value;
@@ -42,6 +44,7 @@ static bool same_bits(tw_context *context, tw_dtype dtype, int op, int64_t n, in
                 op_b = complex ? (tw_op[]){TW_C, TW_N, TW_T, TW_R}[op] : (tw_op)(op % 2);
     tw_problem p = tw_problem_make(dtype, op_a, op_b, n, n, k);
     p.lda += 3, p.ldb += 5, p.ldc += 7, p.alpha = 0.7, p.beta = beta;
+    if (dtype == TW_I16) p.alpha = 7, p.beta = 10 * beta;
     if (complex) p.alpha_imaginary = -0.4, p.beta_imaginary = beta;
     const int64_t elements = n * p.ldc;
     char *a = operand(dtype, (n > k ? n : k) * p.lda, 1), *b = operand(dtype, (n > k ? n : k) * p.ldb, 2),
@@ -76,10 +79,10 @@ static void triangles(void)
         if (!tap.list &&
             tw_open(&(tw_options){.size = sizeof(tw_options), .engine = "cpu", .threads = threads}, &context) != TW_OK)
             exit(5);
-        for (int d = 0; d < 4; d++)
+        for (int d = 0; d < 5; d++)
             for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
                 for (uint32_t flags = TW_LOWER; flags <= TW_UPPER; flags++) {
-                    static const tw_dtype dtypes[] = {TW_F32, TW_F64, TW_CF32, TW_CF64};
+                    static const tw_dtype dtypes[] = {TW_F32, TW_F64, TW_CF32, TW_CF64, TW_I16};
                     char why[160] = "";
                     bool right = true;
                     if (d > 1 && sizes[s][0] > 300 && !tap.full) continue;

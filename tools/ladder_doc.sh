@@ -277,7 +277,7 @@ trmm and trsm; convert_f16 widens f16 for the kernel of f32, and rounds C.
 |---|---|---|---|---|
 TEXT
     # behind the names stand TILE and its numbers
-    rows 'CPU_(PEAK|DOT)' 'printf "| [cpu_%s_gemm_simd_%s](#gemm_simd) | %s x %s | %s | %s | %s |\n",
+    rows 'CPU_(PEAK|INTEGER|DOT)' 'printf "| [cpu_%s_gemm_simd_%s](#gemm_simd) | %s x %s | %s | %s | %s |\n",
         word[2], word[3], word[5], word[6], word[7], $2, $4'
     rows 'CPU_(HALF|DOT_OF)' 'printf "| [cpu_%s_gemm_simd_%s](#gemm_simd) | %s x %s | %s | %s | %s |\n",
         word[2], word[4], word[6], word[7], word[8], $2, $4'

@@ -29,17 +29,13 @@
  *           a swap of neighbours and a multiply-add by +-1. Conjugated operands change these signs and nothing else.
  *           bf16 and int8: panels hold words of two or four neighbours along k, and one instruction multiplies and adds
  *           them all (vec_step): 2 or 4 times the flops for the same loads.
+ *           Integers of 16, 32 and 64 bits: an instruction multiplies, another adds (without AVX-512 more, of 64 bits),
+ *           so that 8 x 2 chains are enough and leave registers for products.
  * LIMITS    NR a multiple of LANES, at most 3 of them; MR at most 8; 24 KiB on the stack for a block of C^T. The loops
  *           around it: src/engines/cpu/loops.c.
  * SOURCE    Goto, van de Geijn 2008; Van Zee, van de Geijn 2015. */
 #include "rung.h"
 #include "vec.h"
-
-#if REAL_IS_INT
-#define real_of(x) ((real)(int64_t)(x)) /* of whole numbers, negative ones too */
-#else
-#define real_of(x) ((real)(x))
-#endif
 
 #ifndef PARTS
 #define PARTS 1

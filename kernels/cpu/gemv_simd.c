@@ -71,7 +71,7 @@ ALWAYS void write_c(const cpu_gemv *t, int64_t i, real value)
 /* c <- alpha * sum + beta * c for `count` outputs, in vectors whatever lies between them, so that all round alike. */
 static void blend_outputs(const cpu_gemv *t, int64_t from, const real *sums, int64_t count)
 {
-    const vec alpha = vec_all((real)t->alpha), beta = vec_all((real)t->beta);
+    const vec alpha = vec_all(real_of(t->alpha)), beta = vec_all(real_of(t->beta));
     for (int64_t j = 0; j < count; j += LANES) {
         const int64_t lanes = smaller(LANES, count - j);
         const some last = vec_first(lanes);

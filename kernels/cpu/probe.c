@@ -17,7 +17,8 @@ enum { CHAINS = 12 };
 double KERNEL(int64_t rounds, double *sink)
 {
     /* volatile: the compiler must not know them */
-    volatile real near_one = (real)(REAL_IS_INT ? 0x7f6f5f4f : 0.999), rest = (real)(REAL_IS_INT ? 0x01020304 : 0.001);
+    volatile real near_one = REAL_IS_INT ? (real)0x7f6f5f4f : (real)0.999,
+                  rest = REAL_IS_INT ? (real)0x01020304 : (real)0.001;
     vec factor = vec_all(near_one), addend = vec_all(rest), chain[CHAINS];
     UNROLLED(24)
     for (int i = 0; i < CHAINS; i++) chain[i] = vec_all((real)1 + (real)i / (REAL_IS_INT ? 1 : 64));

@@ -1,9 +1,11 @@
 /* vec.h - one vocabulary for vectors of REAL: load, store, broadcast, multiply-add, in AVX-512, AVX2 with FMA, or the
  * 16-byte vectors that GCC and clang make of any machine, on AArch64 with NEON's FMA. The build's -m flags choose.
+ * REAL is float or double or, where REAL_INT_BITS is not 0, the unsigned integer of so many bits, whose wrap-around is
+ * C's.
  *
- * Where DOT is not 0, REAL is what sums and C are made of, and panels hold words of 4 bytes, each with DOT_GROUP
- * neighbours along k of one row of A or one column of B; vec_step(a, b, sum) adds the products of all of them. REAL is
- * then float or uint32_t, whose wrap-around is C's:
+ * Where DOT is not 0, REAL is what sums and C are made of, float or uint32_t, and panels hold words of 4 bytes, each
+ * with DOT_GROUP neighbours along k of one row of A or one column of B; vec_step(a, b, sum) adds the products of all of
+ * them:
  *   DOT_BF16   two bf16: vdpbf16ps, sum <- a0 b0 + (a1 b1 + sum), each + rounded to nearest, what is subnormal on the
  *              way in or out taken as 0
  *   DOT_I16    two int16: vpmaddwd, or shifts and multiplications
@@ -26,24 +28,44 @@
 #define DOT 0
 #endif
 enum { DOT_GROUP = DOT == 0 ? 1 : DOT >= DOT_U8 ? 4 : 2 };
-#define REAL_IS_INT (DOT >= DOT_I16)
+#ifndef REAL_INT_BITS
+#define REAL_INT_BITS 0
+#endif
+#define REAL_IS_INT (REAL_INT_BITS != 0)
+
+#if REAL_IS_INT
+#define real_of(x)            ((REAL)(int64_t)(x)) /* of whole numbers, negative ones too */
+#define BY_BITS_(name, bits)  name##bits
+#define BY_BITS__(name, bits) BY_BITS_(name, bits)
+#define BY_BITS(name)         BY_BITS__(name, REAL_INT_BITS) /* an instruction for elements of this width */
+#else
+#define real_of(x) ((REAL)(x))
+#endif
 
 #if defined(__AVX512F__)
 #include <immintrin.h>
 #if REAL_IS_INT
 /* of its own lanes: as __m512i, gcc would keep sums in memory */
-typedef uint32_t vec __attribute__((vector_size(64)));
+typedef REAL vec __attribute__((vector_size(64)));
+#if REAL_INT_BITS == 16
+typedef __mmask32 some; /* the first lanes of a vector */
+#define vec_all(x) (vec) _mm512_set1_epi16((short)(x))
+#elif REAL_INT_BITS == 32
 typedef __mmask16 some;
-#define vec_load_some(p, s)     (vec) _mm512_maskz_loadu_epi32(s, p)
-#define vec_store_some(p, s, v) _mm512_mask_storeu_epi32(p, s, (__m512i)(v))
+#define vec_all(x) (vec) _mm512_set1_epi32((int)(x))
+#else
+typedef __mmask8 some;
+#define vec_all(x) (vec) _mm512_set1_epi64((long long)(x))
+#endif
+#define vec_load_some(p, s)     (vec) BY_BITS(_mm512_maskz_loadu_epi)(s, p)
+#define vec_store_some(p, s, v) BY_BITS(_mm512_mask_storeu_epi)(p, s, (__m512i)(v))
 #define vec_load(p)             (vec) _mm512_loadu_si512(p)
 #define vec_store(p, v)         _mm512_storeu_si512(p, (__m512i)(v))
-#define vec_all(x)              (vec) _mm512_set1_epi32((int)(x))
 #if DOT == DOT_U8
 #define vec_step(a, b, c) (vec) _mm512_dpbusd_epi32((__m512i)(c), (__m512i)(b), (__m512i)(a))
 #elif DOT == DOT_S8
 #define vec_step(a, b, c) (vec) _mm512_dpbusd_epi32((__m512i)(c), (__m512i)(a), (__m512i)(b))
-#else
+#elif DOT == DOT_I16
 #define vec_step(a, b, c) ((vec)_mm512_madd_epi16((__m512i)(a), (__m512i)(b)) + (c))
 #endif
 #elif REAL_IS_DOUBLE
@@ -91,15 +113,44 @@ typedef __m256 half;
 
 #elif defined(__AVX2__) && defined(__FMA__)
 #include <immintrin.h>
+#if REAL_INT_BITS != 16
 typedef __m256i some; /* the first lanes of a vector */
+#endif
 #if REAL_IS_INT
-typedef uint32_t vec __attribute__((vector_size(32)));
+typedef REAL vec __attribute__((vector_size(32)));
+#define vec_load(p)     (vec) _mm256_loadu_si256((const __m256i *)(const void *)(p))
+#define vec_store(p, v) _mm256_storeu_si256((__m256i *)(void *)(p), (__m256i)(v))
+#if REAL_INT_BITS == 16
+#define vec_all(x) (vec) _mm256_set1_epi16((short)(x))
+/* AVX2 masks pairs of such lanes: those that are whole, and the last lane, which may stand alone, by itself. */
+typedef struct some {
+    __m256i pairs, last;
+    int64_t count;
+} some;
+static inline vec vec_load_some(const REAL *p, some s)
+{
+    const __m256i pairs = _mm256_maskload_epi32((const int *)(const void *)p, s.pairs);
+    return (vec)_mm256_blendv_epi8(pairs, _mm256_set1_epi16((short)p[s.count - 1]), s.last);
+}
+static inline void vec_store_some(REAL *p, some s, vec v)
+{
+    REAL lanes[sizeof v / sizeof *p];
+    vec_store(lanes, v);
+    _mm256_maskstore_epi32((int *)(void *)p, s.pairs, (__m256i)v);
+    p[s.count - 1] = lanes[s.count - 1];
+}
+#elif REAL_INT_BITS == 32
+#define vec_all(x)              (vec) _mm256_set1_epi32((int)(x))
 #define vec_load_some(p, s)     (vec) _mm256_maskload_epi32((const int *)(p), s)
 #define vec_store_some(p, s, v) _mm256_maskstore_epi32((int *)(p), s, (__m256i)(v))
-#define vec_load(p)             (vec) _mm256_loadu_si256((const __m256i *)(const void *)(p))
-#define vec_store(p, v)         _mm256_storeu_si256((__m256i *)(void *)(p), (__m256i)(v))
-#define vec_all(x)              (vec) _mm256_set1_epi32((int)(x))
-#define vec_step(a, b, c)       ((vec)_mm256_madd_epi16((__m256i)(a), (__m256i)(b)) + (c))
+#else
+#define vec_all(x)              (vec) _mm256_set1_epi64x((long long)(x))
+#define vec_load_some(p, s)     (vec) _mm256_maskload_epi64((const long long *)(p), s)
+#define vec_store_some(p, s, v) _mm256_maskstore_epi64((long long *)(p), s, (__m256i)(v))
+#endif
+#if DOT == DOT_I16
+#define vec_step(a, b, c) ((vec)_mm256_madd_epi16((__m256i)(a), (__m256i)(b)) + (c))
+#endif
 #elif REAL_IS_DOUBLE
 typedef __m256d vec;
 #define vec_load_some(p, s)     _mm256_maskload_pd(p, s)
@@ -155,7 +206,7 @@ static inline vec vec_fma(vec a, vec b, vec c) { return vfmaq_f32(c, a, b); }
 #else
 static inline vec vec_fma(vec a, vec b, vec c) { return a * b + c; } /* two roundings */
 #endif
-#else
+#elif DOT == DOT_I16
 typedef int32_t vec_signed __attribute__((vector_size(16)));
 static inline vec vec_low_half(vec a) { return (vec)((vec_signed)(a << 16) >> 16); }
 static inline vec vec_high_half(vec a) { return (vec)((vec_signed)a >> 16); }
@@ -200,7 +251,33 @@ typedef vec half;
 #define half_fma(a, b, c)        vec_fma(a, b, c)
 #endif
 
-#if !REAL_IS_INT
+#if REAL_IS_INT && DOT == 0
+/* Of each 16 bytes of two vectors the low or the high halves, interleaved in pieces of so many bits; and of whole
+ * blocks of 16 bytes the even or the odd ones of both. */
+#if defined(__AVX512F__)
+#define low_of(bits, a, b)  (vec) _mm512_unpacklo_epi##bits((__m512i)(a), (__m512i)(b))
+#define high_of(bits, a, b) (vec) _mm512_unpackhi_epi##bits((__m512i)(a), (__m512i)(b))
+#define vec_even(a, b)      (vec) _mm512_shuffle_i64x2((__m512i)(a), (__m512i)(b), 0x88)
+#define vec_odd(a, b)       (vec) _mm512_shuffle_i64x2((__m512i)(a), (__m512i)(b), 0xdd)
+#elif defined(__AVX2__) && defined(__FMA__)
+#define low_of(bits, a, b)  (vec) _mm256_unpacklo_epi##bits((__m256i)(a), (__m256i)(b))
+#define high_of(bits, a, b) (vec) _mm256_unpackhi_epi##bits((__m256i)(a), (__m256i)(b))
+#define vec_even(a, b)      (vec) _mm256_permute2x128_si256((__m256i)(a), (__m256i)(b), 0x20)
+#define vec_odd(a, b)       (vec) _mm256_permute2x128_si256((__m256i)(a), (__m256i)(b), 0x31)
+#else
+typedef uint16_t of_16 __attribute__((vector_size(16)));
+typedef uint32_t of_32 __attribute__((vector_size(16)));
+typedef uint64_t of_64 __attribute__((vector_size(16)));
+#define low_16              0, 8, 1, 9, 2, 10, 3, 11
+#define high_16             4, 12, 5, 13, 6, 14, 7, 15
+#define low_32              0, 4, 1, 5
+#define high_32             2, 6, 3, 7
+#define low_64              0, 2
+#define high_64             1, 3
+#define low_of(bits, a, b)  (vec) __builtin_shufflevector((of_##bits)(a), (of_##bits)(b), low_##bits)
+#define high_of(bits, a, b) (vec) __builtin_shufflevector((of_##bits)(a), (of_##bits)(b), high_##bits)
+#endif
+#elif DOT == 0 || DOT == DOT_BF16
 /* The shuffles of a transpose: of each 16 bytes of two vectors the low or the high elements, interleaved (f32 also in
  * pairs), and of whole blocks of 16 bytes the even or the odd ones of both. vec_swap: of neighbours in one vector. */
 #if defined(__AVX512F__) && REAL_IS_DOUBLE
@@ -243,6 +320,9 @@ typedef vec half;
 #define vec_swap(a)          __builtin_shufflevector(a, a, 1, 0, 3, 2)
 #endif
 
+#endif
+
+#if !REAL_IS_INT || DOT == 0
 /* vec_transpose - lane j of from[i] becomes lane i of to[j], for LANES vectors: first within blocks of 16 bytes, then
  * the blocks themselves. */
 static inline __attribute__((always_inline, unused)) void vec_transpose(const vec *from, vec *to)
@@ -257,7 +337,29 @@ static inline __attribute__((always_inline, unused)) void vec_transpose(const ve
     {
         const vec *f = from + g * EDGE;
         vec *t = in + g * EDGE; /* block b of t[q]: rows g * EDGE and on at lane b * EDGE + q */
-#if REAL_IS_DOUBLE
+#if REAL_IS_INT
+        /* of each `rows` rows the low halves, then the high ones, in pieces twice as long each time */
+#define INTERLEAVE(bits, rows, from, to)                                                                               \
+    _Pragma("GCC unroll 4") for (int i = 0; i < EDGE / 2; i++)                                                         \
+    {                                                                                                                  \
+        const int at = i / ((rows) / 2) * (rows) + i % ((rows) / 2);                                                   \
+        (to)[at] = low_of(bits, (from)[2 * i], (from)[2 * i + 1]);                                                     \
+        (to)[at + (rows) / 2] = high_of(bits, (from)[2 * i], (from)[2 * i + 1]);                                       \
+    }
+#if REAL_INT_BITS == 16
+        vec by_16[EDGE], by_32[EDGE];
+        INTERLEAVE(16, 8, f, by_16)
+        INTERLEAVE(32, 4, by_16, by_32)
+        INTERLEAVE(64, 2, by_32, t)
+#elif REAL_INT_BITS == 32
+        vec by_32[EDGE];
+        INTERLEAVE(32, 4, f, by_32)
+        INTERLEAVE(64, 2, by_32, t)
+#else
+        INTERLEAVE(64, 2, f, t)
+#endif
+#undef INTERLEAVE
+#elif REAL_IS_DOUBLE
         t[0] = vec_low(f[0], f[1]), t[1] = vec_high(f[0], f[1]);
 #else
         vec low[2] = {vec_low(f[0], f[1]), vec_low(f[2], f[3])}, high[2] = {vec_high(f[0], f[1]), vec_high(f[2], f[3])};
@@ -266,7 +368,7 @@ static inline __attribute__((always_inline, unused)) void vec_transpose(const ve
 #endif
     }
 #if defined(__AVX2__) && defined(__FMA__)
-    _Pragma("GCC unroll 4") for (int q = 0; q < EDGE; q++)
+    _Pragma("GCC unroll 8") for (int q = 0; q < EDGE; q++)
     {
 #if defined(__AVX512F__)
         vec even[2] = {vec_even(in[q], in[EDGE + q]), vec_even(in[2 * EDGE + q], in[3 * EDGE + q])};
@@ -286,8 +388,13 @@ static inline __attribute__((always_inline, unused)) void vec_transpose(const ve
 static inline some vec_first(int64_t count)
 {
 #if defined(__AVX512F__)
-    return (some)((1u << count) - 1);
-#elif defined(__AVX2__) && defined(__FMA__) && REAL_IS_DOUBLE
+    return (some)((UINT64_C(1) << count) - 1);
+#elif defined(__AVX2__) && defined(__FMA__) && REAL_INT_BITS == 16
+    const __m256i lanes = _mm256_setr_epi16(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16);
+    const __m256i pairs = _mm256_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15);
+    return (some){_mm256_cmpgt_epi32(_mm256_set1_epi32((int)count), pairs),
+                  _mm256_cmpeq_epi16(_mm256_set1_epi16((short)count), lanes), count};
+#elif defined(__AVX2__) && defined(__FMA__) && (REAL_IS_DOUBLE || REAL_INT_BITS == 64)
     return _mm256_cmpgt_epi64(_mm256_set1_epi64x(count), _mm256_setr_epi64x(0, 1, 2, 3));
 #elif defined(__AVX2__) && defined(__FMA__)
     return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));

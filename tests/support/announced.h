@@ -149,6 +149,7 @@ void KERNEL(const cpu_problem *x)
 #undef KERNEL
 #undef MR
 #undef NR
+#undef REAL_INT_BITS
 #undef OF_F16
 #undef OF_GEMM
 #undef OF_GEMV

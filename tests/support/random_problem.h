@@ -42,8 +42,8 @@ typedef struct engine {
 /* Lists the types that the open engine multiplies: of A, B and C, 0 where that is what A's says. */
 static inline void engine_types(engine *e)
 {
-    static const tw_dtype dtypes[] = {TW_F64,  TW_F32,  TW_F16,  TW_BF16, TW_I8, TW_CF32,
-                                      TW_CF64, TW_TF32, TW_E4M3, TW_E5M2, TW_U8};
+    static const tw_dtype dtypes[] = {TW_F64,  TW_F32,  TW_F16,  TW_BF16, TW_I8,  TW_CF32, TW_CF64,
+                                      TW_TF32, TW_E4M3, TW_E5M2, TW_U8,   TW_I16, TW_I32,  TW_I64};
     static const tw_dtype others[] = {0, TW_E4M3, TW_E5M2, TW_I8, TW_U8}, narrow[] = {0, TW_F16, TW_BF16};
     enum { DTYPES = sizeof dtypes / sizeof *dtypes, OTHERS = sizeof others / sizeof *others, NARROW = 3 };
     for (int i = 0; i < DTYPES * OTHERS * NARROW; i++) {

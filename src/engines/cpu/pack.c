@@ -5,13 +5,29 @@
 
 typedef float four __attribute__((vector_size(16)));
 typedef double two __attribute__((vector_size(16)));
+typedef uint16_t eight __attribute__((vector_size(16)));
 /* elements of 8 and 16 bytes, which may be complex and aligned to one part alone */
 typedef double element_8 __attribute__((aligned(4), may_alias));
 typedef double element_16 __attribute__((vector_size(16), aligned(8), may_alias));
 
 /* Transposes a square of 16-byte vectors: rows of the source, `stride` apart, become columns of the panel, whose rows
  * are `width` apart. */
-enum { EDGE_4 = 4, EDGE_8 = 2 };
+enum { EDGE_2 = 8, EDGE_4 = 4, EDGE_8 = 2 };
+
+/* Of 8 rows the first and the last 4 are interleaved, three times over. */
+static inline void transpose_2(uint16_t *packed, int64_t width, const uint16_t *source, int64_t stride)
+{
+    eight r[2][8];
+    for (int i = 0; i < 8; i++) memcpy(&r[0][i], source + i * stride, sizeof r[0][i]);
+    for (int round = 0; round < 3; round++)
+        for (int i = 0; i < 4; i++) {
+            const eight *from = r[round % 2];
+            eight *to = r[(round + 1) % 2] + 2 * i;
+            to[0] = __builtin_shufflevector(from[i], from[i + 4], 0, 8, 1, 9, 2, 10, 3, 11);
+            to[1] = __builtin_shufflevector(from[i], from[i + 4], 4, 12, 5, 13, 6, 14, 7, 15);
+        }
+    for (int p = 0; p < 8; p++) memcpy(packed + p * width, &r[1][p], sizeof r[1][p]);
+}
 
 static inline void transpose_4(float *packed, int64_t width, const float *source, int64_t stride)
 {
@@ -69,6 +85,7 @@ static inline void transpose_8(element_8 *packed, int64_t width, const element_8
         }                                                                                                              \
     }
 
+PACK_PANEL(uint16_t, 2)
 PACK_PANEL(float, 4)
 PACK_PANEL(element_8, 8)
 
@@ -103,6 +120,8 @@ void pack_panels(size_t element_bytes, void *packed, const void *source, int64_t
         int64_t from = panel * width, lanes = min_i64(length - from, width), to = from * k, at = from * stride;
         if (element_bytes == 4)
             pack_panel_4((float *)packed + to, (const float *)source + at, stride, k_stride, lanes, k, width);
+        else if (element_bytes == 2)
+            pack_panel_2((uint16_t *)packed + to, (const uint16_t *)source + at, stride, k_stride, lanes, k, width);
         else if (element_bytes == 8 && width > 3) /* narrower ones are of cf32: nothing to transpose by squares */
             pack_panel_8((element_8 *)packed + to, (const element_8 *)source + at, stride, k_stride, lanes, k, width);
         else if (element_bytes == 8)
@@ -119,6 +138,7 @@ static inline void copy_row(char *to, const char *from, int64_t bytes)
 {
     switch (bytes) {
     case 192: memcpy(to, from, 192); break;
+    case 128: memcpy(to, from, 128); break;
     case 64: memcpy(to, from, 64); break;
     case 48: memcpy(to, from, 48); break;
     case 32: memcpy(to, from, 32); break;
