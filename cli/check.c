@@ -16,8 +16,16 @@ static void show_progress(void *context, double fraction)
 static bool whole(const verify_report *r) { return r->passed && r->unchecked == 0; }
 
 /* Which errors the check can find. */
-static void tell_sight(session *s, const verify_report *r)
+static void tell_sight(session *s, const operands *o, const verify_report *r)
 {
+    if (io_type_is_integer(o->as.type_c)) {
+        fprintf(
+            s->text,
+            "  rows      %d vectors of random weights, modulo 2^%d. Always found: one wrong element in a row. Several "
+            "are missed with probability 2^-%d at most.\n  elements  %" PRId64 " checked one by one.\n",
+            r->vectors, (int)(8 * io_type_bytes(o->as.type_c)), r->vectors / 2, r->elements);
+        return;
+    }
     fprintf(s->text,
             "  rows      %d random sign vectors, residuals up to %.2g of their row's bound. Always found: one element "
             "wrong by more than twice its row's bound (at most %.3g). Several wrong elements in a row are "
@@ -114,7 +122,8 @@ exit_code check_product(session *s, operands *o, const void *c, const char *name
 {
     const void *c0 = NULL;
     tame_name tamed;
-    const verify_options wanted = options_of(s);
+    verify_options wanted = options_of(s);
+    wanted.is_unsigned = io_type_is_unsigned(o->as.type_c);
     if (o->each[OPERAND_ADD].path != NULL) {
         exit_code code = operand_dense(&o->each[OPERAND_ADD], o->as.type_c, &c0);
         if (code != EXIT_OK) return code;
@@ -129,6 +138,6 @@ exit_code check_product(session *s, operands *o, const void *c, const char *name
         tell_verdict(s, &o->problem, report, diag_name(name, tamed));
     if (whole(report) && s->opt->command->bit != CMD_VERIFY && s->opt->verbose)
         fprintf(s->text, "check      passed %s\n", diag_name(name, tamed));
-    if (s->opt->verbose) tell_sight(s, report);
+    if (s->opt->verbose) tell_sight(s, o, report);
     return whole(report) ? EXIT_OK : diag(EXIT_CHECK, "%s: %s", name, report->text);
 }

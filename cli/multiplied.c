@@ -4,11 +4,11 @@
 #include <string.h>
 #include "diag.h"
 
-/* instead: what multiplies the same numbers on any engine. */
+/* instead: what multiplies the same numbers on any engine. passed: the library's type; NULL: the same. */
 typedef struct product_row {
     const char *name;
     io_type stored, c;
-    const char *instead;
+    const char *instead, *passed;
 } product_row;
 
 #define IN_F32 "convert the files to f32, which holds the same numbers, and leave --dtype out"
@@ -25,23 +25,32 @@ static const product_row rows[] = {
     {"e5m2", IO_E5M2, IO_F32, IN_F32},
     {"i8", IO_I8, IO_I32, IN_F32},
     {"u8", IO_U8, IO_I32, IN_F32},
+    {"i16", IO_I16, IO_I16, NULL},
+    {"i32", IO_I32, IO_I32, NULL},
+    {"i64", IO_I64, IO_I64, NULL},
+    {"u16", IO_U16, IO_U16, NULL, "i16"}, /* modulo 2^n the bits are those of signed integers */
+    {"u32", IO_U32, IO_U32, NULL, "i32"},
+    {"u64", IO_U64, IO_U64, NULL, "i64"},
 };
 
 enum { ROWS = sizeof rows / sizeof *rows };
+_Static_assert(ROWS == IO_TYPE_COUNT + 1, "a row for each type of a file, and for tf32");
 
+/* Of each word that --dtype takes, and of each type of a file. */
 static const product_row *row_named(const char *name)
 {
-    for (int r = 0; r < ROWS; r++)
-        if (strcmp(rows[r].name, name) == 0) return &rows[r];
-    return NULL;
+    int r = 0;
+    while (strcmp(rows[r].name, name) != 0) r++;
+    return &rows[r];
 }
 
 static bool is_fp8(io_type type) { return type == IO_E4M3 || type == IO_E5M2; }
+static bool is_byte(io_type type) { return type == IO_I8 || type == IO_U8; }
 
 /* May A and B be of these? */
 static bool mix(const product_row *a, const product_row *b)
 {
-    return a == b || (a->c == IO_I32 && b->c == IO_I32) || (is_fp8(a->stored) && is_fp8(b->stored));
+    return a == b || (is_byte(a->stored) && is_byte(b->stored)) || (is_fp8(a->stored) && is_fp8(b->stored));
 }
 
 static bool gives(const product_row *row, io_type c)
@@ -52,18 +61,17 @@ static bool gives(const product_row *row, io_type c)
 
 static const char *word_of_b(const options *opt) { return opt->dtypes.items[opt->dtypes.count - 1]; }
 
-bool multiplied_of(const char *type, multiplied *out)
+void multiplied_of(const char *type, multiplied *out)
 {
     const product_row *row = row_named(type);
-    if (row != NULL) *out = (multiplied){row->name, row->name, row->stored, row->stored, row->c};
-    return row != NULL;
+    *out = (multiplied){row->name, row->name, row->stored, row->stored, row->c};
 }
 
 bool multiplied_asked(const options *opt, multiplied *out)
 {
     multiplied b;
-    if (opt->dtypes.count == 0 || !multiplied_of(opt->dtypes.items[0], out) || !multiplied_of(word_of_b(opt), &b))
-        return false;
+    if (opt->dtypes.count == 0) return false;
+    multiplied_of(opt->dtypes.items[0], out), multiplied_of(word_of_b(opt), &b);
     out->b = b.b, out->type_b = b.type_b;
     if (opt->dtypes_c.count > 0) io_type_parse(opt->dtypes_c.items[0], &out->type_c);
     return true;
@@ -74,15 +82,12 @@ exit_code multiplied_check(const options *opt)
     const product_row *a = opt->dtypes.count > 0 ? row_named(opt->dtypes.items[0]) : NULL;
     const product_row *b = opt->dtypes.count > 0 ? row_named(word_of_b(opt)) : NULL;
     io_type c;
-    if (opt->dtypes.count > 1 && (a == NULL || b == NULL || !mix(a, b)))
+    if (opt->dtypes.count > 1 && !mix(a, b))
         return diag(EXIT_USAGE,
                     "--dtype %s,%s: expected one type, or that of A and that of B, both of i8 and u8 or both of e4m3 "
                     "and e5m2",
                     opt->dtypes.items[0], word_of_b(opt));
     if (opt->dtypes_c.count == 0) return EXIT_OK;
-    if (a == NULL && opt->dtypes.count > 0)
-        return diag(EXIT_USAGE, "--dtype-c %s: nothing is multiplied as %s; give --dtype bf16, f16, e4m3 or e5m2",
-                    opt->dtypes_c.items[0], opt->dtypes.items[0]);
     if (a == NULL)
         return diag(EXIT_USAGE, "--dtype-c %s: needs --dtype T, the type that is multiplied", opt->dtypes_c.items[0]);
     if (!io_type_parse(opt->dtypes_c.items[0], &c) || !gives(a, c))
@@ -152,9 +157,15 @@ exit_code multiplied_check_engine(const session *s)
                 others, instead != NULL ? ". Or " : "", instead != NULL ? instead : "");
 }
 
+/* As the library knows it. */
+static tw_dtype passed(const char *name)
+{
+    const product_row *row = row_named(name);
+    return tw_lab_dtype_named(row->passed != NULL ? row->passed : name)->dtype;
+}
+
 void multiplied_problem(const multiplied *x, tw_problem *problem)
 {
-    problem->dtype = tw_lab_dtype_named(x->a)->dtype;
-    problem->dtype_b = tw_lab_dtype_named(x->b)->dtype;
-    problem->dtype_c = tw_lab_dtype_named(io_type_name(x->type_c))->dtype;
+    problem->dtype = passed(x->a), problem->dtype_b = passed(x->b);
+    problem->dtype_c = passed(io_type_name(x->type_c));
 }

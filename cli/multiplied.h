@@ -10,10 +10,10 @@ typedef struct multiplied {
     io_type type_a, type_b, type_c;
 } multiplied;
 
-/* multiplied_of - products of two operands of one type; false: there are none. */
-bool multiplied_of(const char *type, multiplied *out);
+/* multiplied_of - products of two operands of one type, tf32 or a file's. */
+void multiplied_of(const char *type, multiplied *out);
 
-/* multiplied_asked - as --dtype asks; false: it is not given, or names a type that is read alone. */
+/* multiplied_asked - as --dtype asks; false: it is not given. */
 bool multiplied_asked(const options *opt, multiplied *out);
 
 /* multiplied_check - do the values of --dtype and --dtype-c fit each other? EXIT_OK, or EXIT_USAGE after a sentence. */

@@ -50,10 +50,8 @@ static io_raw_shape raw_shape(const options *opt, operand_role role)
 {
     io_raw_shape raw = {.rows = -1, .result = role == OPERAND_ADD || role == OPERAND_C};
     multiplied x;
-    if (multiplied_asked(opt, &x))
-        raw.type = type_of_role(&x, role);
-    else if (opt->dtypes.count == 0 || !io_type_parse(opt->dtypes.items[0], &raw.type))
-        return raw;
+    if (!multiplied_asked(opt, &x)) return raw;
+    raw.type = type_of_role(&x, role);
     if (opt->shapes.count == 0) return raw;
     shape p = opt->shapes.items[0];
     bool transposed = (role == OPERAND_A && opt->transpose_a) || (role == OPERAND_B && opt->transpose_b);
@@ -193,17 +191,26 @@ static bool fits(const operands *o, operand_role end, fitting *one_fits, misfit 
     return true;
 }
 
+/* "-128 to 127", "0 to 2^64 - 1" */
+static void range_text(io_type type, char *text, size_t size)
+{
+    const int digits = (int)(8 * io_type_bytes(type)) - !io_type_is_unsigned(type);
+    if (digits > 16)
+        snprintf(text, size, io_type_is_unsigned(type) ? "0 to 2^%d - 1" : "-2^%d to 2^%d - 1", digits, digits);
+    else
+        snprintf(text, size, "%d to %d", io_type_is_unsigned(type) ? 0 : -(1 << digits), (1 << digits) - 1);
+}
+
 /* --dtype rounds the operands, but whole numbers stay what they are. */
 static exit_code check_whole(const operands *o)
 {
     misfit x;
-    if (o->as.type_c != IO_I32 || fits(o, OPERANDS, io_fits_exactly, &x)) return EXIT_OK;
+    char range[64];
+    if (!io_type_is_integer(o->as.type_c) || fits(o, OPERANDS, io_fits_exactly, &x)) return EXIT_OK;
+    range_text(x.type, range, sizeof range);
     return diag(EXIT_INPUT,
                 "%s: element [%" PRId64 ", %" PRId64 "] is %s, which %s does not hold: it holds whole numbers of %s",
-                x.path, x.i, x.j, x.value, io_type_name(x.type),
-                x.type == IO_I8   ? "-128 to 127"
-                : x.type == IO_U8 ? "0 to 255"
-                                  : "-2^31 to 2^31 - 1");
+                x.path, x.i, x.j, x.value, io_type_name(x.type), range);
 }
 
 /* By fp8 no number becomes infinite or NaN. The operands are real. */
@@ -279,6 +286,18 @@ static exit_code check_real(const options *opt, const operands *o)
     return EXIT_OK;
 }
 
+/* Is the C that `verify` judges of integers that are multiplied modulo 2^n, as o->as says, and all else of integers
+ * that it holds? */
+static bool judges_integers(const operands *o)
+{
+    const operand *c = &o->each[OPERAND_C];
+    misfit x;
+    if (c->path == NULL || !io_type_is_integer(c->matrix.type) || o->as.type_c != c->matrix.type) return false;
+    for (operand_role role = OPERAND_A; role < OPERAND_C; role++)
+        if (o->each[role].path != NULL && !io_type_is_integer(o->each[role].matrix.type)) return false;
+    return fits(o, OPERANDS, io_fits_exactly, &x);
+}
+
 /* What --dtype asks for; else the type of the C that `verify` judges; else the common type of the operands. If no
  * kernel computes in that type, or it does not hold a large integer: the first of f32 and f64, or of cf32 and cf64,
  * that holds every value. */
@@ -288,24 +307,21 @@ static exit_code choose_type(const options *opt, operands *o)
     const operand *c = &o->each[OPERAND_C];
     misfit x;
     if (multiplied_asked(opt, &o->as)) return check_whole(o);
-    if (opt->dtypes.count > 0 && opt->shapes.count == 0)
-        return diag(EXIT_USAGE,
-                    "--dtype %s: expected f32, f64, cf32, cf64, bf16, f16, tf32, e4m3, e5m2, i8 or u8; other types can "
-                    "only name the elements of raw files",
-                    opt->dtypes.items[0]);
     const io_type type = c->path != NULL ? c->matrix.type : common_type(o);
-    if (computable(type)) {
-        multiplied_of(io_type_name(type), &o->as);
-        if (c->path != NULL || fits(o, OPERANDS, io_fits_exactly, &x)) return EXIT_OK;
-    }
+    char modulo[64] = "";
+    multiplied_of(io_type_name(type), &o->as);
+    if (judges_integers(o)) return EXIT_OK;
+    if (computable(type) && (c->path != NULL || fits(o, OPERANDS, io_fits_exactly, &x))) return EXIT_OK;
     for (size_t t = 0; t < 2; t++) {
         multiplied_of(io_type_name(raised[io_type_is_complex(type)][t]), &o->as);
         if (fits(o, OPERANDS, io_fits_exactly, &x)) return EXIT_OK;
     }
+    if (io_type_is_integer(type))
+        snprintf(modulo, sizeof modulo, "--dtype %s multiplies modulo 2^64, ", io_type_name(type));
     return diag(EXIT_INPUT,
-                "%s: element [%" PRId64 ", %" PRId64 "] is %s, which neither f32 nor f64 holds exactly; --dtype %s "
+                "%s: element [%" PRId64 ", %" PRId64 "] is %s, which neither f32 nor f64 holds exactly; %s--dtype %s "
                 "rounds it",
-                x.path, x.i, x.j, x.value, o->as.a);
+                x.path, x.i, x.j, x.value, modulo, o->as.a);
 }
 
 /* ---- placing ---- */
@@ -350,12 +366,12 @@ static exit_code place(operand *x, io_type type, bool transposed, bool conjugate
 static exit_code check_factor(const char *name, scalar_option factor, const multiplied *as)
 {
     const double largest = fmax(fabs(factor.value), fabs(factor.imaginary));
-    if (as->type_c == IO_I32 &&
-        !(factor.value >= INT32_MIN && factor.value <= INT32_MAX && factor.value == floor(factor.value)))
-        return diag(EXIT_USAGE, "--%s: found %g, expected a whole number from -2^31 to 2^31 - 1 with --dtype %s", name,
-                    factor.value, as->a);
-    if (as->type_a == IO_F64 || as->type_a == IO_CF64 || as->type_c == IO_I32 || largest <= (double)FLT_MAX)
-        return EXIT_OK;
+    const bool whole = io_type_is_integer(as->type_c), wide = whole && io_type_bytes(as->type_c) == 8;
+    const double least = wide ? 1 - 0x1p53 : INT32_MIN, most = wide ? 0x1p53 - 1 : INT32_MAX;
+    if (whole && !(factor.value >= least && factor.value <= most && factor.value == floor(factor.value)))
+        return diag(EXIT_USAGE, "--%s: found %g, expected a whole number from -2^%s with --dtype %s", name,
+                    factor.value, wide ? "53 + 1 to 2^53 - 1" : "31 to 2^31 - 1", as->a);
+    if (as->type_a == IO_F64 || as->type_a == IO_CF64 || whole || largest <= (double)FLT_MAX) return EXIT_OK;
     return diag(EXIT_USAGE, "--%s: found %g, expected at most %g, the largest f32; --dtype %s computes in f64", name,
                 largest == fabs(factor.value) ? factor.value : factor.imaginary, (double)FLT_MAX,
                 as->type_a == IO_CF32 ? "cf64" : "f64");

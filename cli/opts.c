@@ -23,7 +23,7 @@ enum {
 #define DTYPES      "f32 f64 bf16 f16 i8 u8 tf32 e4m3 e5m2"
 #define ENGINES     "auto cpu opencl cuda"
 #define FILE_TYPES  "f64 f32 tf32 f16 bf16 e4m3 e5m2 cf32 cf64 i8 i16 i32 i64 u8 u16 u32 u64"
-#define BENCH_TYPES DTYPES " cf32 cf64"
+#define BENCH_TYPES DTYPES " cf32 cf64 i16 i32 i64"
 
 /* name, letter, kind, where, commands, metavar ... */
 const option_row option_rows[] = {
@@ -56,11 +56,12 @@ const option_row option_rows[] = {
     {"device", 0, OPT_WHOLE, AT(device), CMD_LADDER | CMD_SELFTEST | CMD_TUNE, "I", NULL,
      "use device I of the engine, as `tilewright devices` numbers them", 0, 4095},
     {"dtype", 0, OPT_TYPES, AT(dtypes), FILES, "T[,T]", FILE_TYPES,
-     "compute in f32, f64, cf32, cf64, bf16 or f16 (C is f32), i8 or u8 (C is i32); on cuda also e4m3, e5m2 or tf32 (C "
-     "is f32); two for A and B: both of i8 and u8, or both of e4m3 and e5m2. NumPy's and C's names are taken too, such "
+     "compute in f32, f64, cf32, cf64, bf16 or f16 (C is f32), i8 or u8 (C is i32), on cpu also in i16 to i64 and u16 "
+     "to u64, modulo 2^n; on cuda also e4m3, e5m2 or tf32 (C is f32); two for A and B: both of i8 and u8, or both of "
+     "e4m3 and e5m2. NumPy's and C's names are taken too, such "
      "as float32, complex64, double and int8_t. Default: the type that NumPy would choose for the operands, f16 and "
      "integers raised to f32 or, "
-     "if f32 does not hold every value, f64; of `verify` the type of C. "
+     "if f32 does not hold every value, f64; of `verify` the type of C, of integers if all files are. "
      "For raw files, and for .npy files of raw bytes, also the type of their elements",
      .list = 2},
     {"dtype-c", 0, OPT_TYPES, AT(dtypes_c), FILES, "T", "f32 bf16 f16",
@@ -73,7 +74,7 @@ const option_row option_rows[] = {
      "gpu-types: i8,tf32,e4m3)",
      .list = 4},
     {"dtype", 0, OPT_TYPES, AT(dtypes), CMD_SELFTEST, "T,...", BENCH_TYPES,
-     "check only kernels of these element types (default: all; on the CPU also calls that mix types)", .list = 11},
+     "check only kernels of these element types (default: all; on the CPU also calls that mix types)", .list = 14},
     {"dtype", 0, OPT_TYPES, AT(dtypes), CMD_TUNE, "T,...", "f32 f64 bf16 f16 i8 u8 cf32 cf64",
      "element types to tune (default: f32)", .list = 8},
     {"dtype", 0, OPT_TYPES, AT(dtypes), CMD_LADDER, "T", DTYPES, "element type (default: f32)", .list = 1},

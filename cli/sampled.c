@@ -4,7 +4,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include "../lab/element.h"
+#include "../lab/whole.h"
 #include "diag.h"
 #include "term.h"
 
@@ -81,7 +81,11 @@ static exit_code judge_lines(judge *j, int64_t row0, int64_t rows, int64_t col0,
     p.m = rows, p.n = cols, p.lda = p.ldb = p.k > 0 ? p.k : 1, p.ldc = cols;
     p.op_a = a_conjugated ? TW_R : TW_N, p.op_b = b_conjugated ? TW_C : TW_T;
     verify_report part;
-    const verify_options wanted = {.seed = j->s->opt->seed, .samples = rows * cols, .threads = (int)j->s->opt->threads};
+    const bool is_unsigned = io_type_is_unsigned(type);
+    const verify_options wanted = {.seed = j->s->opt->seed,
+                                   .samples = rows * cols,
+                                   .threads = (int)j->s->opt->threads,
+                                   .is_unsigned = is_unsigned};
     const tw_status status = verify_product(&p, j->a, j->b, add->path != NULL ? j->c0 : NULL, j->c_values, &wanted,
                                             &part);
     if (status != TW_OK) return diag_lab(status, "the check");
@@ -93,8 +97,13 @@ static exit_code judge_lines(judge *j, int64_t row0, int64_t rows, int64_t col0,
     j->report->passed = false;
     const int64_t row = drawn_at(&j->rows, row0 + (part.row > 0 ? part.row : 0)),
                   col = drawn_at(&j->cols, col0 + (part.col > 0 ? part.col : 0));
-    return diag(EXIT_CHECK, "%s: C[%" PRId64 ", %" PRId64 "] is %.17g, expected %.17g within %.3g", j->s->opt->output,
-                row, col, part.found, part.expected, part.bound);
+    char text[160];
+    if (io_type_is_integer(type))
+        whole_sentence(text, sizeof text, element_of(p.dtype_c), row, col, part.whole[0], part.whole[1], is_unsigned);
+    else
+        snprintf(text, sizeof text, "C[%" PRId64 ", %" PRId64 "] is %.17g, expected %.17g within %.3g", row, col,
+                 part.found, part.expected, part.bound);
+    return diag(EXIT_CHECK, "%s: %s", j->s->opt->output, text);
 }
 
 static exit_code judge_all(judge *j)

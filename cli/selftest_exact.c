@@ -7,7 +7,8 @@
 #include <string.h>
 #include "../lab/far.h"
 
-static const tw_dtype dtypes[] = {TW_F32, TW_F64, TW_F16, TW_BF16, TW_I8, TW_U8, TW_CF32, TW_CF64};
+static const tw_dtype dtypes[] = {TW_F32,  TW_F64,  TW_F16, TW_BF16, TW_I8, TW_U8,
+                                  TW_CF32, TW_CF64, TW_I16, TW_I32,  TW_I64};
 enum { DTYPES = sizeof dtypes / sizeof *dtypes };
 
 static bool is_complex(tw_dtype dtype) { return tw_lab_dtype_of(dtype)->parts == 2; }

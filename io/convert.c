@@ -40,6 +40,10 @@ io_type io_type_part(io_type type) { return type == IO_CF32 ? IO_F32 : type == I
 
 bool io_type_is_complex(io_type type) { return types[type].kind == 'c'; }
 
+bool io_type_is_integer(io_type type) { return types[type].kind == 'i' || types[type].kind == 'u'; }
+
+bool io_type_is_unsigned(io_type type) { return types[type].kind == 'u'; }
+
 bool io_type_parse(const char *name, io_type *out)
 {
     for (int t = 0; t < IO_TYPE_COUNT; t++) {
@@ -386,9 +390,10 @@ static void convert_numbers(const io_matrix *matrix, io_type to, void *out)
     for (int64_t i = 0; i < matrix->rows; i++)
         for (int64_t j = 0; j < matrix->cols; j++, at++) {
             number value = number_at(matrix, i, j);
-            int64_t whole = value.integer ? (int64_t)(value.negative ? 0 - value.magnitude : value.magnitude) : 0;
+            uint64_t whole = value.negative ? 0 - value.magnitude : value.magnitude; /* its lower bits */
             const unsigned code = to == IO_BF16 ? bf16_of(value) : layout != NULL ? code_of(sticky(value), layout) : 0;
-            if (types[to].kind != 'f' && !value.integer) whole = (int64_t)value.real;
+            if (types[to].kind != 'f' && !value.integer)
+                whole = value.real < 0 ? (uint64_t)(int64_t)value.real : (uint64_t)value.real;
             switch (to) {
             case IO_BF16:
             case IO_F16: ((uint16_t *)out)[at] = (uint16_t)code; break;
@@ -396,7 +401,12 @@ static void convert_numbers(const io_matrix *matrix, io_type to, void *out)
             case IO_E5M2: ((uint8_t *)out)[at] = (uint8_t)code; break;
             case IO_I8: ((int8_t *)out)[at] = (int8_t)whole; break;
             case IO_U8: ((uint8_t *)out)[at] = (uint8_t)whole; break;
-            case IO_I32: ((int32_t *)out)[at] = (int32_t)whole; break;
+            case IO_I16:
+            case IO_U16: ((uint16_t *)out)[at] = (uint16_t)whole; break;
+            case IO_I32:
+            case IO_U32: ((uint32_t *)out)[at] = (uint32_t)whole; break;
+            case IO_I64:
+            case IO_U64: ((uint64_t *)out)[at] = whole; break;
             default: break;
             }
         }

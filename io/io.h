@@ -89,6 +89,8 @@ const char *io_type_name(io_type type);
 bool io_type_parse(const char *name, io_type *out);
 io_type io_type_part(io_type type); /* of a complex type that of its parts; else type */
 bool io_type_is_complex(io_type type);
+bool io_type_is_integer(io_type type);
+bool io_type_is_unsigned(io_type type); /* an integer without a sign */
 
 /* io_format_of - the format that a path's ending names: .npy, .mtx, .raw or .bin (any case); NONE otherwise. */
 io_format io_format_of(const char *path);
@@ -173,8 +175,8 @@ bool io_by_columns(const io_matrix *matrix);
 io_type io_result_type(io_type a, io_type b);
 
 /* io_convert - write every element as type `to` into out, rows * cols elements, C order. To floating point it rounds to
- * nearest even: values beyond the range become infinities, of IO_E4M3, which has none, NaN; NaN stays NaN. IO_I8, IO_U8
- * and IO_I32 take what io_fits_exactly() lets pass. IO_CF32 and IO_CF64 take real elements as complex ones without an
+ * nearest even: values beyond the range become infinities, of IO_E4M3, which has none, NaN; NaN stays NaN. Integers
+ * take what io_fits_exactly() lets pass. IO_CF32 and IO_CF64 take real elements as complex ones without an
  * imaginary part; of complex elements the other types take the real parts. */
 void io_convert(const io_matrix *matrix, io_type to, void *out);
 
@@ -214,8 +216,8 @@ char *io_follow(const char *path);
 io_status io_cannot_open(const char *path, io_error *error);
 
 /* io_output_write - the whole matrix in that format (NPY: version 1, C order, little endian; MTX: array real general,
- * shortest digits that read back exactly, `nan` `inf` `-inf`, or array complex or integer general; RAW: C order, this
- * machine's byte order). f32, f64, f16, bf16 (in NPY as raw bytes, V2), i32, cf32 and cf64. */
+ * shortest digits that read back exactly, `nan` `inf` `-inf`, or array complex, integer or, of u64, unsigned-integer
+ * general; RAW: C order, this machine's byte order). Types of 2 bytes and more, bf16 in NPY as raw bytes, V2. */
 io_status io_output_write(io_output *output, io_format format, const io_matrix *matrix, io_error *error);
 
 /* io_output_begin, io_output_put - the same block by block, in any order, .npy and raw only: `matrix` says type and

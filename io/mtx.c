@@ -519,7 +519,8 @@ io_status mtx_write(io_output *output, const io_matrix *matrix, io_error *error)
 {
     char head[128];
     int used = snprintf(head, sizeof head, "%s matrix array %s general\n%" PRId64 " %" PRId64 "\n", BANNER,
-                        matrix->type == IO_I32             ? "integer"
+                        matrix->type == IO_U64             ? "unsigned-integer"
+                        : io_type_is_integer(matrix->type) ? "integer"
                         : io_type_is_complex(matrix->type) ? "complex"
                                                            : "real",
                         matrix->rows, matrix->cols);

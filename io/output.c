@@ -316,18 +316,14 @@ const char *io_output_readable(const io_output *output)
 /* ---- writing ------------------------------------------------------------------------------------------- */
 
 /* What C may be of. */
-static bool is_written(io_type type)
-{
-    return type == IO_F64 || type == IO_F32 || type == IO_F16 || type == IO_BF16 || type == IO_I32 ||
-           io_type_is_complex(type);
-}
+static bool is_written(io_type type) { return io_type_bytes(type) > 1; }
 
 io_status io_output_write(io_output *output, io_format format, const io_matrix *matrix, io_error *error)
 {
     error->text[0] = '\0';
     if (!is_written(matrix->type))
         return io_fail(error, IO_CANNOT_WRITE, output->path,
-                       "elements of %s cannot be written, expected f32, f64, f16, bf16, cf32, cf64 or i32",
+                       "elements of %s cannot be written, expected a type of 2 bytes or more",
                        io_type_name(matrix->type));
     switch (format) {
     case IO_FORMAT_NPY: return npy_write(output, matrix, error);

@@ -149,7 +149,6 @@ def options_that_do_not_go_together():
     bad(2, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--beta", "1", says=["--beta", "--add"])
     bad(2, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--add", "A.npy", says=["--add", "--beta"])
     bad(2, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--dtype", "f32", "--alpha", "1e99", says=["--alpha", "f32"])
-    bad(2, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--dtype", "i16", says=["i16", "raw"])
     bad(2, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--dtype", "i8", "--alpha", "0.5", says=["--alpha", "0.5", "whole number"])
     bad(2, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--dtype", "bf16", "--alpha", "1e99", says=["--alpha", "f32"])
     bad(2, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--append", says="--json")

@@ -7,6 +7,7 @@ PROGRAM is the path of the program ($TILEWRIGHT without it). Prints TAP. Needs n
 NumPy or SciPy are skipped, and counted, without them.
 """
 import array
+import itertools
 import json
 import os
 import random
@@ -106,7 +107,7 @@ def types_have_the_names_of_numpy_and_of_c_too():
     for name, rows in ("A", integers(3, 4, 1, 0, 9)), ("B", integers(4, 2, 2, 0, 9)):
         npy(name + ".npy", rows, "i1")
     names = {"f64": ("float64", "double"), "f32": ("float32", "single"), "f16": ("float16", "half"), "bf16": ("bfloat16",), "cf32": ("complex64", "csingle"),
-             "cf64": ("complex128", "cdouble"), "i8": ("int8", "int8_t"), "u8": ("uint8", "uint8_t")}
+             "cf64": ("complex128", "cdouble"), **{f"{ours}{bits}": (f"{name}{bits}", f"{name}{bits}_t") for ours, name in (("i", "int"), ("u", "uint")) for bits in (8, 16, 32, 64)}}
     for ours, others in names.items():
         for name in (ours, *others):
             record, = records(good("multiply", "A.npy", "B.npy", "-o", "C.npy", "-q", "--dtype", name, "--json", "-").stdout)
@@ -116,9 +117,7 @@ def types_have_the_names_of_numpy_and_of_c_too():
     for ours, others in {"i16": ("int16", "int16_t"), "u16": ("uint16", "uint16_t")}.items():
         for name in (ours, *others):
             good("multiply", "A.raw", "A.raw", "-o", "C.npy", "--shape", "2x2x2", "--dtype", name)
-            assert read_npy("C.npy") == ("<f4", (2, 2), [[7, 10], [15, 22]]), name
-    for name in ("int32", "int64_t", "uint32_t", "uint64"):
-        bad(2, "multiply", "A.npy", "B.npy", "-o", "E.npy", "--dtype", name, says="other types can only name the elements of raw files")
+            assert read_npy("C.npy") == (f"<{ours[0]}2", (2, 2), [[7, 10], [15, 22]]), name
     good("multiply", "A.npy", "B.npy", "-o", "H.npy", "--dtype", "half", "--dtype-c", "float16")
     assert read_npy("H.npy")[0] == "<f2"
     for words, dtypes in ((("bench", "--size", 8, "--samples", 1), "double,f32,bfloat16"), (("ladder", "--size", 8, "--rung", "r01", "--samples", 1), "double"), (("explain", "--ranks", 2), "double")):
@@ -127,6 +126,50 @@ def types_have_the_names_of_numpy_and_of_c_too():
     for command in (("multiply", "A.npy", "B.npy", "-o", "E.npy"), ("bench",), ("ladder",), ("selftest",), ("tune",), ("explain", "--ranks", 2)):
         bad(2, *command, "--dtype", "float", says=["'float' is f32 in C and f64 in Python: expected", " f32 "])
         bad(2, *command, "--dtype", "int128", says=["found 'int128'", "NumPy or C"])
+
+
+@case
+def wider_integers_are_multiplied_modulo_2_to_the_n():
+    """Of each width, with a sign and without: .npy, .mtx and raw files, scalars, wrong elements told as they are."""
+    for kind, bytes in itertools.product("iu", (2, 4, 8)):
+        code, dtype, bits = f"{kind}{bytes}", f"{kind}{8 * bytes}", 8 * bytes
+        low, high = (-2 ** (bits - 1), 2 ** (bits - 1) - 1) if kind == "i" else (0, 2 ** bits - 1)
+        wrapped = lambda x: (x - low) % 2 ** bits + low
+        a, b, c0 = integers(7, 40, 1, low, high), integers(40, 9, 2, low, high), integers(7, 9, 3, low, high)
+        a[0][0], b[0][0] = low, wrapped(-1)
+        plain = [[wrapped(x) for x in row] for row in product(a, b)]
+        for name, rows in (("A", a), ("B", b), ("C0", c0)):
+            npy(f"{name}.npy", rows, code, fortran=name == "B", order="<>"[name == "A"])
+        good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--dtype", dtype, "--verify")
+        assert read_npy("C.npy") == (f"<{code}", (7, 9), plain), dtype
+        good("verify", "A.npy", "B.npy", "C.npy")  # all four are of integers
+        words = ["--dtype", dtype, "--alpha", "-3", "--beta", "100000001", "--add", "C0.npy"]
+        scaled = [[wrapped(-3 * x + 100000001 * y) for x, y in zip(*rows)] for rows in zip(product(a, b), c0)]
+        for more in ([], ["--memory", "600000"]):
+            record, = records(good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--verify", "-q", *words, *more, "--json", "-").stdout)
+            assert read_npy("C.npy") == (f"<{code}", (7, 9), scaled) and record["dtype"] == record["dtype_c"] == dtype, (dtype, record)
+        good("multiply", "A.npy", "B.npy", "-o", "C.mtx", "--dtype", dtype)
+        assert read_mtx("C.mtx", "unsigned-integer" if dtype == "u64" else "integer") == plain, dtype
+        array.array({2: "h", 4: "i", 8: "q"}[bytes].upper() if kind == "u" else {2: "h", 4: "i", 8: "q"}[bytes], sum(a, [])).tofile(open("A.raw", "wb"))
+        good("multiply", "A.raw", "B.npy", "--shape", "7x9x40", "--dtype", dtype, "-o", "C.raw", "--verify")
+        good("verify", "A.raw", "B.npy", "C.mtx", "--shape", "7x9x40", "--dtype", dtype)
+        good("verify", "A.raw", "B.npy", "C.raw", "--shape", "7x9x40", "--dtype", dtype)
+        wrong = [row[:] for row in plain]
+        wrong[3][4] = high if plain[3][4] != high else high - 1
+        npy("wrong.npy", wrong, code)
+        for more in ([], ["--dtype", dtype]):
+            done = run("verify", "A.npy", "B.npy", "wrong.npy", *more)
+            assert done.returncode == 1 and f"wrong.npy: C[3, 4] is {wrong[3][4]}, expected {plain[3][4]} exactly" in done.stderr, done.stderr
+        npy("B.npy", [[high + 1]] if bytes < 8 else [[0.5]], "f8")
+        npy("A.npy", [[1]], code)
+        ends = f"{low} to {high}" if bytes == 2 else f"{'-2^' + str(bits - 1) if kind == 'i' else 0} to 2^{bits - (kind == 'i')} - 1"
+        bad(6, "multiply", "A.npy", "B.npy", "-o", "E.npy", "--dtype", dtype, says=f"which {dtype} does not hold: it holds whole numbers of {ends}")
+        most = "53 + 1 to 2^53 - 1" if bytes == 8 else "31 to 2^31 - 1"
+        bad(2, "multiply", "A.npy", "A.npy", "-o", "E.npy", "--dtype", dtype, "--alpha", "0.5", says=f"--alpha: found 0.5, expected a whole number from -2^{most} with --dtype {dtype}")
+    npy("A.npy", [[2 ** 53 + 1]], "i8")
+    bad(6, "multiply", "A.npy", "A.npy", "-o", "E.npy", says="neither f32 nor f64 holds exactly; --dtype i64 multiplies modulo 2^64, --dtype f64 rounds it")
+    good("multiply", "A.npy", "A.npy", "-o", "C.npy", "--dtype", "int64")
+    assert read_npy("C.npy") == ("<i8", (1, 1), [[2 ** 54 + 1]])
 
 
 @case
@@ -371,7 +414,8 @@ def types_of_c_and_pairs_that_there_are_not():
                         (["--dtype", "bf16", "--dtype-c", "f16"], "--dtype-c f16: products of bf16 are f32 or bf16"),
                         (["--dtype", "u8", "--dtype-c", "f32"], "--dtype-c f32: products of u8 are i32"),
                         (["--dtype", "f16", "--dtype-c", "bf16"], "--dtype-c bf16: products of f16 are f32 or f16"),
-                        (["--dtype", "i16", "--dtype-c", "bf16"], "--dtype-c bf16: nothing is multiplied as i16; give --dtype bf16, f16, e4m3 or e5m2"),
+                        (["--dtype", "i16", "--dtype-c", "bf16"], "--dtype-c bf16: products of i16 are i16"),
+                        (["--dtype", "i8,i32"], "--dtype i8,i32: expected one type"),
                         (["--dtype-c", "bf16"], "--dtype-c bf16: needs --dtype T")):
         bad(2, "multiply", "A.npy", "B.npy", "-o", "C.npy", *words, says=says)
         bad(2, "verify", "A.npy", "B.npy", "B.npy", *words, says=says)

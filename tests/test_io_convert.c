@@ -445,24 +445,45 @@ static void bf16_and_integers_are_converted(void)
         io_convert(&four, IO_I8, bytes), io_convert(&four, IO_I32, words);
         for (int e = 0; e < 4; e++) assert_true(bytes[e] == whole[e] && words[e] == whole[e]);
     }
-    static const int32_t extremes[] = {INT32_MIN, INT32_MAX, 0, -7, 8, 9};
-    io_matrix written = {.type = IO_I32, .rows = 2, .cols = 3, .row_stride = 3, .col_stride = 1, .data = extremes};
+    static const double large_reals[] = {0x1p63, 0x1.fffffffffffffp63}, small_reals[] = {-0x1p63, -1};
+    io_matrix reals = {.type = IO_F64, .rows = 1, .cols = 2, .row_stride = 2, .col_stride = 1, .data = large_reals};
+    uint64_t longs[2];
+    io_convert(&reals, IO_U64, longs);
+    assert_true(longs[0] == UINT64_C(1) << 63 && longs[1] == UINT64_MAX - 2047);
+    reals.data = small_reals, io_convert(&reals, IO_I64, longs);
+    assert_true(longs[0] == UINT64_C(1) << 63 && longs[1] == UINT64_MAX);
+}
+
+/* Integers of 2 bytes and more in each format: the ends of their range and what is between come back as they are. */
+static void integers_are_written_and_read(void)
+{
+    static const io_type all[] = {IO_I16, IO_I32, IO_I64, IO_U16, IO_U32, IO_U64};
     static const char *const names[] = {"C.npy", "C.mtx", "C.raw"};
-    for (size_t f = 0; f < COUNT(names); f++) {
-        io_output output;
-        io_error error;
-        io_matrix read;
-        const io_raw_shape shape = {IO_I32, 2, 3};
-        assert_int_equal(io_output_open(&output, in_folder(names[f]), &error), IO_OK);
-        assert_int_equal(io_output_write(&output, io_format_of(names[f]), &written, &error), IO_OK);
-        assert_int_equal(io_output_commit(&output, &error), IO_OK);
-        assert_int_equal(io_read(in_folder(names[f]), &shape, &read, &error), IO_OK);
-        assert_true(read.rows == 2 && read.cols == 3 && (f == 1 || read.type == IO_I32));
-        int32_t got[6];
-        io_convert(&read, IO_I32, got);
-        assert_memory_equal(got, extremes, sizeof got);
-        io_free(&read);
-        remove(in_folder(names[f]));
+    for (size_t t = 0; t < COUNT(all); t++) {
+        const size_t bytes = io_type_bytes(all[t]);
+        const uint64_t top = UINT64_C(1) << (8 * bytes - 1), ends[] = {top, top - 1, 0, UINT64_MAX - 6, 8, UINT64_MAX};
+        uint16_t of_2[6];
+        uint32_t of_4[6];
+        uint64_t of_8[6], got[6];
+        for (int e = 0; e < 6; e++) of_2[e] = (uint16_t)ends[e], of_4[e] = (uint32_t)ends[e], of_8[e] = ends[e];
+        const void *data = bytes == 2 ? (const void *)of_2 : bytes == 4 ? (const void *)of_4 : of_8;
+        io_matrix written = {.type = all[t], .rows = 2, .cols = 3, .row_stride = 3, .col_stride = 1, .data = data};
+        for (size_t f = 0; f < COUNT(names); f++) {
+            io_output output;
+            io_error error;
+            io_matrix read;
+            const io_raw_shape shape = {all[t], 2, 3};
+            assert_int_equal(io_output_open(&output, in_folder(names[f]), &error), IO_OK);
+            assert_int_equal(io_output_write(&output, io_format_of(names[f]), &written, &error), IO_OK);
+            assert_int_equal(io_output_commit(&output, &error), IO_OK);
+            assert_int_equal(io_read(in_folder(names[f]), &shape, &read, &error), IO_OK);
+            assert_true(read.rows == 2 && read.cols == 3);
+            assert_int_equal(read.type, f != 1 ? all[t] : all[t] == IO_U64 ? IO_U64 : IO_I64);
+            io_convert(&read, all[t], got);
+            assert_memory_equal(got, data, 6 * bytes);
+            io_free(&read);
+            remove(in_folder(names[f]));
+        }
     }
 }
 
@@ -678,6 +699,7 @@ static const check_case cases[] = {
     CHECK_CASE(formats_follow_endings),
     CHECK_CASE(result_types_are_numpys),
     FOLDER_CASE(bf16_and_integers_are_converted),
+    FOLDER_CASE(integers_are_written_and_read),
     CHECK_CASE(every_half_is_read),
     CHECK_CASE(every_fp8_is_read),
     CHECK_CASE(small_floats_round_to_nearest_even),

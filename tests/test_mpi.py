@@ -126,7 +126,7 @@ def every_type_order_op_and_scalar_has_the_bytes_of_one_process():
         of = random.Random(seed)
         return [[of.uniform(-1, 1) for _ in range(cols)] for _ in range(rows)]
 
-    types = (("f8", [], reals), ("f4", [], reals), ("f2", [], reals), ("i2", [], integers), ("c8", [], complexes), ("c16", [], complexes),
+    types = (("f8", [], reals), ("f4", [], reals), ("f2", [], reals), ("i2", ["--dtype", "i16"], integers), ("c8", [], complexes), ("c16", [], complexes),
              ("f4", ["--dtype", "bf16"], reals), ("i1", ["--dtype", "i8"], integers), ("f2", ["--dtype", "f16", "--dtype-c", "f16"], reals))
     for number, (code, words, numbers) in enumerate(types):
         for variant in range(4) if FULL else (number % 4, (number + 2) % 4):

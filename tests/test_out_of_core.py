@@ -52,7 +52,7 @@ def same_as_in_memory(*words, limits=("12K", "25K", "60K")):
 @case
 def every_type_order_op_and_scalar_has_the_bits_of_memory():
     draw = random.Random(3)
-    for code, words, numbers in (("f8", [], reals), ("f4", [], reals), ("f2", [], reals), ("i2", [], integers), ("i4", [], integers), ("c8", [], complexes),
+    for code, words, numbers in (("f8", [], reals), ("f4", [], reals), ("f2", [], reals), ("i2", [], integers), ("i4", ["--dtype", "i32"], integers), ("c8", [], complexes),
                                  ("c16", [], complexes), ("f4", ["--dtype", "bf16"], reals), ("i1", ["--dtype", "i8"], integers), ("f4", ["--dtype", "f64"], reals)):
         m, n, k = 97 + draw.randrange(9), 101 + draw.randrange(9), 103 + draw.randrange(9)
         for variant in range(4):

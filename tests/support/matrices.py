@@ -57,11 +57,11 @@ def gz(*names):
             packed.write(file.read())
 
 
-def read_mtx(path):
+def read_mtx(path, field="real"):
     lines = open(path).read().split("\n")
-    assert lines[0] == "%%MatrixMarket matrix array real general", lines[0]
+    assert lines[0] == f"%%MatrixMarket matrix array {field} general", lines[0]
     m, n = map(int, lines[1].split())
-    flat = [float(x) for x in lines[2:2 + m * n]]
+    flat = [(float if field == "real" else int)(x) for x in lines[2:2 + m * n]]
     return [[flat[j * m + i] for j in range(n)] for i in range(m)]
 
 
