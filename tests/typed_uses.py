@@ -69,6 +69,8 @@ f4, f2 = f8.astype(np.float32), f8.astype(np.float16)
 i1, u1 = f8.astype(np.int8), f8.astype(np.uint8)
 c8, c16 = f8.astype(np.complex64), f8.astype(np.complex128)
 i4, other = np.zeros((3, 3), np.int32), Other(f4)
+i2, i8 = i4.astype(np.int16), i4.astype(np.int64)
+u2, u4, u8 = i4.astype(np.uint16), i4.astype(np.uint32), i4.astype(np.uint64)
 
 
 def types_of_operands() -> None:
@@ -82,6 +84,14 @@ def types_of_operands() -> None:
     assert_type(tw.matmul(i1, u1, i4, beta=-1), NDArray[np.int32])
     assert_type(tw.matmul(c8, c8, alpha=1j), NDArray[np.complex64])
     assert_type(tw.matmul(c16, c16, conjugate_b=True), NDArray[np.complex128])
+    assert_type(tw.matmul(i2, i2), NDArray[np.int16])
+    assert_type(tw.matmul(i4, i4, i4, alpha=3), NDArray[np.int32])
+    assert_type(tw.matmul(i8, i8), NDArray[np.int64])
+    assert_type(tw.matmul(u2, u2), NDArray[np.uint16])
+    assert_type(tw.matmul(u4, u4), NDArray[np.uint32])
+    assert_type(tw.matmul(u8, u8), NDArray[np.uint64])
+    assert_type(tw.matmul(i4, i8), NDArray[Any])
+    assert_type(tw.matmul(i1, i4), NDArray[Any])
     assert_type(tw.matmul(f8, f8, alpha=1j), NDArray[Any])  # complex, but with 1 + 0j float64
     assert_type(tw.matmul(c8, f8), NDArray[Any])
     assert_type(tw.matmul([[1.0, 2.0]], [[1.0], [2.0]]), NDArray[Any])
@@ -121,6 +131,7 @@ def plans() -> None:
     assert_type(tw.Plan(f2, f4)(f2, f4), NDArray[np.float32])
     assert_type(tw.Plan(i1, u1, i4)(i1, u1, i4), NDArray[np.int32])
     assert_type(tw.Plan(c8, c8, alpha=2j)(c8, c8), NDArray[np.complex64])
+    assert_type(tw.Plan(u4, u4)(u4, u4), NDArray[np.uint32])
     assert_type(tw.Plan(f4, f4, alpha=2j)(f4, f4), NDArray[Any])
     assert_type(tw.Plan(f2, f2, dtype=np.float16)(f2, f2), NDArray[np.float16])
     assert_type(tw.Plan(f2, f2, out=f2.copy())(f2, f2), NDArray[np.float16])
@@ -150,9 +161,10 @@ def on_cuda(a: Tensor, b: Tensor, c: Device) -> None:
 
 
 def what_is_not_known(anything: NDArray[Any], floats: NDArray[np.floating[Any]], plan: tw.Plan,
-                      either: Union[NDArray[np.float64], Other]) -> None:
+                      whole: NDArray[np.signedinteger[Any]], either: Union[NDArray[np.float64], Other]) -> None:
     assert_type(tw.matmul(anything, f4), Any)
     assert_type(tw.matmul(f4, floats), Any)
+    assert_type(tw.matmul(whole, whole), Any)
     assert_type(tw.Plan(floats, f8), tw.Plan[Any])
     assert_type(tw.Plan(f8, floats), tw.Plan[Any])
     assert_type(plan(f8, f8), Any)

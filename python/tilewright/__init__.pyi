@@ -3,8 +3,8 @@
 # code, tests/typed_uses.py with results.
 #
 # The first row that takes the arguments counts. Operands of bfloat16 or float8, real beside complex, and two complex
-# types give an array of Any; operands that the checker does not know give Any. Two vectors, whose product is a scalar,
-# are typed as an array, as NumPy's own a @ b is.
+# or integer types give an array of Any; operands that the checker does not know give Any. Two vectors, whose product
+# is a scalar, are typed as an array, as NumPy's own a @ b is.
 from collections.abc import Sequence
 from types import GenericAlias
 from typing import Any, Generic, Literal, Protocol, SupportsComplex, SupportsFloat, SupportsIndex, overload
@@ -50,8 +50,11 @@ _DType: TypeAlias = type[_Scalar] | np.dtype[_Scalar]
 _Narrow: TypeAlias = np.float32 | np.float16  # their products are float32
 _Float: TypeAlias = np.float64 | _Narrow
 _Byte: TypeAlias = np.int8 | np.uint8
-_Unsure: TypeAlias = np.floating[Never] | np.complexfloating[Never, Never]  # only Any, or a kind of any size, is one
-_Complex = TypeVar("_Complex", np.complex64, np.complex128)
+# only Any, or a kind of any size, is one
+_Unsure: TypeAlias = (np.floating[Never] | np.complexfloating[Never, Never] | np.signedinteger[Never] |
+                      np.unsignedinteger[Never])
+# what keeps its type, if both are of one
+_Kept = TypeVar("_Kept", np.complex64, np.complex128, np.int16, np.int32, np.int64, np.uint16, np.uint32, np.uint64)
 
 _Number: TypeAlias = complex | SupportsComplex | SupportsFloat | SupportsIndex
 _Real: TypeAlias = float | np.floating[Any] | np.integer[Any]  # another scalar may make a product of floats complex
@@ -92,15 +95,15 @@ def matmul(a: NDArray[_Narrow], b: NDArray[np.float64], /, c: _Added | None = No
            stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
            multiply_as: _MultiplyAs = None) -> NDArray[np.float64]: ...
 @overload
-def matmul(a: NDArray[_Byte], b: NDArray[_Byte], /, c: _Added | None = None, *, alpha: _Real = 1,
-           beta: _Real | None = None, out: None = None, dtype: None = None, engine: str | None = None,
-           stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
-           multiply_as: _MultiplyAs = None) -> NDArray[np.int32]: ...
+def matmul(a: NDArray[_Byte], b: NDArray[_Byte], /,  # type: ignore[overload-overlap]  # in NumPy's stubs alone
+           c: _Added | None = None, *, alpha: _Real = 1, beta: _Real | None = None, out: None = None,
+           dtype: None = None, engine: str | None = None, stream: Any = None, conjugate_a: bool = False,
+           conjugate_b: bool = False, multiply_as: _MultiplyAs = None) -> NDArray[np.int32]: ...
 @overload
-def matmul(a: NDArray[_Complex], b: NDArray[_Complex], /, c: _Added | None = None, *, alpha: _Number = 1,
+def matmul(a: NDArray[_Kept], b: NDArray[_Kept], /, c: _Added | None = None, *, alpha: _Number = 1,
            beta: _Number | None = None, out: None = None, dtype: None = None, engine: str | None = None,
            stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
-           multiply_as: _MultiplyAs = None) -> NDArray[_Complex]: ...
+           multiply_as: _MultiplyAs = None) -> NDArray[_Kept]: ...
 @overload
 def matmul(a: _Host, b: _Host, /, c: _Added | None = None, *, alpha: _Number = 1, beta: _Number | None = None,
            out: None = None, dtype: Any = None, engine: str | None = None, stream: Any = None,
@@ -170,7 +173,7 @@ class Plan(Generic[_Result]):
                  engine: str | None = None, stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
                  multiply_as: _MultiplyAs = None) -> None: ...
     @overload
-    def __init__(self: Plan[NDArray[_Complex]], a: NDArray[_Complex], b: NDArray[_Complex], /, c: _Added | None = None,
+    def __init__(self: Plan[NDArray[_Kept]], a: NDArray[_Kept], b: NDArray[_Kept], /, c: _Added | None = None,
                  *, alpha: _Number = 1, beta: _Number | None = None, out: None = None, dtype: None = None,
                  engine: str | None = None, stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
                  multiply_as: _MultiplyAs = None) -> None: ...

@@ -21,7 +21,7 @@ import numpy as np
 from . import _library, _matmul
 from ._errors import raise_for
 from ._layout import Call, NeedsCopy, at_strides, plan, product_shape
-from ._library import BYTES, DEVICE, FP8, RESULTS, Batch, Launch, Problem, done, lib
+from ._library import BYTES, DEVICE, FP8, MODULAR, RESULTS, Batch, Launch, Problem, done, lib
 from ._matmul import Conjugated, Number, Operands
 
 __all__: List[str] = []
@@ -496,6 +496,9 @@ def on_device(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dty
         wanted = to.dtype
     operands, result = _matmul.choose_types(first.dtype, second.dtype, wanted, alpha.imag != 0 or beta.imag != 0,
                                             tf32)
+    if operands.a in MODULAR:
+        raise TypeError(f"{operands.a} is multiplied on the CPU only, and the operands lie in CUDA's memory: copy them "
+                        "to the host's")
     if to is not None:
         _matmul.check_out(shape, to.shape, result, to.dtype, to.writable, to.byte_strides)
     if third is not None:

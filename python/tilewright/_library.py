@@ -61,19 +61,24 @@ STRUCTS = {"tw_device": Device, "tw_options": Options, "tw_problem": Problem, "t
 
 # tw_dtype by NumPy's names, and the types of C that go with each: the first is the default.
 CODES = {"float64": 1, "float32": 2, "float16": 3, "bfloat16": 4, "int8": 5, "int32": 6, "complex64": 7,
-         "complex128": 8, "float8_e4m3fn": 10, "float8_e5m2": 11, "uint8": 12}
+         "complex128": 8, "float8_e4m3fn": 10, "float8_e5m2": 11, "uint8": 12, "int16": 13, "int64": 14,
+         "uint16": 13, "uint32": 6, "uint64": 14}
 TF32 = 9  # of float32 operands that count as rounded
 RESULTS = {"float64": ("float64",), "float32": ("float32",), "float16": ("float32", "float16"),
            "bfloat16": ("float32", "bfloat16"), "float8_e4m3fn": ("float32", "bfloat16", "float16"),
            "float8_e5m2": ("float32", "bfloat16", "float16"), "int8": ("int32",), "uint8": ("int32",),
-           "complex64": ("complex64",), "complex128": ("complex128",)}
+           "complex64": ("complex64",), "complex128": ("complex128",), "int16": ("int16",), "int32": ("int32",),
+           "int64": ("int64",), "uint16": ("uint16",), "uint32": ("uint32",), "uint64": ("uint64",)}
 BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "int8": 1, "int32": 4, "complex64": 8,
-         "complex128": 16, "float8_e4m3fn": 1, "float8_e5m2": 1, "uint8": 1}
+         "complex128": 16, "float8_e4m3fn": 1, "float8_e5m2": 1, "uint8": 1, "int16": 2, "int64": 8, "uint16": 2,
+         "uint32": 4, "uint64": 8}
 # The complex type whose parts hold a type's numbers.
 COMPLEX = {"float64": "complex128", "complex128": "complex128", "float32": "complex64", "float16": "complex64",
            "bfloat16": "complex64", "float8_e4m3fn": "complex64", "float8_e5m2": "complex64",
            "complex64": "complex64"}
-INTEGERS, FP8 = ("int8", "uint8"), ("float8_e4m3fn", "float8_e5m2")  # of each, a may be one and b the other
+SMALL, FP8 = ("int8", "uint8"), ("float8_e4m3fn", "float8_e5m2")  # of each, a may be one and b the other
+MODULAR = ("int16", "int32", "int64", "uint16", "uint32", "uint64")  # products as NumPy's, modulo 2**n (CPU only)
+INTEGERS = SMALL + MODULAR
 ML_DTYPES = ("bfloat16",) + FP8  # types of the package ml_dtypes, which NumPy has not
 HOST, DEVICE = 0, 1
 

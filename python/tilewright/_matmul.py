@@ -14,8 +14,8 @@ import numpy as np
 from . import _library
 from ._errors import BadArgument
 from ._layout import Call, NeedsCopy, at_strides, plan, product_shape
-from ._library import (BYTES, CODES, COMPLEX, FP8, HOST, INTEGERS, ML_DTYPES, RESULTS, TF32, Batch, Problem, done,
-                       lib)
+from ._library import (BYTES, CODES, COMPLEX, FP8, HOST, INTEGERS, ML_DTYPES, MODULAR, RESULTS, SMALL, TF32, Batch,
+                       Problem, done, lib)
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -113,23 +113,26 @@ def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Option
 
     a, b      NumPy arrays, or what makes one; PyTorch tensors, CuPy arrays and others that speak
               __cuda_array_interface__ or DLPack, on the CPU or on CUDA. Vectors, matrices, and stacks of matrices that
-              broadcast. float64, float32, float16, bfloat16, int8, uint8; complex128 and complex64 (CPU only);
-              ml_dtypes' float8_e4m3fn and float8_e5m2 (CUDA only). Two float types become the wider one; with a
-              complex type the complex one whose parts hold both. uint8 with int8, and the two float8, are multiplied
-              as they are.
+              broadcast. float64, float32, float16, bfloat16, int8, uint8; int16 to int64, uint16 to uint64,
+              complex128 and complex64 (CPU only); ml_dtypes' float8_e4m3fn and float8_e5m2 (CUDA only). Two float
+              types become the wider one; with a complex type the complex one whose parts hold both; two integer types
+              become the one that NumPy chooses, if that is one. uint8 with int8, and the two float8, are multiplied as
+              they are.
     c         added to the product, broadcast to its shape. It is converted to the result's type first, of a float16
               or bfloat16 result to float32 (on CUDA in batches only), and does not widen the result: float64 is rounded
               to float32, int64 wraps around to int32. Not changed, unless it is `out` too.
     alpha     scales the product; beta scales c: 1 if c is given. With beta 0, c is not read. One with an imaginary
-              part makes the product of float types complex; one without it multiplies as a real number.
+              part makes the product of float types complex; one without it multiplies as a real number. Of integers
+              whole numbers from -2**31 to 2**31 - 1, of 64 bits below 2**53 in size.
     conjugate_a, conjugate_b
               multiply with the complex conjugate of a, of b, without a copy of it: a @ b.T with conjugate_b is a @
               b.conj().T. A real array is its own.
     out       where the result goes: an array of the result's shape and type. It may overlap the operands, but not
               itself.
-    dtype     type of the result. Without it float64 and float32 stay, int8 and uint8 give int32, and bfloat16,
-              float16 and float8 give float32, the type of their sums. float8 can give bfloat16 and float16 too. If the
-              operands' type can't have this result, they are converted to it.
+    dtype     type of the result. Without it float64, float32, complex types and integers of 16 bits and more stay, as
+              NumPy's, modulo 2**n; int8 and uint8 give int32, and bfloat16, float16 and float8 give float32, the type
+              of their sums. float8 can give bfloat16 and float16 too. If the operands' type can't have this result,
+              they are converted to it.
     multiply_as
               "tf32": float32 operands count as rounded to 10 bits of fraction, to nearest even (CUDA only). Nothing
               else multiplies in tf32.
@@ -330,13 +333,11 @@ def choose_types(a: str, b: str, wanted: Optional[str], turns: bool = False,
     for operand, name in (("a", a), ("b", b)):
         if name not in RESULTS:
             raise TypeError(f"{operand} is {name}; there are products of float64, float32, bfloat16, float16, "
-                            "float8_e4m3fn, float8_e5m2, int8, uint8, complex128 and complex64: convert it with "
-                            f"astype(){holder(name)}")
+                            "float8_e4m3fn, float8_e5m2, integers of 8 to 64 bits, complex128 and complex64: convert "
+                            f"it with astype(){holder(name)}")
     operands = Operands(a, b)
     if not mixes(a, b):
-        if a in INTEGERS or b in INTEGERS:
-            raise TypeError(f"a is {a} and b is {b}: convert one of them")
-        operands = both(wider(a, b))
+        operands = both(integer(a, b) if a in INTEGERS or b in INTEGERS else wider(a, b))
     if turns:
         if operands.a not in COMPLEX:
             raise TypeError(f"alpha or beta has an imaginary part, and a and b are {operands.a}: convert them")
@@ -356,7 +357,19 @@ def both(name: str) -> Operands:
 
 def mixes(a: str, b: str) -> bool:
     """Whether a and b of these types are multiplied as they are."""
-    return a == b or a in INTEGERS and b in INTEGERS or a in FP8 and b in FP8
+    return a == b or a in SMALL and b in SMALL or a in FP8 and b in FP8
+
+
+def integer(a: str, b: str) -> str:
+    """The integer type that NumPy converts both to."""
+    if a in INTEGERS and b in INTEGERS:
+        found = str(np.promote_types(a, b).name)
+        if found in INTEGERS:
+            return found
+        raise TypeError(f"a is {a} and b is {b}, which NumPy rounds to {found}: convert one of them")
+    whole = next(x for x in (a, b) if x in INTEGERS)
+    raise TypeError(f"a is {a} and b is {b}: convert one of them" +
+                    (f"; {whole} with astype(){holder(whole)}" if whole in MODULAR else ""))
 
 
 def wider(a: str, b: str) -> str:
@@ -372,9 +385,12 @@ def converted(operands: str, wanted: str) -> str:
         return wanted
     if wanted in ("float64", "float32", "bfloat16", "float16") and not is_complex(operands):
         return wanted
-    floats = (() if operands in INTEGERS else ("complex128", "complex64") if is_complex(operands) else
+    whole = [x for x in MODULAR if operands in MODULAR and np.can_cast(operands, x, "same_kind")]
+    if wanted in whole:
+        return wanted
+    floats = (whole if operands in INTEGERS else ("complex128", "complex64") if is_complex(operands) else
               ("float64", "float32", "bfloat16", "float16", "complex128", "complex64"))
-    can = dict.fromkeys(RESULTS[operands] + floats)
+    can = dict.fromkeys((*RESULTS[operands], *floats))
     raise TypeError(f"the result cannot be {wanted}: products of {operands} are {' or '.join(can)}")
 
 
@@ -426,6 +442,8 @@ def check_engine(operands: Operands, engine: str, a: Any, b: Any) -> None:
     only = next((x for x in operands[:2] if x in FP8 and engine != "cuda"), None)
     if operands.tf32 and engine != "cuda":
         only = "tf32"
+    if operands.a in MODULAR and engine != "cpu":
+        raise TypeError(f"{operands.a} is multiplied on the CPU only, and the engine is {engine}: leave engine out")
     if only is None:
         return
     given = only in (a.dtype.name, b.dtype.name)
@@ -492,9 +510,9 @@ def on_host(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype
         except ValueError:
             raise ValueError(f"c has the shape {c.shape}, which cannot be broadcast to {shape}") from None
     if target.size and a.shape[-1] == 0:  # strides of what is empty mean nothing
-        if target.dtype == np.int32 and not (beta.real == beta.real // 1 and -2**31 <= beta.real < 2**31):
-            raise BadArgument(f"beta is {beta:g}, expected a whole number from -2^31 to 2^31 - 1: C is of integers")
-        if beta == 0:
+        if target.dtype.kind in "iu":
+            scale_integers(target, beta.real)
+        elif beta == 0:
             target[...] = 0
         elif beta != 1:
             real = beta.imag == 0  # then it scales each part, as the library does
@@ -513,6 +531,19 @@ def on_host(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype
     if target is not out:
         np.copyto(out, target, casting="unsafe")
     return out
+
+
+def scale_integers(c: Any, beta: float) -> None:
+    """c <- beta c, modulo 2**n."""
+    wide, size = c.dtype.itemsize == 8, c.dtype.itemsize
+    least, most = (1 - 2**53, 2**53 - 1) if wide else (-2**31, 2**31 - 1)
+    if not (least <= beta <= most and beta == beta // 1):
+        ends = "-2^53 + 1 to 2^53 - 1" if wide else "-2^31 to 2^31 - 1"
+        raise BadArgument(f"beta is {beta:g}, expected a whole number from {ends}: C is of integers")
+    if beta == 0:
+        c[...] = 0
+    elif beta != 1:
+        np.multiply(c, np.array(int(beta) % 2**(8 * size), f"u{size}").view(c.dtype), out=c)
 
 
 def remember(key: Any, recipe: Recipe) -> None:
