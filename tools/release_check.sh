@@ -29,6 +29,7 @@ lintian : Debian's checks of the .deb packages
 sbom    : the SBOM names all files with their digests, and is valid SPDX 2.3
 debian  : the .deb packages on an empty Debian 12: installed, used, purged, nothing left
 wheel   : the wheel in an empty virtual environment
+sdist   : the sdist by PyPI's build, and the wheel that this builds of it, in another
 mutate  : the mutation gate: 60 planted faults
 STEPS
 }
@@ -169,18 +170,29 @@ step_debian() {
     figure "$(sed -n 's/^ok: \(installed\|purged\)/\1/p' "$folder/logs/debian.log" | sed "2,\$s/^/; /" | tr -d "\n")"
 }
 
-step_wheel() {
-    packages || return 1
-    [ -e "$root/tools/wheel.sh" ] || { figure 'there is no tools/wheel.sh' && return 3; }
-    wheel=$(ls "$folder"/one/*.whl) && environment "$folder/wheel" "$wheel" || return 1
-    (cd / && env -i HOME="$folder" "$folder/wheel/bin/python" - <<'PYTHON') || return 1
+# works NAME WHEEL - installed in the environment FOLDER/NAME, and used there.
+works() {
+    environment "$folder/$1" "$2" || return 1
+    (cd / && env -i HOME="$folder" "$folder/$1/bin/python" - <<'PYTHON') || return 1
 import numpy as np, tilewright
 a, b = np.random.rand(100, 77), np.random.rand(77, 102)
 assert np.allclose(tilewright.matmul(a, b), a @ b)
 PYTHON
-    said=$(cd / && env -i "$folder/wheel/bin/python" -m tilewright version | head -n 1)
+    said=$(cd / && env -i "$folder/$1/bin/python" -m tilewright version | head -n 1)
     [ "$said" = "tilewright $version" ] || { echo "python -m tilewright version: $said" && return 1; }
-    figure "$(basename "$wheel"): matmul, program"
+    figure "$(basename "$2"): matmul, program"
+}
+
+step_wheel() { packages && works wheel "$(ls "$folder"/one/*.whl)"; }
+
+step_sdist() {
+    clone && environment "$folder/build" build && rm -rf "$folder/dist" || return 1
+    "$folder/build/bin/python" -m build --outdir "$folder/dist" "$folder/clone" || return 1
+    sdist=tilewright-$version.tar.gz
+    [ ! -e "$folder/one/SHA256SUMS" ] || cmp "$folder/one/$sdist" "$folder/dist/$sdist" || return 1
+    tar -xzOf "$folder/dist/$sdist" "tilewright-$version/PKG-INFO" |
+        "$folder/build/bin/python" -c 'import sys, packaging.metadata as m; m.Metadata.from_email(sys.stdin.read())' || return 1
+    works sdist "$(ls "$folder"/dist/*.whl)"
 }
 
 step_mutate() {

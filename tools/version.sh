@@ -34,10 +34,6 @@ soversion=$(sed -n 's/.*VERSION ${PROJECT_VERSION} SOVERSION \([0-9]*\).*/\1/p' 
 [ "$series" -eq 0 ] || same 'SOVERSION' "$soversion" "$series"
 same "the library's package in tools/package/debian/control.in" \
     "$(sed -n 's/^Package: libtilewright\([0-9].*\)/\1/p' tools/package/debian/control.in)" "$soversion"
-if [ -e python/pyproject.toml ]; then
-    python=$(sed -n 's/^version *= *"\(.*\)"/\1/p' python/pyproject.toml)
-    [ -z "$python" ] || same 'python/pyproject.toml' "$python" "$version" # without one it asks this script
-fi
 if [ -e python/tilewright/__init__.py ]; then
     python=$(sed -n 's/^__version__ *= *"\(.*\)"/\1/p' python/tilewright/__init__.py)
     [ -z "$python" ] || same '__version__ of python/tilewright/__init__.py' "$python" "$version"
