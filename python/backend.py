@@ -52,7 +52,7 @@ def licences(build):
         archive = re.search(rf"^{name.upper()}_LIBRARY:\w+=(.*\.a)$", cache, re.M)
         if not archive:
             continue
-        notice = f"/usr/share/doc/{package}/copyright"
+        notice = archive[1].rpartition("/usr/")[0] + f"/usr/share/doc/{package}/copyright"
         try:
             with open(notice, encoding="utf-8") as file:
                 files[name] = file.read()

@@ -16,7 +16,8 @@ if [ "${1:-}" = --set ]; then
     sed -i "s/^\(project(tilewright VERSION\) [0-9.]*/\1 $new/" CMakeLists.txt &&
         sed -i "s/^\(#define TW_VERSION_MAJOR\) .*/\1 $major/; s/^\(#define TW_VERSION_MINOR\) .*/\1 ${minor#*.}/
             s/^\(#define TW_VERSION_PATCH\) .*/\1 ${new##*.}/; s/\(tw_version - .*\"\)[0-9.]*\"/\1$new\"/" include/tilewright.h &&
-        sed -i "s/\(find_package(tilewright\) [0-9.]*/\1 $minor/" $repeated || exit 1
+        sed -i "s/\(find_package(tilewright\) [0-9.]*/\1 $minor/" $repeated &&
+        sed -i "s/^\(Version: *\).*/\1$new/" tools/package/tilewright.spec || exit 1
     if grep -m 1 '^## ' CHANGELOG.md | grep -q 'unreleased$'; then # what came with the version to be comes with this one
         sed -i "s/ $version\$/ $new/" tools/package/debian/libtilewright0.symbols.in &&
             sed -i "0,/^## .*/s//## $new - $day/" CHANGELOG.md
@@ -47,6 +48,7 @@ for file in $repeated; do
     asked=$(sed -n 's/.*find_package(tilewright \([0-9.]*\).*/\1/p' "$file")
     [ -z "$asked" ] || same "find_package() of $file" "$asked" "$minor"
 done
+same 'tools/package/tilewright.spec' "$(sed -n 's/^Version: *//p' tools/package/tilewright.spec)" "$version"
 # Until 1.0 the SONAME counts breaks of the ABI by itself.
 soversion=$(sed -n 's/.*VERSION ${PROJECT_VERSION} SOVERSION \([0-9]*\).*/\1/p' CMakeLists.txt | sort -u) # not that of libblas.so.3
 [ "$series" -eq 0 ] || same 'SOVERSION' "$soversion" "$series"
