@@ -103,7 +103,7 @@ retired() {
 fresh_docs() { tools/api_doc.sh --check && TILEWRIGHT=build/lint-gcc/tilewright tools/ladder_doc.sh --check; }
 
 # pypi TOOL ARGUMENT ... - a linter of PyPI, in the version of tools/pins. charset-normalizer: where there is no libmagic for reuse.
-fetched() { tools/pypi.sh build/linters --quiet reuse charset-normalizer; }
+fetched() { tools/pypi.sh build/linters --quiet reuse charset-normalizer check-jsonschema zizmor; }
 pypi() {
     tool=build/linters/bin/$1 && shift
     [ -z "$offline" ] || [ -x "$tool" ] || { echo "$tool is not here, and nothing is to be fetched" && return 77; }
@@ -120,6 +120,8 @@ check 'pages and comments name what there is' tools/check_docs.py
 check 'what is fetched is pinned' tools/pypi.sh --check
 [ -n "$offline" ] || check 'linters of PyPI' fetched
 check 'each file has a licence (REUSE)' pypi reuse lint --lines
+check "workflows are as GitHub's schema has them" pypi check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+check 'workflows leave nobody a way in (zizmor)' pypi zizmor --offline --quiet .github/workflows
 check 'the library does not print, end the process or read the environment' no_calls
 check 'gcc -Wall -Wextra -Wpedantic -Wshadow -Wconversion' build build/lint-gcc gcc -DTILEWRIGHT_TESTS=OFF \
     -DCMAKE_C_FLAGS="-Wconversion -g -ffile-prefix-map=$PWD=."
