@@ -1,16 +1,22 @@
-"""backend.py - makes the wheel: PEP 517's hooks for pip, and a command for tools/wheel.sh.
+"""backend.py - makes the wheel and the sdist: PEP 517's hooks, and commands for tools/wheel.sh and tools/package.sh.
 
-    python backend.py FOLDER BUILD TAG
+    python backend.py FOLDER BUILD TAG          the wheel of what was built
+    python backend.py --sdist FOLDER TAR        the sdist of what git archive wrote, to which it appends
 
 BUILD is CMake's, with libtilewright.so.0, libtilewright_blas.so.0 and the program tilewright. The same files give the
-same bytes: names are sorted, and all have the date SOURCE_DATE_EPOCH. pip takes the build folder build/ beside this one, made by
-./dev build; such a wheel is for this machine's system alone.
+same bytes: names are sorted, and all have the date SOURCE_DATE_EPOCH. The hook for wheels, which pip calls, builds in
+build/, as ./dev build does; such a wheel is for this machine's system alone. That for sdists takes the last commit.
 """
 import base64
+import gzip
 import hashlib
+import io
 import os
 import re
+import subprocess
 import sys
+import tarfile
+import tempfile
 import time
 import zipfile
 
@@ -18,6 +24,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 # What the program may hold, as JANSSON_LIBRARY and ZLIB_LIBRARY of its build say: Debian's package, and the licence.
 ARCHIVES = {"jansson": ("libjansson-dev", "MIT"), "zlib": ("zlib1g-dev", "Zlib")}
+TARGETS = ("tilewright", "tilewright_shared", "tilewright_blas")
 BINARIES = {"lib/libtilewright.so.0": 0o755, "lib/libtilewright_blas.so.0": 0o755, "bin/tilewright": 0o755}
 
 
@@ -32,7 +39,7 @@ def version():
 
 def field(name):
     """A plain string or list of strings of pyproject.toml: Python 3.9 has no reader of its own."""
-    value = re.search(rf"^{name} = (\[.*?\]|\".*?\")$", read("python/pyproject.toml"), re.M | re.S)[1]
+    value = re.search(rf"^{name} = (\[.*?\]|\".*?\")$", read("pyproject.toml"), re.M | re.S)[1]
     return re.findall(r'"(.*?)"', value) if value[0] == "[" else value[1:-1]
 
 
@@ -45,7 +52,7 @@ def licences(build):
         archive = re.search(rf"^{name.upper()}_LIBRARY:\w+=(.*\.a)$", cache, re.M)
         if not archive:
             continue
-        notice = f"/usr/share/doc/{package}/copyright"
+        notice = archive[1].rpartition("/usr/")[0] + f"/usr/share/doc/{package}/copyright"
         try:
             with open(notice, encoding="utf-8") as file:
                 files[name] = file.read()
@@ -55,7 +62,8 @@ def licences(build):
 
 
 def metadata(files=()):
-    held = "".join(f" AND {licence}" for name, (_, licence) in ARCHIVES.items() if name in files)
+    others = {"LICENSES/CC-BY-4.0.txt": "CC-BY-4.0", **{name: licence for name, (_, licence) in ARCHIVES.items()}}
+    held = "".join(f" AND {others[each]}" for each in sorted(files) if each in others)
     lines = ["Metadata-Version: 2.4", "Name: tilewright", f"Version: {version()}", f"Summary: {field('description')}",
              f"License-Expression: {field('license')}{held}", *(f"License-File: {each}" for each in sorted(files)),
              f"Requires-Python: {field('requires-python')}", *(f"Classifier: {each}" for each in field("classifiers")),
@@ -106,13 +114,50 @@ def make(folder, build, tag):
     return name
 
 
+def make_sdist(folder, archive):
+    """Appends PKG-INFO to the tar, writes it compressed and returns its name. Licences are those of each wheel."""
+    base = f"tilewright-{version()}"
+    dynamic = "".join(f"Dynamic: {each}\n" for each in ("License-Expression", "License-File"))
+    text = metadata(("LICENSE", "LICENSES/CC-BY-4.0.txt")).replace("Name:", dynamic + "Name:", 1).encode()
+    with tarfile.open(archive, "a") as tar:
+        entry = tarfile.TarInfo(f"{base}/PKG-INFO")
+        entry.size, entry.mtime = len(text), tar.getmembers()[0].mtime
+        tar.addfile(entry, io.BytesIO(text))
+    file = os.path.join(folder, base + ".tar.gz")
+    with open(archive, "rb") as tar, open(file + ".part", "wb") as part:
+        part.write(gzip.compress(tar.read(), mtime=0))
+    os.replace(file + ".part", file)
+    return base + ".tar.gz"
+
+
+def run(*words, **more):
+    try:
+        return subprocess.run(words, check=True, cwd=ROOT, **more)
+    except FileNotFoundError:
+        sys.exit(f"{words[0]} is missing")
+    except subprocess.CalledProcessError as error:
+        sys.exit(f"{words[0]} {words[1]} failed: exit status {error.returncode}")
+
+
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
-    return make(wheel_directory, os.path.join(ROOT, "build"), f"linux_{os.uname().machine}")
+    build = os.path.join(ROOT, "build")
+    jobs = os.environ.get("CMAKE_BUILD_PARALLEL_LEVEL") or str(os.cpu_count())
+    run("cmake", "-S", ROOT, "-B", build, "-DCMAKE_BUILD_TYPE=Release", "-DTILEWRIGHT_TESTS=OFF")
+    run("cmake", "--build", build, "-j", jobs, "--target", *TARGETS)
+    return make(wheel_directory, build, f"linux_{os.uname().machine}")
 
 
 def build_sdist(sdist_directory, config_settings=None):
-    raise NotImplementedError("the source of the package is the whole tree: there is no sdist of python/ alone")
+    if not os.path.exists(os.path.join(ROOT, ".git")):
+        sys.exit("an sdist is made of a commit: this tree is no clone")
+    changed = run("git", "status", "--porcelain", "--untracked-files=no", capture_output=True, text=True).stdout
+    if changed:
+        sys.exit("an sdist is made of a commit: these changes are not committed\n" + changed)
+    with tempfile.NamedTemporaryFile(suffix=".tar") as tar:
+        settings = ("-c", "tar.umask=0022", "-c", "core.autocrlf=false")
+        run("git", *settings, "archive", f"--prefix=tilewright-{version()}/", "-o", tar.name, "HEAD")
+        return make_sdist(sdist_directory, tar.name)
 
 
 if __name__ == "__main__":
-    print(make(*sys.argv[1:4]))
+    print(make_sdist(*sys.argv[2:]) if sys.argv[1] == "--sdist" else make(*sys.argv[1:]))

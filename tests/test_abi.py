@@ -41,7 +41,8 @@ int tw_lab_time(const tw_lab_row *row, int count);
 SOURCE = """#include "tilewright.h"
 struct tw_context { int inner; };
 """
-MAP = """TILEWRIGHT_0.1 { global: tw_open; tw_run; tw_close; tw_more; local: *; };
+MAP = """TILEWRIGHT_0.1 { global: tw_open; tw_run; tw_close; tw_late; local: *; };
+TILEWRIGHT_0.2 { global: tw_more; } TILEWRIGHT_0.1;
 TILEWRIGHT_LAB { global: tw_lab_*; };
 """
 BLAS = "void sgemm_(const float *a, int *n);"
@@ -142,6 +143,12 @@ def passes(name):
 def fails(name):
     done = changed(FAILS[name])
     assert done.returncode == 1 and "breaks the ABI" in done.stdout, f"{done.returncode}: {done.stdout}{done.stderr}"
+
+
+@case
+def a_function_in_a_released_node():
+    done = changed([("void tw_close", "int tw_late(int x);\nvoid tw_close")])
+    assert done.returncode == 1 and "libtilewright.so: tw_late@TILEWRIGHT_0.1: " in done.stdout, done
 
 
 for each in PASSES:

@@ -1,9 +1,9 @@
 #!/bin/sh
-# test_packages.sh - what ./dev package makes and refuses, that one version number stands everywhere, and that what is
-# fetched is pinned. With --full it makes the packages twice, in two folders, and looks into them. Prints TAP.
+# test_packages.sh - what ./dev package makes and refuses, that one version number stands everywhere, what ./dev release
+# changes and refuses, and that what is fetched is pinned. With --full it makes the packages twice, in two folders, and looks into them. Prints TAP.
 set -u
 
-quick='one_version other_versions_are_found what_is_fetched_is_pinned refusals'
+quick='one_version other_versions_are_found a_dry_release a_release what_is_fetched_is_pinned refusals'
 long='made_twice byte_equal contents dependencies program_runs archive_is_the_commit checksums sbom_names_every_file'
 long="$long lintian_is_content system_blas_in_a_debian"
 cases=$quick
@@ -14,14 +14,18 @@ in_order=1
 
 one_version() { "$root/tools/version.sh" --check; }
 
+# copied FOLDER - $copy, with all that has a version.
+copied() {
+    copy=$work/$1 && rm -rf "$copy" && mkdir -p "$copy/tests" "$copy/src" "$copy/docs" || return 1
+    cp -R "$root/tools" "$root/include" "$root/examples" "$copy/" || return 1
+    cp "$root/dev" "$root/CMakeLists.txt" "$root/CHANGELOG.md" "$root/.gitignore" "$copy/" || return 1
+    cp "$root/src/tilewright.map" "$copy/src/" && cp "$root/docs/GUIDE.md" "$root/docs/API.md" "$copy/docs/" || return 1
+    cp -R "$root/tests/consumer" "$copy/tests/"
+}
+
 # found CHANGE FILE - a version that sed changed in a copy of what has one.
 found() {
-    copy=$work/copy && rm -rf "$copy" && mkdir -p "$copy/tests" "$copy/src" "$copy/docs" || return 1
-    cp -R "$root/tools" "$root/include" "$root/examples" "$copy/" || return 1
-    cp "$root/CMakeLists.txt" "$root/CHANGELOG.md" "$copy/" && cp "$root/src/tilewright.map" "$copy/src/" || return 1
-    cp "$root/docs/GUIDE.md" "$copy/docs/" || return 1
-    cp -R "$root/tests/consumer" "$copy/tests/" || return 1
-    "$copy/tools/version.sh" --check || return 1
+    copied copy && "$copy/tools/version.sh" --check || return 1
     sed -i "$1" "$copy/$2" && ! cmp -s "$root/$2" "$copy/$2" || { echo "$1 changes nothing in $2" && return 1; }
     ! "$copy/tools/version.sh" --check || { echo "$1 in $2 was not found" && return 1; }
 }
@@ -34,7 +38,45 @@ other_versions_are_found() {
         found 's/^TILEWRIGHT_[0-9.]* {/TILEWRIGHT_7.8 {/' src/tilewright.map &&
         found 's/find_package(tilewright [0-9.]*/find_package(tilewright 7.8/' examples/CMakeLists.txt &&
         found 's/find_package(tilewright [0-9.]*/find_package(tilewright 7.8/' docs/GUIDE.md &&
+        found 's/^\(Version: *\).*/\17.8.9/' tools/package/tilewright.spec &&
         found 's/^Package: libtilewright[0-9]*/Package: libtilewright7/' tools/package/debian/control.in
+}
+
+# to_release - $copy is a repository whose change log ends in what is not released.
+to_release() {
+    need git && copied "$1" && cd "$copy" || return 1
+    sed -i "0,/^## .*/s//## $(tools/version.sh) - unreleased/" CHANGELOG.md && git init -q && git config user.name a &&
+        git config user.email a@localhost && git add -A && git commit -qm one && parent=$(git rev-parse HEAD)
+}
+
+a_dry_release() {
+    to_release dry || return 1
+    refused 'needs a VERSION' ./dev release && refused "is '9', expected MAJOR" ./dev release 9 || return 1
+    refused '0.0.9 is below' ./dev release 0.0.9 || return 1
+    echo >>CHANGELOG.md && refused 'not committed:  M CHANGELOG.md' ./dev release 7.8.9 && git checkout -q . || return 1
+    git tag v7.8.9 && refused 'there is a tag v7.8.9' ./dev release 7.8.9 && git tag -d v7.8.9 || return 1
+    refused 'there is no step' ./dev release 0.8.9 -- --only nothing || return 1
+    ./dev release 0.8.9 --dry-run -- --only version || return 1
+    [ "$(git rev-parse HEAD)$(git status --porcelain)$(git tag)" = "$parent" ] || return 1
+    cd build/release/0.8.9/tree || return 1
+    [ "$(git rev-parse HEAD^)" = "$parent" ] && tools/version.sh --check && tools/api_doc.sh --check || return 1
+    grep -qx "## 0.8.9 - $(date -u +%Y-%m-%d)" CHANGELOG.md && diff src/tilewright.map "$root/src/tilewright.map" || return 1
+    ! grep -F " $(cd "$root" && tools/version.sh)" tools/package/debian/libtilewright0.symbols.in || return 1
+    tools/version.sh --set 1.0.0 unreleased && tools/version.sh | grep -qx 1.0.0 || return 1
+    [ "$(grep -m 2 '^## ' CHANGELOG.md | tr '\n' ,)" = "## 1.0.0 - unreleased,## 0.8.9 - $(date -u +%Y-%m-%d)," ] &&
+        refused 'SOVERSION' tools/version.sh --check
+}
+
+# The signature is of a program that stands for gpg.
+a_release() {
+    to_release real || return 1
+    printf '#!/bin/sh\ncat >/dev/null; echo "[GNUPG:] SIG_CREATED " >&2; echo "-----BEGIN PGP SIGNATURE-----"\n' >"$work/gpg" &&
+        chmod +x "$work/gpg" && git config gpg.program /nowhere/gpg || return 1
+    refused 'gpg' ./dev release 0.8.9 --tag -- --only version && [ "$(git rev-parse HEAD)$(git tag)" = "$parent" ] || return 1
+    git config gpg.program "$work/gpg" && ./dev release 0.8.9 --tag -- --only version || return 1
+    [ "$(git rev-parse HEAD^)" = "$parent" ] && [ "$(git rev-parse 'v0.8.9^{commit}')" = "$(git rev-parse HEAD)" ] &&
+        git cat-file tag v0.8.9 | grep -q 'PGP SIGNATURE' && [ -z "$(git status --porcelain)" ] &&
+        [ "$(tools/version.sh)" = 0.8.9 ] && refused "expected '## 0.8.9 - unreleased'" ./dev release 0.8.9
 }
 
 what_is_fetched_is_pinned() {

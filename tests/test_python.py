@@ -24,6 +24,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import threading
 import time
@@ -1481,6 +1482,75 @@ def a_wheel_has_all_that_it_needs():
 
 
 @case
+def an_sdist_is_a_commit_and_builds_a_wheel():
+    """By the hooks that pip and build call, in a tree of a few files, with a cmake that builds nothing."""
+    if not shutil.which("git"):
+        raise Skip("git is not installed")
+    files = ("CMakeLists.txt", "LICENSE", "pyproject.toml", "python/README.md", "python/backend.py")
+    for name in files:
+        os.makedirs(os.path.dirname(os.path.join("tree", name)), exist_ok=True)
+        shutil.copy(os.path.join(ROOT, name), os.path.join("tree", name))
+    os.makedirs("tree/python/tilewright")
+    open("tree/python/tilewright/__init__.py", "w").close()
+    os.makedirs("bin")
+    with open("bin/cmake", "w", encoding="utf-8") as file:
+        file.write(
+            '#!/bin/sh\n[ "$1" != --build ] && mkdir "$4" && touch "$4/CMakeCache.txt" && exit\n'
+            'shift 4 && for name; do echo "$name" >>../asked; done\n'
+            "touch build/libtilewright.so.0 build/libtilewright_blas.so.0 build/tilewright\n"
+        )
+    os.chmod("bin/cmake", 0o755)
+
+    def hook(name, tree):
+        with open(os.path.join(tree, "pyproject.toml"), encoding="utf-8") as file:
+            where = re.search(r'^backend-path = \["(.*)"\]$', file.read(), re.M)[1]
+        return subprocess.run(
+            [sys.executable, "-B", "-c", f"import backend; print(backend.{name}('..'))"],
+            cwd=tree,
+            env=clean_environment(PATH=f"{os.getcwd()}/bin:{os.environ['PATH']}", PYTHONPATH=where),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def git(*words):
+        who = ("-c", "user.name=a", "-c", "user.email=a@localhost")
+        subprocess.run(["git", *who, *words], cwd="tree", check=True, capture_output=True)
+
+    done = hook("build_sdist", "tree")
+    assert done.returncode == 1 and "this tree is no clone" in done.stderr, done
+    git("init", "-q")
+    git("add", "-A")
+    git("commit", "-qm", "first")
+    with open("tree/LICENSE", "a", encoding="utf-8") as file:
+        file.write("more\n")
+    done = hook("build_sdist", "tree")
+    assert done.returncode == 1 and "not committed\n M LICENSE\n" in done.stderr, done
+    git("commit", "-qam", "second")
+    open("tree/not_added", "w").close()
+    base, digests = f"tilewright-{tw.__version__}", set()
+    for _ in range(2):
+        done = hook("build_sdist", "tree")
+        assert done.stdout == f"{base}.tar.gz\n", done
+        with open(f"{base}.tar.gz", "rb") as file:
+            digests.add(file.read())
+    assert len(digests) == 1
+    with tarfile.open(f"{base}.tar.gz") as tar:
+        held = [each.name for each in tar if each.isfile()]
+        assert sorted(held) == sorted(f"{base}/{each}" for each in (*files, "python/tilewright/__init__.py", "PKG-INFO"))
+        assert {(each.uid, each.gid) for each in tar} == {(0, 0)} and len({each.mtime for each in tar}) == 1
+        tar.extractall(".")
+    assert open(f"{base}/LICENSE", encoding="utf-8").read().endswith("more\n")
+    with open(f"{base}/PKG-INFO", encoding="utf-8") as file:
+        said = file.read()
+    assert f"\nName: tilewright\nVersion: {tw.__version__}\n" in said and "\nDynamic: License-Expression\n" in said, said
+    done = hook("build_wheel", base)
+    wheel = f"{base}-py3-none-linux_{platform.machine()}.whl"
+    assert done.stdout == wheel + "\n" and os.path.exists(wheel), done
+    assert open("asked").read().split() == ["--target", "tilewright", "tilewright_shared", "tilewright_blas"]
+
+
+@case
 def the_manylinux_wheel_is_reproducible():
     """--full: tools/wheel.sh twice, in two build folders."""
     if not FULL:
@@ -1499,8 +1569,8 @@ def the_manylinux_wheel_is_reproducible():
 @case
 def the_wheel_is_not_built_in_silence():
     """A line says how far the build is: here one that goes on until it was said, and a sleep that takes no time."""
-    if platform.machine() != "x86_64":
-        raise Skip("tools/wheel.sh is for x86-64")
+    if platform.machine() not in ("x86_64", "aarch64"):
+        raise Skip("tools/wheel.sh is for x86-64 and arm64")
     os.mkdir("bin")
     for name, text in (
         ("sleep", "exit 0"),

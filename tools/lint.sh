@@ -2,7 +2,7 @@
 # lint.sh - ./dev lint: what a machine can say about the code without running it. One line per check, findings above it.
 set -u
 cd "$(dirname "$0")/.." || exit 1
-jobs=${1:-2} # and --no-install: nothing is fetched
+jobs=${1:-2} offline=${2:-} # --no-install: nothing is fetched
 bad=0
 
 check() { # WHAT COMMAND ...
@@ -102,6 +102,14 @@ retired() {
 
 fresh_docs() { tools/api_doc.sh --check && TILEWRIGHT=build/lint-gcc/tilewright tools/ladder_doc.sh --check; }
 
+# pypi TOOL ARGUMENT ... - a linter of PyPI, in the version of tools/pins. charset-normalizer: where there is no libmagic for reuse.
+fetched() { tools/pypi.sh build/linters --quiet reuse charset-normalizer check-jsonschema zizmor; }
+pypi() {
+    tool=build/linters/bin/$1 && shift
+    [ -z "$offline" ] || [ -x "$tool" ] || { echo "$tool is not here, and nothing is to be fetched" && return 77; }
+    "$tool" "$@"
+}
+
 scripts() { shellcheck -x -S warning dev .ci/run tests/*.sh tests/support/*.sh tools/*.sh; }
 
 check 'include rule' tools/check_includes.sh
@@ -110,6 +118,10 @@ check 'no line over 120 columns' columns
 check 'no retired name' retired
 check 'pages and comments name what there is' tools/check_docs.py
 check 'what is fetched is pinned' tools/pypi.sh --check
+[ -n "$offline" ] || check 'linters of PyPI' fetched
+check 'each file has a licence (REUSE)' pypi reuse lint --lines
+check "workflows are as GitHub's schema has them" pypi check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+check 'workflows leave nobody a way in (zizmor)' pypi zizmor --offline --quiet .github/workflows
 check 'the library does not print, end the process or read the environment' no_calls
 check 'gcc -Wall -Wextra -Wpedantic -Wshadow -Wconversion' build build/lint-gcc gcc -DTILEWRIGHT_TESTS=OFF \
     -DCMAKE_C_FLAGS="-Wconversion -g -ffile-prefix-map=$PWD=."
@@ -119,7 +131,7 @@ check 'generated docs are fresh' fresh_docs
 check 'clang -Wall -Wextra -Wpedantic -Wshadow, tests too' build build/lint-clang clang
 check 'no fast-math' no_fast_math
 check 'exported symbols' symbols
-check 'types of the Python package' tools/types.sh ${2:+"$2"} build/lint-gcc
+check 'types of the Python package' tools/types.sh ${offline:+"$offline"} build/lint-gcc
 check 'cppcheck' static_checks
 check 'shellcheck' scripts
 

@@ -1,18 +1,21 @@
 #!/bin/sh
 # old_glibc.sh - lets this machine's gcc link what also runs with an older glibc.
 #
-#   tools/old_glibc.sh FOLDER 2.28        then: gcc ... $(cat FOLDER/link)
+#   tools/old_glibc.sh FOLDER 2.28        then: gcc ... $(cat FOLDER/link); or CC, also one for another machine
 #
 # glibc keeps every old version of a symbol, but the linker takes the newest: pthread_create@GLIBC_2.34. So FOLDER gets
 # libc.so.6 and libm.so.6 without content, in which each function of this machine's glibc stands in its newest version
 # up to the given one, and one that came later does not stand at all: to use it is an error of the linker. What moved
 # into libc.so.6 in 2.34 was in libpthread.so.0 and libdl.so.2 before; both are named as needed, and are everywhere. The
-# compiler is the machine's own, so the machine code is that of every other build. x86-64 alone.
+# compiler is the machine's own, so the machine code is that of every other build. For x86-64 and arm64.
 set -eu
 
-folder=${1:?the folder} newest=${2:?the version of glibc}
-[ "$(uname -m)" = x86_64 ] || { echo "old_glibc.sh: this machine is $(uname -m), expected x86_64" >&2 && exit 1; }
-compiler=${CC:-gcc}
+folder=${1:?the folder} newest=${2:?the version of glibc} compiler=${CC:-gcc}
+case $($compiler -dumpmachine) in
+x86_64-*) loader=ld-linux-x86-64.so.2 version=1 ;; # of struct stat
+aarch64-*) loader=ld-linux-aarch64.so.1 version=0 ;;
+*) echo "old_glibc.sh: $compiler is for $($compiler -dumpmachine), expected x86_64 or aarch64" >&2 && exit 1 ;;
+esac
 mkdir -p "$folder" && folder=$(cd "$folder" && pwd)
 
 # stub LIBRARY - FOLDER/LIBRARY with the names of the machine's, none newer.
@@ -56,16 +59,15 @@ int __xstat(int version, const char *path, struct stat *to);
 int __lxstat(int version, const char *path, struct stat *to);
 int __fxstat(int version, int fd, struct stat *to);
 int __fxstatat(int version, int fd, const char *path, struct stat *to, int flags);
-enum { VERSION = 1 };
 int stat(const char *path, struct stat *to) { return __xstat(VERSION, path, to); }
 int lstat(const char *path, struct stat *to) { return __lxstat(VERSION, path, to); }
 int fstat(int fd, struct stat *to) { return __fxstat(VERSION, fd, to); }
 int fstatat(int fd, const char *path, struct stat *to, int flags) { return __fxstatat(VERSION, fd, path, to, flags); }
 C
-$compiler -O2 -fPIC -fvisibility=hidden -c -o "$folder/stat.o" "$folder/stat.c"
-rm -f "$folder/libstat.a" && ar rcsD "$folder/libstat.a" "$folder/stat.o"
+$compiler -DVERSION=$version -O2 -fPIC -fvisibility=hidden -c -o "$folder/stat.o" "$folder/stat.c"
+rm -f "$folder/libstat.a" && $($compiler -print-prog-name=ar) rcsD "$folder/libstat.a" "$folder/stat.o"
 
 rest=$($compiler -print-file-name=libc_nonshared.a)
-echo "GROUP ( $folder/libc.so.6 $folder/libstat.a $rest AS_NEEDED ( /lib64/ld-linux-x86-64.so.2 ) )" >"$folder/libc.so"
+echo "GROUP ( $folder/libc.so.6 $folder/libstat.a $rest AS_NEEDED ( $($compiler -print-file-name=$loader) ) )" >"$folder/libc.so"
 echo "GROUP ( $folder/libm.so.6 )" >"$folder/libm.so"
 echo "-L$folder -Wl,--no-as-needed $folder/libpthread.so.0 $folder/libdl.so.2 -Wl,--as-needed" >"$folder/link"

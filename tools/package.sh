@@ -1,5 +1,5 @@
 #!/bin/sh
-# package.sh - ./dev package: the source archive, the .deb packages, the wheel and the SBOM of the last commit.
+# package.sh - ./dev package: the source archive, the sdist, the .deb packages, the wheel and the SBOM of the last commit.
 #
 #   tools/package.sh FOLDER
 #
@@ -47,6 +47,10 @@ archive() {
 run "tilewright-$version.tar.xz" archive
 tar -xf "$made/tilewright-$version.tar.xz" -C "$work" || exit 1
 source=$work/tilewright-$version
+
+python=/usr/bin/python3
+[ -x "$python" ] || python=python3
+run "tilewright-$version.tar.gz, the sdist" "$python" -B "$source/python/backend.py" --sdist "$made" "$work/source.tar"
 
 # ---- the .deb packages: tools/package/debian is the folder debian/ of their source, but for the version ----
 revision=$version-0upstream1 # older than the 0.1.0-1 that Debian itself would make, which then replaces it
@@ -97,8 +101,6 @@ else
 fi
 
 # ---- what is in all that ----
-python=/usr/bin/python3
-[ -x "$python" ] || python=python3
 run "tilewright-$version.spdx.json" "$python" -B "$source/tools/package/sbom.py" "$version" "$commit" "$made" \
     "$made/tilewright-$version.spdx.json"
 

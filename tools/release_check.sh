@@ -9,8 +9,8 @@
 #   --folder  where it works, default build/release; logs are in FOLDER/logs, packages in FOLDER/one
 #   --list    the steps and what each does
 #
-# Some steps need root, the network, or Debian's packages debootstrap, lintian and abigail-tools. A step that cannot run
-# fails: skip it by name.
+# Some steps need root, the network, or Debian's packages debootstrap, lintian, abigail-tools, rpm, rpmlint,
+# gcc-aarch64-linux-gnu and qemu-user-static. A step that cannot run fails: skip it by name.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 root=$(pwd -P)
@@ -29,6 +29,10 @@ lintian : Debian's checks of the .deb packages
 sbom    : the SBOM names all files with their digests, and is valid SPDX 2.3
 debian  : the .deb packages on an empty Debian 12: installed, used, purged, nothing left
 wheel   : the wheel in an empty virtual environment
+sdist   : the sdist by PyPI's build, and the wheel that this builds of it, in another
+rpm     : the .rpm packages of the source archive: their files, rpmlint, and a program that is linked with them
+conan   : conan create, and the examples built with the package
+arm64   : the wheel by Debian's cross compiler, and test_python on it with Debian's arm64 Python, under qemu
 mutate  : the mutation gate: 60 planted faults
 STEPS
 }
@@ -169,18 +173,105 @@ step_debian() {
     figure "$(sed -n 's/^ok: \(installed\|purged\)/\1/p' "$folder/logs/debian.log" | sed "2,\$s/^/; /" | tr -d "\n")"
 }
 
-step_wheel() {
-    packages || return 1
-    [ -e "$root/tools/wheel.sh" ] || { figure 'there is no tools/wheel.sh' && return 3; }
-    wheel=$(ls "$folder"/one/*.whl) && environment "$folder/wheel" "$wheel" || return 1
-    (cd / && env -i HOME="$folder" "$folder/wheel/bin/python" - <<'PYTHON') || return 1
-import numpy as np, tilewright
+product='import numpy as np, tilewright
 a, b = np.random.rand(100, 77), np.random.rand(77, 102)
-assert np.allclose(tilewright.matmul(a, b), a @ b)
-PYTHON
-    said=$(cd / && env -i "$folder/wheel/bin/python" -m tilewright version | head -n 1)
+assert np.allclose(tilewright.matmul(a, b), a @ b)'
+
+# works NAME WHEEL - installed in the environment FOLDER/NAME, and used there.
+works() {
+    environment "$folder/$1" "$2" || return 1
+    (cd / && env -i HOME="$folder" "$folder/$1/bin/python" -c "$product") || return 1
+    said=$(cd / && env -i "$folder/$1/bin/python" -m tilewright version | head -n 1)
     [ "$said" = "tilewright $version" ] || { echo "python -m tilewright version: $said" && return 1; }
-    figure "$(basename "$wheel"): matmul, program"
+    figure "$(basename "$2"): matmul, program"
+}
+
+step_wheel() { packages && works wheel "$(ls "$folder"/one/*.whl)"; }
+
+step_sdist() {
+    clone && environment "$folder/build" build && rm -rf "$folder/dist" || return 1
+    "$folder/build/bin/python" -m build --outdir "$folder/dist" "$folder/clone" || return 1
+    sdist=tilewright-$version.tar.gz
+    [ ! -e "$folder/one/SHA256SUMS" ] || cmp "$folder/one/$sdist" "$folder/dist/$sdist" || return 1
+    tar -xzOf "$folder/dist/$sdist" "tilewright-$version/PKG-INFO" |
+        "$folder/build/bin/python" -c 'import sys, packaging.metadata as m; m.Metadata.from_email(sys.stdin.read())' || return 1
+    works sdist "$(ls "$folder"/dist/*.whl)"
+}
+
+# lists PACKAGE FILE ... - these files and no others, but pages, licences and links to debugging information.
+lists() {
+    rpm -qlp "$rpms/$1-$version"-*.rpm | grep -vE '^/usr/(share/(doc|licenses)|lib/\.build-id)(/|$)' >"$folder/rpm/listed"
+    shift && printf '%s\n' "$@" | sed "s|^LIB/|/usr/lib64/|; s|^SHARE/|/usr/share/|" | diff - "$folder/rpm/listed"
+}
+
+# Of rpmlint's errors, whose rules on Debian are Mandriva's of old, these are passed over: what a distribution adds,
+# GNU's hash alone, and names.
+passed='no-signature|no-packager-tag|no-group-tag|no-changelogname-tag|missing-hash-section|outside-libdir-files|lib-package-without'
+
+step_rpm() {
+    packages && rm -rf "$folder/rpm" && rpms=$folder/rpm/RPMS/$(uname -m) tree=$folder/rpm/root || return 1
+    # --nodeps: what Debian's rpm knows to be installed is nothing
+    rpmbuild -tb --nodeps --define "_topdir $folder/rpm" "$folder/one/tilewright-$version.tar.xz" || return 1
+    lists tilewright /usr/bin/tilewright SHARE/bash-completion/completions/tilewright SHARE/man/man1/tilewright.1 &&
+        lists libtilewright0 LIB/libtilewright.so.0 "LIB/libtilewright.so.$version" LIB/libtilewright_blas.so.0 "LIB/libtilewright_blas.so.$version" &&
+        lists tilewright-devel /usr/include/tilewright.h /usr/include/tilewright_blas.h /usr/include/tilewright_blas64.h \
+            /usr/include/tilewright_lab.h LIB/cmake/tilewright LIB/cmake/tilewright/tilewright-config-version.cmake \
+            LIB/cmake/tilewright/tilewright-config.cmake LIB/cmake/tilewright/tilewright-targets-release.cmake \
+            LIB/cmake/tilewright/tilewright-targets.cmake LIB/libtilewright.a LIB/libtilewright.so \
+            LIB/libtilewright_blas.so LIB/pkgconfig/tilewright.pc LIB/pkgconfig/tilewright_blas.pc || return 1
+    rpmlint "$rpms" tools/package/tilewright.spec >"$folder/rpm/said"
+    ! grep ': E: ' "$folder/rpm/said" | grep -vE ": ($passed)" || return 1
+    mkdir "$tree" && rpm --root "$tree" --initdb && rpm --root "$tree" -i --nodeps --noscripts "$rpms"/*.rpm || return 1
+    rpm --root "$tree" -V --nodeps --noscripts tilewright libtilewright0 tilewright-devel || return 1
+    "$tree/usr/bin/tilewright" version | grep -qx "tilewright $version" || return 1
+    PKG_CONFIG_SYSROOT_DIR=$tree PKG_CONFIG_PATH=$tree/usr/lib64/pkgconfig PKG_CONFIG_ALLOW_SYSTEM_LIBS=1
+    export PKG_CONFIG_SYSROOT_DIR PKG_CONFIG_PATH PKG_CONFIG_ALLOW_SYSTEM_LIBS
+    # shellcheck disable=SC2046 # words
+    cc "$tree/usr/share/doc/tilewright/examples/product.c" $(pkg-config --cflags --libs tilewright) -o "$folder/rpm/product" || return 1
+    LD_LIBRARY_PATH=$tree/usr/lib64 "$folder/rpm/product" | grep -qx '11 10' || return 1
+    figure "$(ls "$rpms" | wc -l) packages, $(rpm -qlp "$rpms"/*.rpm | wc -l) files; $(tail -n 1 "$folder/rpm/said")"
+}
+
+step_conan() {
+    clone && environment "$folder/conan" conan || return 1
+    export CONAN_HOME="$folder/conan/home" PATH="$folder/conan/bin:$PATH"
+    conan profile detect && conan create "$folder/clone/tools/package/conan" -c "tools.build:jobs=$(nproc)" \
+        -c "tools.cmake.cmake_layout:test_folder=$folder/conan/test" || return 1
+    figure "$(conan --version), the examples by find_package()"
+    grep -qx '11 10' "$folder/logs/conan.log" # what product prints
+}
+
+# emulated SCRIPT PROGRAM - a script that runs a program of FOLDER/arm64/root, which may run the script as itself.
+emulated() {
+    cat >"$1" <<SCRIPT && chmod +x "$1"
+#!/bin/sh
+export LD_LIBRARY_PATH="\${LD_LIBRARY_PATH:+\$LD_LIBRARY_PATH:}$arm64/root/usr/lib/$triple/blas:$arm64/root/usr/lib/$triple/lapack"
+exec qemu-aarch64-static -0 "\$0" -L "$arm64/root" -E PYTHONHOME="$arm64/root/usr" "$2" "\$@"
+SCRIPT
+}
+
+step_arm64() {
+    triple=aarch64-linux-gnu arm64=$folder/arm64
+    clone && rm -rf "$arm64" && mkdir -p "$arm64/apt/lists/partial" "$arm64/apt/archives/partial" "$arm64/bin" && : >"$arm64/apt/status" || return 1
+    for words in update 'install -y --no-install-recommends --download-only python3-numpy libjansson-dev zlib1g-dev'; do
+        # shellcheck disable=SC2086 # words
+        apt-get -q -o APT::Architecture=arm64 -o APT::Architectures::=arm64 -o Dir::State="$arm64/apt" -o Dir::Cache="$arm64/apt" \
+            -o Dir::State::status="$arm64/apt/status" $words || return 1
+    done
+    for deb in "$arm64"/apt/archives/*.deb; do dpkg-deb -x "$deb" "$arm64/root" || return 1; done
+    "$folder/clone/tools/wheel.sh" "$arm64" "$arm64/build" $triple "$arm64/root" || return 1
+    cmake -DTILEWRIGHT_TESTS=ON "$arm64/build" && cmake --build "$arm64/build" --target fake_cuda fake_nvrtc fake_opencl || return 1
+    python3 -m zipfile -e "$arm64"/*.whl "$arm64/site" || return 1
+    chmod +x "$arm64/site/tilewright/bin/tilewright" && rm "$arm64/build/tilewright" || return 1
+    # What a case loads is for arm64. What it starts itself is not: it prints how structs lie, which is the same here.
+    printf '#!/bin/sh\ncase " $* " in *" -shared "*) exec %s-gcc "$@" ;; *) exec gcc "$@" ;; esac\n' $triple >"$arm64/bin/cc"
+    chmod +x "$arm64/bin/cc" || return 1
+    emulated "$arm64/build/tilewright" "$arm64/site/tilewright/bin/tilewright" && emulated "$arm64/python" "$arm64/root/usr/bin/python3" || return 1
+    PYTHONPATH="$arm64/site" "$arm64/python" -c "$product" || return 1
+    PATH="$arm64/bin:$PATH" TILEWRIGHT_BUILD=$arm64/build TILEWRIGHT=$arm64/build/tilewright "$arm64/python" "$folder/clone/tests/test_python.py"
+    status=$?
+    figure "$(basename "$arm64"/*.whl): $(grep -c '^ok' "$folder/logs/arm64.log") cases of test_python under qemu"
+    [ $status -eq 0 ]
 }
 
 step_mutate() {

@@ -16,15 +16,15 @@ bad() { echo "types.sh: $*" && status=1; }
 
 [ -z "$mode" ] || [ -x "$venv/bin/basedpyright" ] || { echo 'mypy and pyright are not here, and nothing is to be fetched' && exit 77; }
 [ -n "$mode" ] || tools/pypi.sh "$venv" --quiet mypy basedpyright vermin numpy ml_dtypes
-oldest=$(sed -n 's/^requires-python = ">=\(.*\)"$/\1/p' python/pyproject.toml)
-grep -q "^pythonVersion = \"$oldest\"\$" python/pyproject.toml || bad "python/pyproject.toml declares $oldest, pyright takes another"
+oldest=$(sed -n 's/^requires-python = ">=\(.*\)"$/\1/p' pyproject.toml)
+grep -q "^pythonVersion = \"$oldest\"\$" pyproject.toml || bad "pyproject.toml declares $oldest, pyright takes another"
 ! grep -rnE '# *(type|pyright|mypy): *ignore($|[^[]|\[[^]]*\] *$)' python/tilewright || bad 'an error is ignored without its name or a reason'
 
-"$venv/bin/mypy" --config-file python/pyproject.toml python/tilewright tests/typed_uses.py || bad mypy
-"$venv/bin/basedpyright" --project python/pyproject.toml --pythonpath "$venv/bin/python" || bad pyright
+"$venv/bin/mypy" --config-file pyproject.toml python/tilewright tests/typed_uses.py || bad mypy
+"$venv/bin/basedpyright" --project pyproject.toml --pythonpath "$venv/bin/python" || bad pyright
 "$venv/bin/vermin" --quiet --no-tips --violations --target="$oldest-" python/tilewright || bad vermin
 # Fields of ctypes' structures are made at run time.
 echo 'tilewright\._(arrays|library|plans)\.(Batch|DLTensor|Device|Lab(Choice|Plan)|Launch|Options|Problem)\.\w+' >"$venv/allowed"
 export MYPYPATH=python PYTHONPATH=python TILEWRIGHT_LIBRARY="$build/libtilewright.so.0"
-"$venv/bin/python" -B -m mypy.stubtest tilewright --mypy-config-file python/pyproject.toml --allowlist "$venv/allowed" || bad stubtest
+"$venv/bin/python" -B -m mypy.stubtest tilewright --mypy-config-file pyproject.toml --allowlist "$venv/allowed" || bad stubtest
 exit $status

@@ -1,12 +1,31 @@
 #!/bin/sh
-# version.sh - the version, which CMakeLists.txt alone decides: prints it. With --check it compares all that repeats it.
+# version.sh - the version, which CMakeLists.txt alone decides: prints it. With --check it compares all that repeats it,
+# and with --set it writes all that but docs/API.md.
 #
 #   tools/version.sh [--check [PROGRAM]]      PROGRAM: a built tilewright, which is asked too
+#   tools/version.sh --set VERSION DAY        DAY: of its release, or `unreleased`, behind a release
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
 version=$(sed -n 's/^project(tilewright VERSION \([0-9][0-9]*\.[0-9][0-9]*\.[0-9][0-9]*\) .*/\1/p' CMakeLists.txt)
 [ -n "$version" ] || { echo "version.sh: CMakeLists.txt has no project(tilewright VERSION x.y.z ...)" >&2 && exit 1; }
+repeated='examples/CMakeLists.txt tests/consumer/CMakeLists.txt docs/GUIDE.md' # in find_package()
+
+if [ "${1:-}" = --set ]; then
+    new=$2 day=$3 major=${2%%.*} minor=${2%.*}
+    sed -i "s/^\(project(tilewright VERSION\) [0-9.]*/\1 $new/" CMakeLists.txt &&
+        sed -i "s/^\(#define TW_VERSION_MAJOR\) .*/\1 $major/; s/^\(#define TW_VERSION_MINOR\) .*/\1 ${minor#*.}/
+            s/^\(#define TW_VERSION_PATCH\) .*/\1 ${new##*.}/; s/\(tw_version - .*\"\)[0-9.]*\"/\1$new\"/" include/tilewright.h &&
+        sed -i "s/\(find_package(tilewright\) [0-9.]*/\1 $minor/" $repeated &&
+        sed -i "s/^\(Version: *\).*/\1$new/" tools/package/tilewright.spec || exit 1
+    if grep -m 1 '^## ' CHANGELOG.md | grep -q 'unreleased$'; then # what came with the version to be comes with this one
+        sed -i "s/ $version\$/ $new/" tools/package/debian/libtilewright0.symbols.in &&
+            sed -i "0,/^## .*/s//## $new - $day/" CHANGELOG.md
+    else
+        sed -i "0,/^## .*/s//## $new - $day\n\n&/" CHANGELOG.md
+    fi
+    exit
+fi
 [ "${1:-}" = --check ] || { echo "$version" && exit 0; }
 
 wrong=0
@@ -25,19 +44,16 @@ same 'the first heading of CHANGELOG.md' "$(sed -n 's/^## \([0-9.]*\) .*/\1/p' C
 # A minor release without new functions has no node.
 node=$(sed -n 's/^TILEWRIGHT_\([0-9][0-9.]*\) {/\1/p' src/tilewright.map | sort -V | tail -n 1)
 same 'the newest of the version and the nodes of src/tilewright.map' "$(printf '%s\n' "$node" "$minor" | sort -V | tail -n 1)" "$minor"
-for file in examples/CMakeLists.txt tests/consumer/CMakeLists.txt docs/GUIDE.md; do
+for file in $repeated; do
     asked=$(sed -n 's/.*find_package(tilewright \([0-9.]*\).*/\1/p' "$file")
     [ -z "$asked" ] || same "find_package() of $file" "$asked" "$minor"
 done
+same 'tools/package/tilewright.spec' "$(sed -n 's/^Version: *//p' tools/package/tilewright.spec)" "$version"
 # Until 1.0 the SONAME counts breaks of the ABI by itself.
 soversion=$(sed -n 's/.*VERSION ${PROJECT_VERSION} SOVERSION \([0-9]*\).*/\1/p' CMakeLists.txt | sort -u) # not that of libblas.so.3
 [ "$series" -eq 0 ] || same 'SOVERSION' "$soversion" "$series"
 same "the library's package in tools/package/debian/control.in" \
     "$(sed -n 's/^Package: libtilewright\([0-9].*\)/\1/p' tools/package/debian/control.in)" "$soversion"
-if [ -e python/pyproject.toml ]; then
-    python=$(sed -n 's/^version *= *"\(.*\)"/\1/p' python/pyproject.toml)
-    [ -z "$python" ] || same 'python/pyproject.toml' "$python" "$version" # without one it asks this script
-fi
 if [ -e python/tilewright/__init__.py ]; then
     python=$(sed -n 's/^__version__ *= *"\(.*\)"/\1/p' python/tilewright/__init__.py)
     [ -z "$python" ] || same '__version__ of python/tilewright/__init__.py' "$python" "$version"

@@ -139,9 +139,11 @@ def one_package(document, version, commit, path):
     name, this = os.path.basename(path), identifier("Package", os.path.basename(path))
     with open(path, "rb") as file:
         facts = {"packageFileName": name, "checksums": digests(file.read())}
-    if name.endswith(".tar.xz"):
+    if ".tar." in name:
         facts.update(primaryPackagePurpose="SOURCE", sourceInfo=f"git archive of the commit {commit}")
-        document.package(this, "tilewright", version, **facts)
+        if name.endswith(".gz"):
+            facts.update(refs=[purl(f"pypi/tilewright@{version}?file_name={name}")], comment="with PKG-INFO, for PyPI")
+        document.package(this, "tilewright", version, **facts, license=f"{LICENSE} AND CC-BY-4.0")
     elif name.endswith(".deb"):
         deb, revision, architecture = (field(path, each) for each in ("Package", "Version", "Architecture"))
         facts.update(primaryPackagePurpose="INSTALL", refs=[purl(f"deb/debian/{deb}@{revision}?arch={architecture}")])
