@@ -3,9 +3,10 @@
     python backend.py FOLDER BUILD TAG          the wheel of what was built
     python backend.py --sdist FOLDER TAR        the sdist of what git archive wrote, to which it appends
 
-BUILD is CMake's, with libtilewright.so.0, libtilewright_blas.so.0 and the program tilewright. The same files give the
-same bytes: names are sorted, and all have the date SOURCE_DATE_EPOCH. The hook for wheels, which pip calls, builds in
-build/, as ./dev build does; such a wheel is for this machine's system alone. That for sdists takes the last commit.
+BUILD is CMake's, with libtilewright.so.0, libtilewright_blas.so.0 and the program tilewright; its _calls.abi3.so, which
+CPython loads from 3.11 on, is taken if it is there. The same files give the same bytes: names are sorted, and all have
+the date SOURCE_DATE_EPOCH. The hook for wheels, which pip calls, builds in build/, as ./dev build does; such a wheel is
+for this machine's system alone. That for sdists takes the last commit.
 """
 import base64
 import gzip
@@ -24,8 +25,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 # What the program may hold, as JANSSON_LIBRARY and ZLIB_LIBRARY of its build say: Debian's package, and the licence.
 ARCHIVES = {"jansson": ("libjansson-dev", "MIT"), "zlib": ("zlib1g-dev", "Zlib")}
-TARGETS = ("tilewright", "tilewright_shared", "tilewright_blas")
-BINARIES = {"lib/libtilewright.so.0": 0o755, "lib/libtilewright_blas.so.0": 0o755, "bin/tilewright": 0o755}
+TARGETS = ("tilewright", "tilewright_python", "tilewright_blas")
+BINARIES = {"_calls.abi3.so": 0o755, "lib/libtilewright.so.0": 0o755, "lib/libtilewright_blas.so.0": 0o755,
+            "bin/tilewright": 0o755}
 
 
 def read(name):
@@ -81,6 +83,9 @@ def contents(build, tag):
             yield f"tilewright/{name}", open(os.path.join(package, name), "rb").read(), 0o644
     for name, mode in BINARIES.items():
         file = os.path.join(build, os.path.basename(name))
+        if name == "_calls.abi3.so" and not os.path.exists(file):
+            print(f"{file} is missing, for want of Python.h: the wheel's calls go by ctypes alone", file=sys.stderr)
+            continue
         if not os.path.exists(file):
             sys.exit(f"{file} is missing: build it with ./dev build, or make a wheel with tools/wheel.sh")
         yield f"tilewright/{name}", open(file, "rb").read(), mode

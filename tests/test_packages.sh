@@ -19,7 +19,7 @@ copied() {
     copy=$work/$1 && rm -rf "$copy" && mkdir -p "$copy/tests" "$copy/src" "$copy/docs" || return 1
     cp -R "$root/tools" "$root/include" "$root/examples" "$copy/" || return 1
     cp "$root/dev" "$root/CMakeLists.txt" "$root/CHANGELOG.md" "$root/.gitignore" "$copy/" || return 1
-    cp "$root/src/tilewright.map" "$copy/src/" && cp "$root/docs/GUIDE.md" "$root/docs/API.md" "$copy/docs/" || return 1
+    cp "$root/src/tilewright.map" "$copy/src/" && mkdir -p "$copy/python/tilewright" && cp "$root/python/tilewright/_library.py" "$copy/python/tilewright/" && cp "$root/docs/GUIDE.md" "$root/docs/API.md" "$copy/docs/" || return 1
     cp -R "$root/tests/consumer" "$copy/tests/"
 }
 
@@ -39,6 +39,7 @@ other_versions_are_found() {
         found 's/find_package(tilewright [0-9.]*/find_package(tilewright 7.8/' examples/CMakeLists.txt &&
         found 's/find_package(tilewright [0-9.]*/find_package(tilewright 7.8/' docs/GUIDE.md &&
         found 's/^\(Version: *\).*/\17.8.9/' tools/package/tilewright.spec &&
+        found 's/^__version__ = .*/__version__ = "7.8.9"/' python/tilewright/_library.py &&
         found 's/^Package: libtilewright[0-9]*/Package: libtilewright7/' tools/package/debian/control.in
 }
 
@@ -160,7 +161,8 @@ contents() {
         "$doc/tilewright/docs/GUIDE.md" || return 1
     ! grep -e '\.so' -e '\.h$' "$work/names" || return 1
     [ ! -e "$root/python/tilewright" ] ||
-        has python3-tilewright /usr/lib/python3/dist-packages/tilewright/__init__.py || return 1
+        has python3-tilewright /usr/lib/python3/dist-packages/tilewright/__init__.py \
+            /usr/lib/python3/dist-packages/tilewright/_calls.abi3.so || return 1
     for deb in "$work"/one/*.deb; do
         dpkg-deb -c "$deb" | awk '$2 != "root/root" { print; bad = 1 } END { exit bad }' ||
             { echo "$deb: not root's" && return 1; }

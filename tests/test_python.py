@@ -41,7 +41,8 @@ FULL = "--full" in sys.argv
 LIBRARY = os.path.join(BUILD, "libtilewright.so.0")
 PACKAGE = os.path.join(ROOT, "python")
 FAKES = os.path.join(BUILD, "tests", "fakes")
-if not (set(sys.argv) & {"--list"}):
+tw = missing = None
+if "--list" not in sys.argv:
     os.environ.update(TILEWRIGHT_LIBRARY=LIBRARY)
     for unwanted in ("TILEWRIGHT_CPU", "TILEWRIGHT_THREADS"):
         os.environ.pop(unwanted, None)
@@ -49,10 +50,9 @@ if not (set(sys.argv) & {"--list"}):
     try:
         import numpy as np
         import tilewright as tw
-        from tilewright import _layout, _library, _matmul, _plans
+        from tilewright import _lab, _layout, _library, _matmul, _plans
     except ImportError as error:
         missing = error
-        tw = None
     else:
         rng = np.random.default_rng(1)
 try:
@@ -117,6 +117,7 @@ def python(text, status=0, words=(), **environment):
     environment = {
         "PYTHONPATH": PACKAGE + os.pathsep + os.path.join(ROOT, "tests"),
         "TILEWRIGHT_LIBRARY": LIBRARY,
+        "TILEWRIGHT_CTYPES": os.environ.get("TILEWRIGHT_CTYPES"),
         **environment,
     }
     done = subprocess.run(
@@ -408,6 +409,8 @@ def c_is_added_and_kept():
     for c0 in (c, c[1], c[:, :1], c.T.copy().T, c[::-1], np.float64(3)):
         assert np.array_equal(tw.matmul(a, b, c0, beta=2), a @ b + 2 * c0)
     assert np.array_equal(c, kept) and np.array_equal(tw.matmul(a, b, c), a @ b + c)
+    for beta in (2, -3, 0, 0.5, 2j, 1):  # of one layout
+        assert np.array_equal(tw.matmul(a, b, c, beta=beta), a @ b + beta * c), beta
     out = np.zeros((4, 3, 6))
     assert tw.matmul(a, b, c, out=out) is out and np.array_equal(out, a @ b + c)
     refuses(ValueError, lambda: tw.matmul(a, b, c[:2]), "(2, 6)", "(4, 3, 6)")
@@ -491,6 +494,10 @@ def out_may_overlap_and_must_fit():
     whole = x.copy()
     tw.matmul(whole, whole, out=whole)
     assert np.array_equal(whole, want)
+    stack = integers((6, 30, 30), "f8")
+    behind, apart = stack[5:2:-1] @ x, np.zeros((3, 30, 30))
+    assert np.array_equal(tw.matmul(stack[5:2:-1], x, out=apart), behind)  # leaves a recipe, by addresses
+    assert np.array_equal(tw.matmul(stack[5:2:-1], x, out=stack[1:4]), behind)  # its first item, which is a's last one
     refuses(ValueError, lambda: tw.matmul(x, x, out=np.zeros((30, 31))), "(30, 31)", "(30, 30)")
     refuses(TypeError, lambda: tw.matmul(x, x, out=np.zeros((30, 30), "f4")), "out is float32, expected float64")
     refuses(TypeError, lambda: tw.matmul(x, x, out=[[0]]), "out is list")
@@ -681,6 +688,10 @@ def plans():
     assert np.array_equal(square, kept @ kept)
     refuses(ValueError, lambda: product(a[:9], b), "a has the shape (9, 30), planned was (20, 30)")
     refuses(ValueError, lambda: product(a, np.asfortranarray(b)), "b has the strides (8, 240), planned was (80, 8)")
+    row = tw.Plan(a[:1].copy(), b)
+    for _ in range(2):
+        assert np.array_equal(row(a[3:4].copy(), b), a[3:4] @ b)
+        refuses(ValueError, lambda: row(a[::2][:1], b), "a has the strides (480, 8), planned was (240, 8)")
     refuses(TypeError, lambda: product([[1.0]], b), "list is no array")
     like = types.SimpleNamespace(shape=a.shape, dtype=a.dtype, __array__=lambda: a)
     refuses(TypeError, lambda: tw.Plan(like, b), "SimpleNamespace is no array")
@@ -823,8 +834,9 @@ def four_threads_at_once():
 
 @case
 def the_interpreter_runs_on_during_a_product():
-    """Python steps of another thread fall into the middle half of the product's time."""
+    """Python steps of another thread fall into the middle half of the product's time, also of one that left a recipe."""
     a, steps, ends = np.ones((1000, 1000)), [], []
+    tw.matmul(a, a)
 
     def product():
         begin = time.monotonic()
@@ -1002,6 +1014,20 @@ def a_recipe_is_taken_for_no_other_call():
     tw._matmul._recipes.clear()
     for k in [*range(len(calls)), *reversed(range(len(calls)))] * 2:
         assert is_that(tw.matmul(calls[k][0], calls[k][1], **calls[k][2]), wanted[k]), f"call {k}, after all others, is another's"
+
+
+@case
+def a_recipe_is_of_its_layout_alone():
+    """What only addresses bring about leaves none: a copy of a misaligned operand, or of an `out` that meets one. Nor does
+    a batch of many addresses."""
+    a, b, out, many = integers((3, 3), "f8"), integers((3, 3), "f8"), integers((3, 3), "f8"), np.ones((60, 1, 2, 2))
+    shifted = np.zeros(80, np.uint8)[1:73].view("f8").reshape(3, 3)
+    shifted[...] = a
+    for call in (lambda: tw.matmul(shifted, b), lambda: tw.matmul(out, b, out=out), lambda: tw.matmul(many, np.ones((50, 2, 2)))):
+        assert recipe_of(call) is None
+    want = a @ b + out[::-1]
+    assert recipe_of(lambda: tw.matmul(a, b, a[::-1], out=np.zeros((3, 3)))) is not None
+    assert np.array_equal(tw.matmul(shifted, b, out[::-1], out=out), want)  # c, which meets `out`, is read once
 
 
 @case
@@ -1333,7 +1359,7 @@ def results_have_the_types_that_checkers_see():
 
 @case
 def records_of_the_program():
-    assert tw._lab.program() == PROGRAM or os.environ.get("TILEWRIGHT"), tw._lab.program()
+    assert _lab.program() == PROGRAM or os.environ.get("TILEWRIGHT"), _lab.program()
     found = tw.ladder(size=48, rung=["r01", "r04"], samples=1, threads=1, dtype="f32", engine=None, all=False)
     assert (
         [record["rung"] for record in found] == ["r01_naive", "r04_banks"]
@@ -1467,16 +1493,19 @@ def a_wheel_has_all_that_it_needs():
     assert said == [f"License-Expression: {expression}", *(f"License-File: {name}" for name in notices)], said
     os.chmod("site/tilewright/bin/tilewright", 0o755)
     said = python(
-        "import tilewright as tw, numpy as np\n"
-        "print(tw.__version__, tw._library.FILE, tw._lab.program(), tw.matmul(np.eye(2), np.eye(2)).tolist())",
+        "import tilewright as tw, numpy as np\nfrom tilewright import _lab\n"
+        "print(tw.__version__, tw._library.FILE, _lab.program(), getattr(tw._matmul._calls, '__file__', None),"
+        " tw.matmul(np.eye(2), np.eye(2)).tolist())",
         TILEWRIGHT_LIBRARY=None,
         PYTHONPATH=os.path.abspath("site"),
     )
     site = os.path.realpath("site")
-    assert said.split(" ", 3) == [
+    extension = sys.version_info >= (3, 11) and os.path.exists(os.path.join(BUILD, "_calls.abi3.so"))
+    assert said.split(" ", 4) == [
         tw.__version__,
         f"{site}/tilewright/lib/libtilewright.so.0",
         f"{site}/tilewright/bin/tilewright",
+        f"{site}/tilewright/_calls.abi3.so" if extension else "None",
         "[[1.0, 0.0], [0.0, 1.0]]\n",
     ], said
 
@@ -1547,7 +1576,24 @@ def an_sdist_is_a_commit_and_builds_a_wheel():
     done = hook("build_wheel", base)
     wheel = f"{base}-py3-none-linux_{platform.machine()}.whl"
     assert done.stdout == wheel + "\n" and os.path.exists(wheel), done
-    assert open("asked").read().split() == ["--target", "tilewright", "tilewright_shared", "tilewright_blas"]
+    assert open("asked").read().split() == ["--target", "tilewright", "tilewright_python", "tilewright_blas"]
+
+
+@case
+def a_wheel_without_the_extension_says_so():
+    """As where Python's headers were missing; also the build says it, and goes on."""
+    os.mkdir("built")
+    for name in ("libtilewright.so.0", "libtilewright_blas.so.0", "tilewright", "CMakeCache.txt"):
+        open(os.path.join("built", name), "w").close()
+    done = subprocess.run([sys.executable, "-B", os.path.join(PACKAGE, "backend.py"), ".", "built", "linux_x86_64"],
+                          check=True, capture_output=True, text=True)
+    assert "built/_calls.abi3.so is missing" in done.stderr and "calls go by ctypes alone" in done.stderr, done.stderr
+    with zipfile.ZipFile(done.stdout.strip()) as wheel:
+        assert not any("_calls" in name for name in wheel.namelist())
+    if FULL:
+        done = subprocess.run(["cmake", "-S", ROOT, "-B", "made", "-DTILEWRIGHT_TESTS=OFF", "-DTILEWRIGHT_MPI=OFF",
+                               "-DTILEWRIGHT_PYTHON=/nowhere/python3"], check=True, capture_output=True, text=True)
+        assert "Python calls the library by ctypes alone: no Python.h of 3.11 or newer" in done.stdout, done.stdout
 
 
 @case
@@ -1875,16 +1921,16 @@ assert tw._library.os.waitpid(child, 0)[1] == 0
 """)
 
 
-if __name__ == "__main__":
-    why = (
-        ""
-        if set(sys.argv) & {"--list"}
-        else "Python cannot load a library built with sanitizers" if sanitized() else str(missing) if tw is None else ""
-    )
+def run_cases():
+    why = "Python cannot load a library built with sanitizers" if sanitized() else str(missing) if tw is None else ""
 
     def skipped():
         raise Skip(why)
 
-    if why:
+    if why and "--list" not in sys.argv:
         CASES[:] = [(name, skipped) for name, _ in CASES]
     main()
+
+
+if __name__ == "__main__":
+    run_cases()

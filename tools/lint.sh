@@ -84,7 +84,7 @@ static_checks() {
 }
 
 # C, OpenCL C and CUDA C. Each major version of clang-format lays out some lines in its own way: 14 is Debian 12's.
-sources() { find blas cli dist examples exercises fuzz include io kernels lab pblas src tests tools \( -name '*.[ch]' -o -name '*.cl*' -o -name '*.cu*' \) -type f | sort; }
+sources() { find blas cli dist examples exercises fuzz include io kernels lab pblas python src tests tools \( -name '*.[ch]' -o -name '*.cl*' -o -name '*.cu*' \) -type f | sort; }
 
 formatted() {
     clang-format --version | grep -q ' version 14\.' || { clang-format --version && echo 'expected version 14' && return 1; }

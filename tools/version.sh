@@ -54,9 +54,9 @@ soversion=$(sed -n 's/.*VERSION ${PROJECT_VERSION} SOVERSION \([0-9]*\).*/\1/p' 
 [ "$series" -eq 0 ] || same 'SOVERSION' "$soversion" "$series"
 same "the library's package in tools/package/debian/control.in" \
     "$(sed -n 's/^Package: libtilewright\([0-9].*\)/\1/p' tools/package/debian/control.in)" "$soversion"
-if [ -e python/tilewright/__init__.py ]; then
-    python=$(sed -n 's/^__version__ *= *"\(.*\)"/\1/p' python/tilewright/__init__.py)
-    [ -z "$python" ] || same '__version__ of python/tilewright/__init__.py' "$python" "$version"
+if [ -e python/tilewright/_library.py ]; then
+    python=$(sed -n 's/^__version__ *= *"\(.*\)"/\1/p' python/tilewright/_library.py)
+    same '__version__ of python/tilewright/_library.py' "$python" "$version"
 fi
 [ -z "${2:-}" ] || same "$2 version" "$("$2" version | sed -n '1s/^tilewright //p')" "$version"
 exit $wrong

@@ -45,12 +45,15 @@ generator='' && ! command -v ninja >/dev/null || generator='-G Ninja'
 {
     cmake -S . -B "$build" $generator "$@" -DCMAKE_BUILD_TYPE=Release -DTILEWRIGHT_TESTS=OFF \
         -DCMAKE_C_FLAGS="-ffile-prefix-map=$build=build -ffile-prefix-map=$root=." \
-        -DCMAKE_EXE_LINKER_FLAGS="$link" -DCMAKE_SHARED_LINKER_FLAGS="$link"
-    cmake --build "$build" -j "${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}" --target tilewright tilewright_shared tilewright_blas
+        -DCMAKE_EXE_LINKER_FLAGS="$link" -DCMAKE_SHARED_LINKER_FLAGS="$link" \
+        -DCMAKE_MODULE_LINKER_FLAGS="$link"
+    cmake --build "$build" -j "${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}" --target tilewright tilewright_python tilewright_blas
 } >"$build/log" 2>&1 || { kill "$progress" && cat "$build/log" >&2 && echo "wheel.sh: the build failed" >&2 && exit 1; }
 kill "$progress"
 
-for file in libtilewright.so.0 libtilewright_blas.so.0 tilewright; do
+grep '^-- Python calls' "$build/log" >&2 || : # without the extension
+for file in libtilewright.so.0 libtilewright_blas.so.0 tilewright _calls.abi3.so; do
+    [ -e "$build/$file" ] || continue
     readelf -W --dyn-syms "$build/$file" | grep -oE 'GLIBC_[0-9.]+' | sort -uV | tail -n 1 | {
         read -r newest
         [ "$(printf '%s\nGLIBC_%s\n' "$newest" "$glibc" | sort -V | tail -n 1)" = "GLIBC_$glibc" ] ||

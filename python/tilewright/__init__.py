@@ -9,12 +9,29 @@ matmul and Plan multiply, and threads limits on how many threads; devices, ladde
 describe, tune finds faster parameters; `python -m tilewright` is the program. Which kernel a product takes goes to the logger "tilewright", at level DEBUG.
 TILEWRIGHT_LIBRARY names another libtilewright.so.0.
 """
+from typing import TYPE_CHECKING, Any, List
+
 from ._errors import BadArgument, BuildFailed, CheckFailed, DeviceFailed, Error, NoDevice, NoKernel, OutOfMemory
-from ._lab import Records, bench, devices, explain, ladder, tune
 from ._library import __version__
 from ._matmul import Plan, matmul
 from ._threads import threads
 
+if TYPE_CHECKING:
+    from ._lab import Records, bench, devices, explain, ladder, tune
+
 __all__ = ["BadArgument", "BuildFailed", "CheckFailed", "DeviceFailed", "Error", "NoDevice", "NoKernel", "OutOfMemory",
            "Plan", "Records", "__version__", "bench", "devices", "explain", "ladder", "matmul", "threads",
            "tune"]
+
+
+def __getattr__(name: str) -> Any:
+    """What the program does: whoever only multiplies does not wait for what starts it."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from . import _lab
+
+    return globals().setdefault(name, getattr(_lab, name))
+
+
+def __dir__() -> List[str]:
+    return sorted({*globals(), *__all__})

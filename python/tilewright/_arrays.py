@@ -7,7 +7,6 @@ allocator; so nothing is waited for, and a stream that is captured into a CUDA g
 from __future__ import annotations
 
 import ctypes
-import logging
 import sys
 from contextlib import ExitStack, nullcontext
 from ctypes import (POINTER, Structure, byref, c_int32, c_int64, c_uint8, c_uint16, c_uint64, c_void_p,
@@ -20,14 +19,11 @@ import numpy as np
 
 from . import _library, _matmul
 from ._errors import raise_for
-from ._layout import Call, NeedsCopy, at_strides, plan, product_shape
-from ._library import BYTES, DEVICE, FP8, MODULAR, RESULTS, Batch, Launch, Problem, done, lib
+from ._layout import Call, Ints, NeedsCopy, at_strides, contiguous, plan, product_shape
+from ._library import BYTES, DEVICE, FP8, MODULAR, RESULTS, Batch, Launch, Problem, debugging, done, lib
 from ._matmul import Conjugated, Number, Operands
 
 __all__: List[str] = []
-
-logger = logging.getLogger("tilewright")
-Ints = Tuple[int, ...]
 
 
 @dataclass
@@ -238,7 +234,7 @@ def from_interface(x: Any) -> Optional[View]:
     dtype, shape = TYPES[said["typestr"]], tuple(said["shape"])
     strides = said.get("strides")
     if strides is None:
-        counts = contiguous_strides(shape)
+        counts = contiguous(shape)
     elif any(stride % BYTES[dtype] for stride in strides):
         raise ValueError(f"strides {strides} of a {dtype} array are not multiples of {BYTES[dtype]} bytes: copy it")
     else:
@@ -247,15 +243,6 @@ def from_interface(x: Any) -> Optional[View]:
     stream = said.get("stream")
     return View(x, address or 0, shape, counts, dtype, device_of(x), not read_only,
                 None if stream is None else stream_handle(stream))
-
-
-def contiguous_strides(shape: Ints) -> Ints:
-    strides: List[int] = []
-    step = 1
-    for n in reversed(shape):
-        strides.append(step)
-        step *= n
-    return tuple(reversed(strides))
 
 
 class DLTensor(Structure):
@@ -277,7 +264,7 @@ def from_dlpack(x: Any) -> Optional[View]:
     if dtype is None:
         return None
     shape = tuple(tensor.shape[:tensor.ndim])
-    strides = tuple(tensor.strides[:tensor.ndim]) if tensor.strides else contiguous_strides(shape)
+    strides = tuple(tensor.strides[:tensor.ndim]) if tensor.strides else contiguous(shape)
     return View(x, (tensor.data or 0) + tensor.byte_offset, shape, strides, dtype, tensor.device_id, True, 0, capsule)
 
 
@@ -584,7 +571,7 @@ def enqueue(family: Any, a: View, b: View, c: View, operands: Operands, result: 
         if len(_prepared) >= _matmul.RECIPES:
             _prepared.clear()
         _prepared[key] = known
-        if logger.isEnabledFor(logging.DEBUG):
+        if debugging():
             tell(known, operands, result, device, context)
     if not launch:
         if known.batch is None:
@@ -613,7 +600,7 @@ def enqueue(family: Any, a: View, b: View, c: View, operands: Operands, result: 
 def prepared(call: Call, a: View, b: View, c: View, operands: Operands, result: str, alpha: Number, beta: Number,
              context: Optional[int], conjugated: Conjugated) -> Prepared:
     problem = _matmul.fill(call, operands, result, alpha, beta, DEVICE, conjugated)
-    inner = replace(call, batch=call.batch[-1:])
+    inner = call._replace(batch=call.batch[-1:])
     batch = _matmul.stride_batch(inner) if at_strides(inner) else None
     items: List[Ints] = [(0, 0, 0)]
     for count, x, y, z in call.batch[:-1] if batch is not None else call.batch:
@@ -633,11 +620,13 @@ def prepared(call: Call, a: View, b: View, c: View, operands: Operands, result: 
 
 
 def tell(known: Prepared, operands: Operands, result: str, device: int, context: Optional[int]) -> None:
+    import logging
+
     from . import _plans
 
     call = known.call
-    logger.debug("cuda:%d %s -> %s, %s%s, m %d n %d k %d lda %d ldb %d ldc %d, batch %d, launches %d, workspace %d "
-                 "bytes%s: %s", device, operands, result, "NT"[call.op_a], "NT"[call.op_b], call.m, call.n, call.k,
-                 call.lda, call.ldb, call.ldc, known.batch.count if known.batch else 1, len(known.offsets),
-                 known.workspace_bytes, ", as the transpose of C" if call.swapped else "",
-                 _plans.text(context, known.problem, known.batch))
+    logging.getLogger("tilewright").debug(
+        "cuda:%d %s -> %s, %s%s, m %d n %d k %d lda %d ldb %d ldc %d, batch %d, launches %d, workspace %d bytes%s: %s",
+        device, operands, result, "NT"[call.op_a], "NT"[call.op_b], call.m, call.n, call.k, call.lda, call.ldb,
+        call.ldc, known.batch.count if known.batch else 1, len(known.offsets), known.workspace_bytes,
+        ", as the transpose of C" if call.swapped else "", _plans.text(context, known.problem, known.batch))

@@ -5,8 +5,7 @@ Strides count elements here.
 """
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import List, Optional, Sequence, Tuple
+from typing import List, NamedTuple, Optional, Sequence, Tuple
 
 __all__: List[str] = []
 
@@ -20,6 +19,16 @@ def matrix(rows: int, columns: int, row_stride: int, column_stride: int) -> Opti
     if (row_stride == 1 or rows <= 1) and (columns <= 1 or column_stride >= max(rows, 1)):
         return 1, column_stride if columns > 1 else max(rows, 1)
     return None
+
+
+def contiguous(shape: Ints) -> Ints:
+    """The strides of a new array."""
+    strides: List[int] = []
+    step = 1
+    for n in reversed(shape):
+        strides.append(step)
+        step *= n
+    return tuple(reversed(strides))
 
 
 def product_shape(a: Ints, b: Ints) -> Ints:
@@ -38,6 +47,8 @@ def product_shape(a: Ints, b: Ints) -> Ints:
 
 
 def broadcast(a: Ints, b: Ints) -> Optional[Ints]:
+    if not a or not b:
+        return a or b
     longest = max(len(a), len(b))
     a, b = (1,) * (longest - len(a)) + a, (1,) * (longest - len(b)) + b
     if any(x != y and x != 1 and y != 1 for x, y in zip(a, b)):
@@ -51,8 +62,7 @@ def spread(strides: Ints, shape: Ints, wanted: Ints) -> Ints:
     return (0,) * missing + tuple(0 if have == 1 else stride for have, stride in zip(shape, strides))
 
 
-@dataclass
-class Call:
+class Call(NamedTuple):
     """One call: alpha op(A) op(B) + beta C, once or for each index of a batch.
 
     A column-major C is computed as its transpose, B^T A^T: `swapped`. `batch` has a row (count, stride of A, stride of
@@ -105,13 +115,15 @@ def plan(a: Ints, a_strides: Ints, b: Ints, b_strides: Ints, c: Ints, c_strides:
     if result is None:
         raise NeedsCopy(2)
     shape = c[:-2]
-    strides_a = spread(a_strides[:-2], a[:-2], shape)
-    strides_b = spread(b_strides[:-2], b[:-2], shape)
+    strides_a: Ints = ()
+    strides_b: Ints = ()
+    if shape:
+        strides_a, strides_b = spread(a_strides[:-2], a[:-2], shape), spread(b_strides[:-2], b[:-2], shape)
     swapped, ldc = result[0] == 1, result[1]
     if swapped:
         m, n, strides_a, strides_b = n, m, strides_b, strides_a
         rows, columns = (1 - columns[0], columns[1]), (1 - rows[0], rows[1])
-    batch = merged(list(zip(shape, strides_a, strides_b, c_strides[:-2])))
+    batch = merged(list(zip(shape, strides_a, strides_b, c_strides[:-2]))) if shape else []
     (op_a, lda), (op_b, ldb) = rows, columns
     # A stack of matrices times one matrix is one tall product.
     if len(batch) == 1 and batch[0][2] == 0 and op_a == 0:

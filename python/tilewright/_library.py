@@ -1,15 +1,14 @@
 """Finds and loads libtilewright.so.0, and declares what include/tilewright.h declares.
 
-Nothing here changes after import but the table of open contexts, which has a lock of its own: free-threaded
-interpreters need no more.
+Nothing here changes after import but the logger, which is the same for all, and the table of open contexts, which has a
+lock of its own: free-threaded interpreters need no more.
 """
 from __future__ import annotations
 
 import ctypes
-import glob
-import importlib.util
 import os
 import re
+import sys
 import threading
 from ctypes import (POINTER, Structure, c_char, c_char_p, c_double, c_int, c_int32, c_int64, c_uint32,
                     c_void_p)
@@ -19,6 +18,7 @@ from ._errors import raise_for
 
 __all__: List[str] = []
 
+__version__ = "0.2.0"
 SONAME = "libtilewright.so.0"
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 
@@ -91,20 +91,6 @@ def checkout() -> Optional[str]:
     return root if os.path.exists(os.path.join(root, "include", "tilewright.h")) else None
 
 
-def package_version() -> str:
-    """The version of this package: what the wheel was built as; in a source tree CMakeLists.txt's."""
-    root = checkout()
-    if root is None:
-        from importlib.metadata import version
-
-        return version("tilewright")
-    with open(os.path.join(root, "CMakeLists.txt"), encoding="utf-8") as file:
-        found = re.search(r"^project\(tilewright VERSION ([0-9.]+)", file.read(), re.M)
-    if found is None:
-        raise ImportError(f"{root}/CMakeLists.txt: no line project(tilewright VERSION ...)")
-    return found[1]
-
-
 def candidates(name: str, inside: str) -> List[str]:
     """Files of this name: the wheel's own, and a source tree's."""
     root = checkout()
@@ -133,7 +119,7 @@ def check(library: ctypes.CDLL, name: str) -> ctypes.CDLL:
     """Refuses what is not the library, or one of another minor version, with which this package was not tested."""
     try:
         library.tw_version.restype = c_char_p
-        found, wanted = library.tw_version().decode(), package_version()
+        found, wanted = library.tw_version().decode(), __version__
     except AttributeError:
         raise ImportError(f"{name} is not Tilewright's library: it has no tw_version") from None
     if found.split(".")[:2] != wanted.split(".")[:2]:
@@ -142,7 +128,6 @@ def check(library: ctypes.CDLL, name: str) -> ctypes.CDLL:
 
 
 lib, FILE = load()
-__version__ = package_version()
 
 _context_and_problem = [c_void_p, c_void_p]
 _operands = [c_void_p, c_void_p, c_void_p]
@@ -171,6 +156,22 @@ def done(status: int) -> None:
     """Raises for any status but TW_OK, with the library's sentence. Call it in the thread of the failed call."""
     if status:
         raise_for(status, lib.tw_error_text().decode(errors="replace"))
+
+
+_logger: Any = None
+
+
+def debugging() -> bool:
+    """Whether somebody listens to the logger "tilewright" at level DEBUG. Who does has imported logging."""
+    global _logger
+    if _logger is None:
+        if "logging" not in sys.modules:
+            return False
+        import logging
+
+        _logger = logging.getLogger("tilewright")
+    listens: bool = _logger.isEnabledFor(10)
+    return listens
 
 
 # ---- contexts: one for each engine and device, opened at first use, open until the process ends ----
@@ -226,6 +227,9 @@ def load_nvrtc() -> None:
     name. The system's, and the one that TILEWRIGHT_NVRTC names, go first."""
     if os.environ.get("TILEWRIGHT_NVRTC"):
         return
+    import glob
+    import importlib.util
+
     for version in (13, 12):
         try:
             ctypes.CDLL(f"libnvrtc.so.{version}")

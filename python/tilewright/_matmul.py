@@ -2,9 +2,11 @@
 from __future__ import annotations
 
 import ctypes
-import logging
+import importlib
 import os
 import struct
+import sys
+import warnings
 from ctypes import addressof, byref, c_char
 from types import GenericAlias, SimpleNamespace
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Tuple, Union
@@ -13,19 +15,17 @@ import numpy as np
 
 from . import _library
 from ._errors import BadArgument
-from ._layout import Call, NeedsCopy, at_strides, plan, product_shape
+from ._layout import Call, Ints, NeedsCopy, at_strides, contiguous, plan, product_shape
 from ._library import (BYTES, CODES, COMPLEX, FP8, HOST, INTEGERS, ML_DTYPES, MODULAR, RESULTS, SMALL, TF32, Batch,
-                       Problem, done, lib)
+                       Problem, debugging, done, lib)
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
 __all__ = ["matmul", "Plan"]
 
-logger = logging.getLogger("tilewright")
-_debugging = logger.isEnabledFor
 _empty, _ndarray, _buffer, _gemm = np.empty, np.ndarray, c_char.from_buffer, lib.tw_gemm
-_gemm_batched, _may_share = lib.tw_gemm_batched, np.may_share_memory
+_gemm_batched, _may_share, _modules = lib.tw_gemm_batched, np.may_share_memory, sys.modules
 NUMPY = np.ndarray, np.generic
 
 # (shapes, strides, types, options) of calls that were seen -> what to do. Each entry is immutable, a lookup takes no
@@ -34,6 +34,7 @@ NUMPY = np.ndarray, np.generic
 # was read as, and a type only if it holds no metadata.
 _recipes: Dict[Any, "Recipe"] = {}
 RECIPES = 1024
+MOST_OFFSETS = 1 << 16  # bytes that one of them keeps of a batch by address
 ONE = 1
 
 Number = Union[float, complex]  # complex where it has an imaginary part, else float
@@ -54,39 +55,83 @@ class Operands(NamedTuple):
         return (TF32, TF32) if self.tf32 else (CODES[self.a], CODES[self.b])
 
 
-class Recipe:
-    """A product of host operands that are read in place, with everything that doesn't depend on their addresses."""
+class Recipe(NamedTuple):
+    """A product of host arrays that are laid out alike, and what is done before and behind it: all that doesn't depend
+    on their addresses. _calls.c reads the fields before `problem`, by their places."""
 
-    __slots__ = ("context", "problem", "batch", "shape", "dtype", "contiguous", "at_problem", "at_batch")
+    context: Optional[int]
+    at_problem: int
+    at_batch: Optional[int]
+    offsets: Optional[bytes]  # of a batch by address: int64, in bytes, of each item of the first operand, second, and C
+    swapped: bool  # computed as the transpose of C: the first operand is b
+    made: Tuple[Ints, "np.dtype[Any]"]  # of a new array that is computed in
+    copy_a: Optional[Dict[str, Any]]  # how np.array() copies an operand that cannot be read in place
+    copy_b: Optional[Dict[str, Any]]
+    direct: bool  # `out` is computed in
+    adds: bool  # c is read
+    cast: Optional["np.dtype[Any]"]  # what a new array is rounded to in the end
+    problem: Problem
+    batch: Optional[Batch]
+    lends: bool  # all three lend their addresses as buffers
 
-    def __init__(self, context: Optional[int], problem: Problem, batch: Optional[Batch], shape: Tuple[int, ...],
-                 dtype: "np.dtype[Any]", contiguous: bool) -> None:
-        self.context, self.problem, self.batch = context, problem, batch
-        self.shape, self.dtype, self.contiguous = shape, dtype, contiguous
-        self.at_problem, self.at_batch = addressof(problem), None if batch is None else addressof(batch)
+    def takes(self, a: Any, b: Any, c: Any, out: Any) -> bool:
+        """Whether a call of this layout can be computed so: not if it would write into an operand."""
+        if out is not None and (not out.flags.writeable or _may_share(out, a) or _may_share(out, b)):
+            return False
+        # The library refuses odd addresses before it writes, but behind a copy of c.
+        return not self.adds or c is out or all(x is None or x.flags.aligned for x in (a, b, out))
 
-    def takes(self, out: Any, a: Any, b: Any) -> bool:
-        """Whether the result may go straight to the caller's array."""
-        return (type(out) is _ndarray and out.shape == self.shape and out.dtype == self.dtype and
-                out.flags.carray and not _may_share(out, a) and not _may_share(out, b))
+    def run(self, a: Any, b: Any, c: Any, out: Any, to: Any = None) -> Any:
+        """The product; `to` is a place for it that has c already. None where that is not given and an address is odd.
 
-    def run(self, a: Any, b: Any, c: Any) -> Any:
-        """Computes, and returns the status. An array lends its address fastest as a buffer. Only a writable one whose
-        rows lie one after the other does so."""
-        if self.contiguous:
-            try:
-                if self.at_batch is None:
-                    return _gemm(self.context, self.at_problem, byref(_buffer(a)), byref(_buffer(b)),
-                                 byref(_buffer(c)))
-                return _gemm_batched(self.context, self.at_problem, self.at_batch, byref(_buffer(a)),
-                                     byref(_buffer(b)), byref(_buffer(c)))
-            except (TypeError, ValueError, BufferError):
-                pass
-        if self.at_batch is None:
-            return _gemm(self.context, self.at_problem, address(a), address(b),
-                         address(c))
-        return _gemm_batched(self.context, self.at_problem, self.at_batch, address(a), address(b),
-                             address(c))
+        An array lends its address fastest as a buffer. Only a writable one whose rows lie one after the other does."""
+        context, problem, batch, offsets, swapped, made, copy_a, copy_b, direct, adds, cast, _, _, lends = self
+        known = to is None
+        if copy_a is not None:
+            a = np.array(a, **copy_a)
+        if copy_b is not None:
+            b = np.array(b, **copy_b)
+        if to is None:
+            to = out if direct else _empty(*made)
+            if adds and c is not to:
+                np.copyto(to, c, casting="same_kind")
+        if swapped:
+            a, b = b, a
+        try:
+            if not lends or offsets is not None:
+                status = self.at_addresses(a, b, to)
+            elif batch is None:
+                status = _gemm(context, problem, byref(_buffer(a)), byref(_buffer(b)), byref(_buffer(to)))
+            else:
+                status = _gemm_batched(context, problem, batch, byref(_buffer(a)), byref(_buffer(b)),
+                                       byref(_buffer(to)))
+        except (TypeError, ValueError, BufferError):
+            status = self.at_addresses(a, b, to)
+        if status:
+            if known and status == BadArgument.status:
+                return None
+            done(status)
+        return to if out is None and to.ndim and cast is None else finished(to, out, cast)
+
+    def at_addresses(self, first: Any, second: Any, c: Any) -> int:
+        """Computes, for any arrays, and returns the status."""
+        places: Any = [address(x) for x in (first, second, c)]
+        if self.offsets is not None:
+            lists = np.frombuffer(self.offsets, np.int64).reshape(3, -1) + np.array(places)[:, None]
+            places = [address(x) for x in lists]
+        status: int = (_gemm(self.context, self.at_problem, *places) if self.at_batch is None else
+                       _gemm_batched(self.context, self.at_problem, self.at_batch, *places))
+        return status
+
+
+def finished(computed: Any, out: Any, cast: Optional["np.dtype[Any]"]) -> Any:
+    """The result of what was computed."""
+    if out is None:
+        made = computed if cast is None else computed.astype(cast)
+        return made if made.ndim else made[()]
+    if computed is not out:
+        np.copyto(out, computed, casting="unsafe")
+    return out
 
 
 def _forget() -> None:
@@ -154,26 +199,39 @@ def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Option
               numbers: labels of pandas, masks, units, sparse and lazy arrays); what the library refuses is a subclass
               of tilewright.Error
     """
-    key: Any = None
+    if _calls is not None:
+        return _calls.matmul(a, b, c, alpha, beta, out, dtype, engine, stream, conjugate_a, conjugate_b, multiply_as)
+    return product(a, b, c, alpha, beta, out, dtype, engine, stream, conjugate_a, conjugate_b, multiply_as, None)
+
+
+def product(a: Any, b: Any, c: Any, alpha: Any, beta: Any, out: Any, dtype: Any, engine: Any, stream: Any,
+            conjugate_a: Any, conjugate_b: Any, multiply_as: Any, key: Any) -> Any:
+    """matmul without _calls.c, and what that leaves to Python, with the key that it gave the call, if it could."""
     said: Any = None
     if not (beta is None and dtype is None and engine is None and conjugate_a is False and conjugate_b is False and
             multiply_as is None):
         alpha, beta, dtype, engine, conjugate_a, conjugate_b, multiply_as = read(
             alpha, beta, dtype, engine, conjugate_a, conjugate_b, multiply_as)
-        said = _pack(alpha.real, alpha.imag), beta, dtype, engine, conjugate_a, conjugate_b, multiply_as
+        said = (_pack(alpha.real, alpha.imag), beta if beta is None else bits(beta), dtype, engine, conjugate_a,
+                conjugate_b, multiply_as)
     elif alpha is not ONE:
         alpha = number("alpha", alpha)
         said = _pack(alpha.real, alpha.imag)
-    if c is None and stream is None and type(a) is _ndarray and type(b) is _ndarray:
-        key = a.shape, a.strides, a.dtype, b.shape, b.strides, b.dtype, said
+    if stream is None and type(a) is _ndarray and type(b) is _ndarray:
+        if key is None:
+            key = a.shape, a.strides, a.dtype, b.shape, b.strides, b.dtype, said
+            if c is not None or out is not None:
+                if (c is None or type(c) is _ndarray) and (out is None or type(out) is _ndarray):
+                    key += (c is out or c is not None and (c.shape, c.strides, c.dtype),
+                            out is not None and (out.shape, out.strides, out.dtype))
+                else:
+                    key = None
         recipe = _recipes.get(key)
-        if recipe is not None and not _debugging(10):
-            if out is None:
-                result = _empty(recipe.shape, recipe.dtype)
-                if not recipe.run(a, b, result):
-                    return result
-            elif recipe.takes(out, a, b) and not recipe.run(a, b, out):
-                return out
+        if (recipe is not None and ("logging" not in _modules or not debugging()) and
+                (c is None and out is None or recipe.takes(a, b, c, out))):
+            made = recipe.run(a, b, c, out)
+            if made is not None:
+                return made
     return _matmul(a, b, c, alpha, beta, out, dtype, engine, stream, (conjugate_a, conjugate_b), multiply_as, key)
 
 
@@ -283,14 +341,18 @@ def named(name: str) -> "np.dtype[Any]":
             import ml_dtypes
         except ImportError:
             raise TypeError(f"NumPy has no {name} of its own: install ml_dtypes") from None
-        name = getattr(ml_dtypes, name)
-    found: "np.dtype[Any]" = np.dtype(name)
-    return found
+        found: "np.dtype[Any]" = np.dtype(getattr(ml_dtypes, name))
+        return found
+    return _types[name]
 
 
-# NumPy's types and classes of these names: asking them takes longer than a product of 8 x 8.
-_names: Dict[Any, str] = {x: name for name in CODES if name not in ML_DTYPES
-                          for x in (np.dtype(name), np.dtype(name).type)}
+# NumPy's types, and the names of them and of their classes: asking takes longer than a product of 8 x 8.
+_types: Dict[str, "np.dtype[Any]"] = {name: np.dtype(name) for name in CODES if name not in ML_DTYPES}
+_names: Dict[Any, str] = {x: name for name, found in _types.items() for x in (found, found.type)}
+
+
+def name_of(dtype: "np.dtype[Any]") -> str:
+    return _names.get(dtype) or str(dtype.name)
 
 
 def type_name(dtype: Any) -> Optional[str]:
@@ -456,23 +518,22 @@ def check_engine(operands: Operands, engine: str, a: Any, b: Any) -> None:
 def element_strides(x: "np.ndarray[Any, Any]") -> Optional[Tuple[int, ...]]:
     """Strides in elements. None if the library cannot read the array where it lies: odd addresses, other byte order."""
     size = x.itemsize
-    strides = tuple(stride // size for stride in x.strides)
-    if not x.flags.aligned or not x.dtype.isnative or any(stride % size for stride in x.strides):
+    strides: List[int] = []
+    if not x.flags.aligned or not x.dtype.isnative:
         return None
-    return strides
-
-
-def usable(x: Any, dtype: "np.dtype[Any]") -> "np.ndarray[Any, Any]":
-    """The array as it is, or a copy that the library can read."""
-    return x if x.dtype == dtype and element_strides(x) is not None else np.array(x, dtype=dtype, order="C")
+    for stride in x.strides:
+        if stride % size:
+            return None
+        strides.append(stride // size)
+    return tuple(strides)
 
 
 def wanted_type(a: Any, b: Any, out: Any, dtype: Any) -> Optional[str]:
     """The result's type, of those that the operands can have: what is asked for, else that of `out`."""
     wanted = type_name(dtype)
-    if wanted is None and out is not None and mixes(a.dtype.name, b.dtype.name):
-        found = getattr(out, "dtype", a.dtype).name
-        return found if found in RESULTS.get(a.dtype.name, ()) else None
+    if wanted is None and out is not None and mixes(name_of(a.dtype), name_of(b.dtype)):
+        found = name_of(getattr(out, "dtype", a.dtype))
+        return found if found in RESULTS.get(name_of(a.dtype), ()) else None
     return wanted
 
 
@@ -480,57 +541,60 @@ def check_host_out(out: Any, shape: Tuple[int, ...], result: str) -> None:
     if not isinstance(out, _ndarray):
         raise TypeError(f"out is {type(out).__name__}, expected an array")
     check_plain("out", out)
-    check_out(shape, out.shape, result, out.dtype.name, out.flags.writeable, out.strides)
+    check_out(shape, out.shape, result, name_of(out.dtype), out.flags.writeable, out.strides)
 
 
 def on_host(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype: Any, key: Any,
             engine: Optional[str], conjugated: Conjugated, tf32: bool) -> Any:
     """The product of NumPy arrays, by the long way; with a key it leaves a recipe where the short one can follow."""
     name, device = _library.engine_and_device(engine)
-    given_a, given_b = a, b = array("a", a), array("b", b)
+    a, b = array("a", a), array("b", b)
     shape = product_shape(a.shape, b.shape)
-    operands, result = choose_types(a.dtype.name, b.dtype.name, wanted_type(a, b, out, dtype),
+    operands, result = choose_types(name_of(a.dtype), name_of(b.dtype), wanted_type(a, b, out, dtype),
                                     alpha.imag != 0 or beta.imag != 0, tf32)
     check_engine(operands, name, a, b)
     if out is not None:
         check_host_out(out, shape, result)
-    a, b = usable(a, named(operands.a)), usable(b, named(operands.b))
-
     # On the CPU, on OpenCL, and in batches, bfloat16 and float16 are rounded here, once, from float32.
     computed = "float32" if result in ("bfloat16", "float16") and (name != "cuda" or len(shape) > 2) else result
-    if (out is None or computed != result or element_strides(out) is None or _may_share(out, a) or
-            _may_share(out, b)):
-        target = np.empty(shape, named(computed))
-    else:
-        target = out
-    if beta != 0 and c is not target:
+    types = named(operands.a), named(operands.b), named(computed)
+    apart = out is None or not (_may_share(out, a) or _may_share(out, b))
+    direct = out is not None and computed == result and apart and element_strides(out) is not None
+    arranged = None
+    if 0 not in shape and a.shape[-1] != 0:  # else strides mean nothing
+        arranged = arrange(a, b, out if direct else None, shape, types)
+        direct = arranged[3]
+    to: Any = out if direct else np.empty(shape, types[2])
+    if beta != 0 and c is not to:
         c = array("c", c)
         try:
-            np.copyto(target, c, casting="same_kind")
+            np.copyto(to, c, casting="same_kind")
         except ValueError:
             raise ValueError(f"c has the shape {c.shape}, which cannot be broadcast to {shape}") from None
-    if target.size and a.shape[-1] == 0:  # strides of what is empty mean nothing
-        if target.dtype.kind in "iu":
-            scale_integers(target, beta.real)
+    cast = None if computed == result else named(result)
+    if arranged is not None:
+        call, copies, told, _ = arranged
+        recipe = recipe_of(call, operands, types, shape, alpha, beta, name, device, conjugated, copies, direct, cast,
+                           lend(types, to, *(x for x, how in zip((a, b), copies) if how is None)))
+        if debugging():
+            tell(call, operands, computed, name, device, recipe, told)
+        made = recipe.run(a, b, None, out, to)
+        if key is not None and apart and len(recipe.offsets or b"") < MOST_OFFSETS and all(
+                x is None or x.flags.aligned and x.dtype.metadata is None for x in (a, b, c, out)):
+            if len(_recipes) >= RECIPES:
+                _recipes.clear()
+            _recipes[key] = recipe
+        return made
+    if 0 not in shape:
+        if to.dtype.kind in "iu":
+            scale_integers(to, beta.real)
         elif beta == 0:
-            target[...] = 0
+            to[...] = 0
         elif beta != 1:
             real = beta.imag == 0  # then it scales each part, as the library does
-            for part in (np.real(target), np.imag(target)) if real and np.iscomplexobj(target) else (target,):
+            for part in (np.real(to), np.imag(to)) if real and np.iscomplexobj(to) else (to,):
                 np.multiply(part, part.dtype.type(beta.real if real else beta), out=part)
-    elif target.size:
-        recipe = compute(a, b, target, operands, computed, alpha, beta, name, device, conjugated)
-        if (key is not None and recipe is not None and shape and given_a is a and given_b is b and
-                a.dtype.metadata is None and b.dtype.metadata is None and computed == result and
-                target.flags.c_contiguous and (dtype is not None or out is None or
-                                               result == RESULTS[operands.a][0])):
-            remember(key, recipe)
-    if out is None:
-        out = target if computed == result else target.astype(named(result))
-        return out if shape else out[()]
-    if target is not out:
-        np.copyto(out, target, casting="unsafe")
-    return out
+    return finished(to, out, cast)
 
 
 def scale_integers(c: Any, beta: float) -> None:
@@ -546,48 +610,46 @@ def scale_integers(c: Any, beta: float) -> None:
         np.multiply(c, np.array(int(beta) % 2**(8 * size), f"u{size}").view(c.dtype), out=c)
 
 
-def remember(key: Any, recipe: Recipe) -> None:
-    if len(_recipes) >= RECIPES:
-        _recipes.clear()
-    _recipes[key] = recipe
+def recipe_of(call: Call, operands: Operands, types: Any, shape: Ints, alpha: Number, beta: Number, engine: str,
+              device: int, conjugated: Conjugated, copies: Any = (None, None), direct: bool = False,
+              cast: Optional["np.dtype[Any]"] = None, lends: bool = False) -> Recipe:
+    problem = fill(call, operands, name_of(types[2]), alpha, beta, HOST, conjugated)
+    batch, offsets = batch_of(call, (types[1], types[0], types[2]) if call.swapped else types)
+    return Recipe(_library.context(engine, device), addressof(problem), None if batch is None else addressof(batch),
+                  offsets, call.swapped, (shape, types[2]), copies[0], copies[1], direct, beta != 0, cast, problem,
+                  batch, lends)
 
 
-def compute(a: Any, b: Any, c: Any, operands: Operands, result: str, alpha: Number, beta: Number, engine: str,
-            device: int, conjugated: Conjugated) -> Optional[Recipe]:
-    """c <- alpha a @ b + beta c. Returns a recipe if all three were read in place and at strides."""
-    copied: List[str] = []
+def arrange(a: Any, b: Any, out: Any, shape: Ints, types: Any) -> Tuple[Call, Any, str, bool]:
+    """The call for operands and, if it is given, an `out` of a shape; how a and b are copied first, or None; which of
+    them for their strides alone, and whether the call writes into `out`."""
+    strides = [element_strides(x) if x.dtype == dtype else None for x, dtype in zip((a, b), types)]
+    copies = [{"dtype": dtype, "order": "C"} if found is None else None for found, dtype in zip(strides, types)]
+    to, told = None if out is None else element_strides(out), ""
     while True:
+        read = [contiguous(x.shape) if found is None else found for x, found in zip((a, b), strides)]
+        written = contiguous(shape) if to is None else to
         try:
-            call = plan(a.shape, element_strides(a) or (), b.shape, element_strides(b) or (), c.shape,
-                        element_strides(c) or ())
-            break
+            return plan(a.shape, read[0], b.shape, read[1], shape, written), copies, told, to is not None
         except NeedsCopy as which:
-            copied.append("abc"[which.args[0]])
-            if copied[-1] == "a":
-                a = np.array(a, order="C")
-            elif copied[-1] == "b":
-                b = np.array(b, order="C")
+            if which.args[0] == 2:
+                to = None
             else:
-                whole = np.array(c, order="C")
-                compute(a, b, whole, operands, result, alpha, beta, engine, device, conjugated)
-                np.copyto(c, whole)
-                return None
-    problem, batch = fill(call, operands, result, alpha, beta, HOST, conjugated), None
-    lists = None
+                strides[which.args[0]], copies[which.args[0]] = None, {"dtype": types[which.args[0]], "order": "C"}
+                told += "ab"[which.args[0]]
+
+
+def batch_of(call: Call, types: Any) -> Tuple[Optional[Batch], Optional[bytes]]:
+    """A batch at strides; or one by addresses, and where its items lie, as in Recipe."""
     if at_strides(call):
-        batch = stride_batch(call)
-    elif call.batch:
-        columns = (2, 1, 3) if call.swapped else (1, 2, 3)
-        lists = [addresses(x, call, column) for x, column in zip((a, b, c), columns)]
-        batch = Batch(size=ctypes.sizeof(Batch), pointers=1, count=len(lists[0]))
-    recipe = Recipe(_library.context(engine, device), problem, batch, c.shape, named(result), lend(a, b, c))
-    if _debugging(logging.DEBUG):
-        tell(call, operands, result, engine, device, recipe, copied)
-    first, second, third = lists or (a, b, c)
-    if call.swapped:
-        first, second = second, first
-    done(recipe.run(first, second, third))
-    return None if lists or call.swapped or copied else recipe
+        return stride_batch(call), None
+    if not call.batch:
+        return None, None
+    found = np.zeros((3, 1), np.int64)
+    for count, *steps in call.batch:
+        step = np.array([x * dtype.itemsize for x, dtype in zip(steps, types)], np.int64)
+        found = (found[:, :, None] + step[:, None, None] * np.arange(count)).reshape(3, -1)
+    return Batch(size=ctypes.sizeof(Batch), pointers=1, count=found.shape[1]), found.tobytes()
 
 
 def fill(call: Call, operands: Operands, result: str, alpha: Number, beta: Number, place: int,
@@ -611,9 +673,9 @@ def stride_batch(call: Call) -> Batch:
     return Batch(size=ctypes.sizeof(Batch), count=count, stride_a=stride_a, stride_b=stride_b, stride_c=stride_c)
 
 
-def lend(*arrays: Any) -> bool:
-    """Whether the arrays lend their addresses as buffers: writable, by rows without gaps, of NumPy's own types."""
-    return all(x.flags.carray and x.dtype.isbuiltin == 1 for x in arrays)
+def lend(types: Any, *arrays: Any) -> bool:
+    """Whether arrays of these types lend their addresses as buffers: writable, by rows without gaps, of NumPy's own."""
+    return all(x.flags.carray for x in arrays) and all(x.isbuiltin == 1 for x in types)
 
 
 def address(x: Any) -> int:
@@ -625,29 +687,23 @@ def address(x: Any) -> int:
     return found
 
 
-def addresses(x: "np.ndarray[Any, Any]", call: Call, column: int) -> "np.ndarray[Any, Any]":
-    """The address of each item of a batch of any strides."""
-    found = np.array([address(x)], np.int64)
-    for row in call.batch:
-        found = (found[:, None] + np.arange(row[0], dtype=np.int64) * (row[column] * x.itemsize)).reshape(-1)
-    return found
-
-
 def tell(call: Call, operands: Operands, result: str, engine: str, device: int, recipe: Recipe,
-         copied: List[str]) -> None:
+         copied: str) -> None:
     """What was chosen, for logging."""
+    import logging
+
     from . import _plans
 
     problem = recipe.problem
     alpha, beta = (number("", complex(*x)) for x in ((problem.alpha, problem.alpha_imaginary),
                                                      (problem.beta, problem.beta_imaginary)))
-    logger.debug("%s:%d %s -> %s, %s%s, m %d n %d k %d lda %d ldb %d ldc %d, alpha %s beta %s, batch %d%s%s%s: %s",
-                 engine, device, operands, result, "NTCR"[problem.op_a], "NTCR"[problem.op_b], call.m, call.n, call.k,
-                 call.lda, call.ldb, call.ldc, format(alpha, "g"), format(beta, "g"),
-                 recipe.batch.count if recipe.batch else 1,
-                 ", by address" if recipe.batch and recipe.batch.pointers else "",
-                 ", as the transpose of C" if call.swapped else "", f", copied {' '.join(copied)}" if copied else "",
-                 _plans.text(recipe.context, recipe.problem, recipe.batch))
+    logging.getLogger("tilewright").debug(
+        "%s:%d %s -> %s, %s%s, m %d n %d k %d lda %d ldb %d ldc %d, alpha %s beta %s, batch %d%s%s%s: %s", engine,
+        device, operands, result, "NTCR"[problem.op_a], "NTCR"[problem.op_b], call.m, call.n, call.k, call.lda,
+        call.ldb, call.ldc, format(alpha, "g"), format(beta, "g"), recipe.batch.count if recipe.batch else 1,
+        ", by address" if recipe.batch and recipe.batch.pointers else "",
+        ", as the transpose of C" if call.swapped else "", f", copied {' '.join(copied)}" if copied else "",
+        _plans.text(recipe.context, recipe.problem, recipe.batch))
 
 
 class Plan:
@@ -691,9 +747,13 @@ class Plan:
         alpha, beta, dtype, engine = self._given
         tf32 = self._multiply_as is not None
         self._prepared, self._recipe = True, None
+        self._into: Optional[Recipe] = None  # the same, of a call with an `out`
+        self._known: Dict[bytes, Recipe] = {}  # both, as _calls.c finds them
         other = next(filter(None, (elsewhere(x) for x in (a, b, out) if not isinstance(x, NUMPY))), None)
         if other is None:
-            self.dtype, self._recipe = prepare(a, b, c, alpha, beta, out, dtype, engine, self._conjugated, tf32)
+            self.dtype, recipe = prepare(a, b, c, alpha, beta, out, dtype, engine, self._conjugated, tf32)
+            if recipe is not None:
+                self._recipe, self._into = recipe, recipe._replace(direct=True)
         else:
             from . import _arrays
 
@@ -701,7 +761,7 @@ class Plan:
 
     def __getstate__(self) -> Dict[str, Any]:
         """For pickle and copy. A recipe holds addresses of this process: the first call prepares anew."""
-        return {**vars(self), "_prepared": False, "_recipe": None}
+        return {**vars(self), "_prepared": False, "_recipe": None, "_into": None, "_known": {}}
 
     def __repr__(self) -> str:
         a, b = self._shapes
@@ -709,26 +769,31 @@ class Plan:
 
     def __call__(self, a: Any, b: Any, /, c: Any = None, *, out: Any = None, stream: Any = None) -> Any:
         """The planned product of these arrays. ValueError if they are not laid out as the planned ones."""
+        key = None
+        if _calls is not None and stream is None:
+            key = made = _calls.planned(self._known, a, b, c, out)
+            if made is not None and type(made) is not bytes:
+                return made
+        if (layout_of(a), layout_of(b)) != self._like:
+            self._refuse(a, b)
         recipe = self._recipe
         if (recipe is not None and type(a) is _ndarray and type(b) is _ndarray and c is None and stream is None and
-                not _debugging(10)):
-            if ((a.shape, a.strides, a.dtype), (b.shape, b.strides, b.dtype)) != self._like:
-                self._refuse(a, b)
-            if out is None:
-                out = _empty(recipe.shape, recipe.dtype)
-                if not recipe.run(a, b, out):
-                    return out
-                out = None
-            elif recipe.takes(out, a, b) and not recipe.run(a, b, out):
-                return out
-        elif (layout_of(a), layout_of(b)) != self._like:
-            self._refuse(a, b)
+                not debugging()):
+            if out is None or (type(out) is _ndarray and (out.shape, out.dtype) == recipe.made and out.flags.carray):
+                recipe = recipe if out is None else self._into
+                if recipe is not None and recipe.takes(a, b, None, out):
+                    made = recipe.run(a, b, None, out)
+                    if made is not None:
+                        if key is not None:
+                            self._known[key] = recipe
+                        return made
         if (c is not None) != self._with_c:
             raise ValueError("the product was planned " + ("with a c" if self._with_c else "without c"))
         if not self._prepared:
             self._prepare(a, b, c, None, stream)
         alpha, beta, dtype, engine = self._given
-        return _matmul(a, b, c, alpha, beta, out, dtype, engine, stream, self._conjugated, self._multiply_as, None)
+        return matmul(a, b, c, alpha=alpha, beta=beta, out=out, dtype=dtype, engine=engine, stream=stream,
+                      conjugate_a=self._conjugated[0], conjugate_b=self._conjugated[1], multiply_as=self._multiply_as)
 
     def _refuse(self, a: Any, b: Any) -> None:
         differ = [f"{name} has the {what} {found}, planned was {planned}"
@@ -752,27 +817,53 @@ def prepare(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype
     check_plain("a", a)
     check_plain("b", b)
     name, device = _library.engine_and_device(engine)
-    operands, result = choose_types(a.dtype.name, b.dtype.name, wanted_type(a, b, out, dtype),
+    operands, result = choose_types(name_of(a.dtype), name_of(b.dtype), wanted_type(a, b, out, dtype),
                                     alpha.imag != 0 or beta.imag != 0, tf32)
     check_engine(operands, name, a, b)
-    shape, strides_a, strides_b = product_shape(a.shape, b.shape), element_strides(a), element_strides(b)
+    shape = product_shape(a.shape, b.shape)
     if out is not None:
         check_host_out(out, shape, result)
-    if (c is not None or not shape or 0 in shape or a.shape[-1] == 0 or strides_a is None or strides_b is None or
-            a.dtype != named(operands.a) or b.dtype != named(operands.b) or result in ("bfloat16", "float16")):
+    if c is not None or not shape or 0 in shape or a.shape[-1] == 0 or result in ("bfloat16", "float16"):
         return result, None
-    c_strides = tuple(int(np.prod(shape[i + 1:])) for i in range(len(shape)))
-    try:
-        call = plan(a.shape, strides_a, b.shape, strides_b, shape, c_strides)
-    except NeedsCopy:
+    types = named(operands.a), named(operands.b), named(result)
+    call, copies, _, _ = arrange(a, b, None, shape, types)
+    if any(copies) or call.batch and not at_strides(call):
         return result, None
-    if call.batch and not at_strides(call):
-        return result, None
-    problem = fill(call, operands, result, alpha, beta, HOST, conjugated)
-    batch = stride_batch(call) if call.batch else None
-    recipe = Recipe(_library.context(name, device), problem, batch, shape, named(result), lend(a, b))
-    if batch is None:
+    recipe = recipe_of(call, operands, types, shape, alpha, beta, name, device, conjugated, lends=lend(types, a, b))
+    if recipe.batch is None:
         done(lib.tw_prepare(recipe.context, recipe.at_problem))
     else:
         done(lib.tw_prepare_batched(recipe.context, recipe.at_problem, recipe.at_batch))
     return result, recipe
+
+
+def begin(calls: Any, long_way: Any = product) -> None:
+    """Gives the module of _calls.c what it works with."""
+    calls.begin(" ".join(Recipe._fields[:-3]), *(ctypes.cast(x, ctypes.c_void_p).value for x in (_gemm, _gemm_batched)),
+                (_ndarray, _empty, np.array, np.copyto, {"casting": "same_kind"}, {"casting": "unsafe"}, _recipes,
+                 long_way, done, debugging, (*_types, *_names)))
+
+
+def extension() -> Any:
+    """The module of _calls.c, beside these files or the library; None where all calls go by ctypes: TILEWRIGHT_CTYPES,
+    a Python before 3.11, a build without Python's headers, and a Python without the stable ABI, as a free-threaded one."""
+    if os.environ.get("TILEWRIGHT_CTYPES") or sys.version_info < (3, 11):
+        return None
+    package = __name__.rpartition(".")[0]
+    path = sys.modules[package].__path__
+    beside = [os.path.dirname(_library.FILE)] if os.sep in _library.FILE else []
+    path.extend(beside)
+    try:
+        calls = importlib.import_module(f"{package}._calls")
+        begin(calls)
+    except ModuleNotFoundError:
+        return None
+    except ImportError as error:
+        warnings.warn(f"calls go by ctypes: {error}", RuntimeWarning)
+        return None
+    finally:
+        del path[len(path) - len(beside):]  # libtilewright.so is no module
+    return calls
+
+
+_calls = extension()
