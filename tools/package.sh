@@ -87,10 +87,10 @@ debs() {
         dpkg-buildpackage -b -us -uc) &&
         mv "$work"/*.deb "$made/"
 }
-if command -v dpkg-buildpackage >/dev/null && command -v dh >/dev/null; then
+if command -v dpkg-buildpackage >/dev/null && command -v dh >/dev/null && dpkg-query -s python3-dev >/dev/null 2>&1; then
     run "the .deb packages" debs
 else
-    say "The .deb packages are left out: they need dpkg-buildpackage and debhelper."
+    say "The .deb packages are left out: they need dpkg-buildpackage, debhelper and python3-dev."
 fi
 
 # ---- the wheel ----

@@ -18,7 +18,7 @@ import sys
 import tarfile
 import zipfile
 
-TOOLS = ("binutils", "libc6-dev", "cmake", "dpkg-dev", "debhelper", "dh-python", "xz-utils", "git", "python3")
+TOOLS = ("binutils", "libc6-dev", "cmake", "dpkg-dev", "debhelper", "dh-python", "xz-utils", "git", "python3", "python3-dev")
 LICENSE = "Apache-2.0"
 # What the program may hold, by the names of Debian's sources: the package, the licence, whose it is.
 ARCHIVES = {
