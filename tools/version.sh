@@ -17,7 +17,8 @@ if [ "${1:-}" = --set ]; then
         sed -i "s/^\(#define TW_VERSION_MAJOR\) .*/\1 $major/; s/^\(#define TW_VERSION_MINOR\) .*/\1 ${minor#*.}/
             s/^\(#define TW_VERSION_PATCH\) .*/\1 ${new##*.}/; s/\(tw_version - .*\"\)[0-9.]*\"/\1$new\"/" include/tilewright.h &&
         sed -i "s/\(find_package(tilewright\) [0-9.]*/\1 $minor/" $repeated &&
-        sed -i "s/^\(Version: *\).*/\1$new/" tools/package/tilewright.spec || exit 1
+        sed -i "s/^\(Version: *\).*/\1$new/" tools/package/tilewright.spec &&
+        sed -i "s/^\(__version__ *= *\"\)[^\"]*/\1$new/" python/tilewright/_library.py || exit 1
     if grep -m 1 '^## ' CHANGELOG.md | grep -q 'unreleased$'; then # what came with the version to be comes with this one
         sed -i "s/ $version\$/ $new/" tools/package/debian/libtilewright0.symbols.in &&
             sed -i "0,/^## .*/s//## $new - $day/" CHANGELOG.md
