@@ -86,6 +86,7 @@ exit_code diag_code(tw_status status)
         [TW_BUILD_FAILED] = EXIT_BUILD,
         [TW_NO_MEMORY] = EXIT_MEMORY,
         [TW_DEVICE_FAILED] = EXIT_RUN,
+        [TW_CANCELLED] = EXIT_INTERRUPTED,
     };
     return codes[status];
 }

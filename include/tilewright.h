@@ -62,12 +62,13 @@ TW_API const char *tw_version(void);
 
 typedef enum tw_status {
     TW_OK = 0,
-    TW_BAD_ARGUMENT = 1, /* a size, leading dimension, pointer, op, dtype or option is not valid: nothing written */
-    TW_NO_DEVICE = 2,    /* the named engine or device is not usable here: nothing written */
-    TW_NO_KERNEL = 3,    /* no kernel fits this problem on this device: nothing written */
-    TW_BUILD_FAILED = 4, /* a kernel could not be compiled for the device: nothing written */
-    TW_NO_MEMORY = 5,    /* host or device memory ran out */
-    TW_DEVICE_FAILED = 6 /* the device or its driver failed while running: C is undefined */
+    TW_BAD_ARGUMENT = 1,  /* a size, leading dimension, pointer, op, dtype or option is not valid: nothing written */
+    TW_NO_DEVICE = 2,     /* the named engine or device is not usable here: nothing written */
+    TW_NO_KERNEL = 3,     /* no kernel fits this problem on this device: nothing written */
+    TW_BUILD_FAILED = 4,  /* a kernel could not be compiled for the device: nothing written */
+    TW_NO_MEMORY = 5,     /* host or device memory ran out */
+    TW_DEVICE_FAILED = 6, /* the device or its driver failed while running: C is undefined */
+    TW_CANCELLED = 7      /* tw_cancel() has ended the call: C is undefined */
 } tw_status;
 
 /* tw_status_name - the status by name, "TW_NO_MEMORY"; tw_status_text - what it means in general. Both return "unknown
@@ -192,6 +193,21 @@ TW_API tw_status tw_threads_set(int32_t most);
 
 /* tw_threads_get - the limit of tw_threads_set(); 0: none. */
 TW_API int32_t tw_threads_get(void);
+
+/* tw_cancel - end the products that are being computed in a context: their calls return TW_CANCELLED, and C is
+ * undefined. Of a NULL context, those of calls with a NULL context.
+ *
+ * Special   May be called by any thread, and by a signal handler (async-signal-safe: it adds to one atomic number).
+ *           It waits for nothing. The context must live.
+ *           Meant are tw_gemm(), tw_sgemm(), tw_dgemm(), tw_gemm_batched() and tw_gemm_blocks(), each call that has
+ *           begun in the context and has not returned, of whatever thread. A call that begins afterwards runs as
+ *           usual; so if none runs, nothing happens. A call that is about to return may still return TW_OK: C is then
+ *           complete.
+ *           cpu: threads look between tasks, some milliseconds of work each. A call that takes no longer may not look
+ *           at all. cuda, opencl: looked at between parts, pieces of copies and launches. A kernel that runs is waited
+ *           for; what tw_enqueue() has put on a stream or queue goes on.
+ *           Not ended are the calls of tilewright_blas.h, whose library has contexts of its own. */
+TW_API void tw_cancel(tw_context *context);
 
 /* ---- multiplication -------------------------------------------------------------------------------------------- */
 
@@ -343,6 +359,7 @@ static inline tw_problem tw_problem_make(tw_dtype dtype, tw_op op_a, tw_op op_b,
  *           TW_BAD_ARGUMENT, TW_NO_KERNEL                 C untouched
  *           TW_NO_MEMORY, TW_BUILD_FAILED, TW_NO_DEVICE   C untouched
  *           TW_DEVICE_FAILED                              C undefined; also where memory ran out between parts
+ *           TW_CANCELLED                                  C undefined: tw_cancel()
  *
  * Sources   Dongarra, Du Croz, Hammarling, Duff: A set of level 3 BLAS, 1990. Goto, van de Geijn: Anatomy of
  *           high-performance matrix multiplication, 2008. Higham: Accuracy and stability, 2002, section 3.5. */

@@ -151,7 +151,8 @@ static tw_status run_without(tw_lab_run *run, const tw_problem *h, const void *a
     return run_whole(run, h, a, b, c);
 }
 
-static tw_status gemm_checked(tw_context *context, const tw_problem *problem, const void *a, const void *b, void *c);
+static tw_status gemm_checked(tw_context *context, const stop *stop, const tw_problem *problem, const void *a,
+                              const void *b, void *c);
 
 /* On a device that operands are copied to: as a whole, without a workspace, in parts, as there is memory for. Not
  * inlined, so that no product of the host pays for it. */
@@ -163,23 +164,24 @@ __attribute__((noinline)) static tw_status run_in_room(tw_lab_run *run, const tw
     if (status != TW_NO_MEMORY || run->runnable.launched) return status;
     if (run->plan.workspace_bytes > 0) status = run_without(run, h, a, b, c);
     if (status != TW_NO_MEMORY || run->runnable.launched || h->place_c != TW_HOST) return status;
-    return parts_run(run->context, h, a, b, c, gemm_checked);
+    return parts_run(run->context, run->stop, h, a, b, c, gemm_checked);
 }
 
-static tw_status gemm_checked(tw_context *context, const tw_problem *problem, const void *a, const void *b, void *c)
+static tw_status gemm_checked(tw_context *context, const stop *stop, const tw_problem *problem, const void *a,
+                              const void *b, void *c)
 {
     tw_problem host, p;
     tw_lab_run run; /* plan_find() and run_begin() fill in the rest: clearing it is a fifteenth of a tiny product */
     TRY(api_settle(&context, NULL, problem, a, b, c, &host, &p));
     if (p.m == 0 || p.n == 0) return TW_OK;
     TRY(placed_check(context, &p, NULL, a, b, c));
-    run.context = context, run.whole = run.brings_c = run.overlaps = run.runnable.launched = false;
+    run.context = context, run.stop = stop, run.whole = run.brings_c = run.overlaps = run.runnable.launched = false;
     if (spread_pays(context, &p)) {
-        const tw_status status = spread_run(context, &host, a, b, c);
+        const tw_status status = spread_run(context, stop, &host, a, b, c);
         if (status != TW_NO_MEMORY && status != TW_NO_KERNEL) return status;
     }
     if (context->facts.copies && parts_lie(context, &p) != TW_OK)
-        return parts_run(context, &host, a, b, c, gemm_checked);
+        return parts_run(context, stop, &host, a, b, c, gemm_checked);
     TRY(first_use_plan(context, &p, &usual, &run.plan));
     return context->facts.copies ? run_in_room(&run, &host, a, b, c) : run_whole(&run, &host, a, b, c);
 }
@@ -215,7 +217,8 @@ __attribute__((noinline)) static tw_status gemm_anew(tw_context *context, const 
                                                      const void *b, void *c)
 {
     HOLD_CANCELLATION;
-    return gemm_checked(context, problem, a, b, c);
+    const stop stop = context_stop(context);
+    return gemm_checked(context, &stop, problem, a, b, c);
 }
 
 tw_status tw_gemm(tw_context *context, const tw_problem *problem, const void *a, const void *b, void *c)
@@ -268,15 +271,17 @@ tw_status tw_enqueue(tw_context *context, const tw_problem *problem, const void 
 /* ---- batches ---- */
 
 /* One item after the other: where operands are copied to where they are computed, or memory is short. */
-static tw_status gemm_each(tw_context *context, const tw_problem *problem, const tw_problem *p, const tw_batch *batch,
-                           const void *a, const void *b, void *c)
+static tw_status gemm_each(tw_context *context, const stop *stop, const tw_problem *problem, const tw_problem *p,
+                           const tw_batch *batch, const void *a, const void *b, void *c)
 {
     size_t bytes = (size_t)dtype_find(p->dtype)->lab.bytes, c_bytes = (size_t)dtype_find(p->dtype_c)->lab.bytes;
     for (int64_t i = 0; i < batch->count; i++) {
-        const tw_status status = gemm_checked(context, problem, batch_item(batch, a, batch->stride_a, bytes, i),
+        const tw_status status = gemm_checked(context, stop, problem, batch_item(batch, a, batch->stride_a, bytes, i),
                                               batch_item(batch, b, batch->stride_b, bytes, i),
                                               batch_item(batch, c, batch->stride_c, c_bytes, i));
-        if (status != TW_OK) return i > 0 && status != TW_NO_MEMORY ? TW_DEVICE_FAILED : status; /* C is written */
+        if (status != TW_OK && status != TW_NO_MEMORY && status != TW_CANCELLED && i > 0)
+            return TW_DEVICE_FAILED; /* C is written */
+        TRY(status);
     }
     return TW_OK;
 }
@@ -287,17 +292,18 @@ static buffer operand_at(const tw_problem *p, const void *address)
 }
 
 /* *wanted: bytes of memory for a workspace that there are none of; nothing was launched. */
-static tw_status gemm_planned(tw_context *context, const plan *made, const tw_batch *batch, const void *a,
-                              const void *b, void *c, size_t *wanted)
+static tw_status gemm_planned(tw_context *context, const stop *stop, const plan *made, const tw_batch *batch,
+                              const void *a, const void *b, void *c, size_t *wanted)
 {
     const engine_ops *ops = context->ops;
     const tw_problem *p = &made->problem;
     runnable r;
     TRY(ops->prepare(context->engine, made, &r));
-    r.batch = batch;
+    r.batch = batch, r.stop = stop;
     const buffer operands[3] = {operand_at(p, a), operand_at(p, b), operand_at(p, c)};
     tw_status status = ops->launch(context->engine, &r, &operands[0], &operands[1], &operands[2]);
     if (status == TW_OK) status = ops->wait(context->engine, &r);
+    if (status == TW_OK) status = stop_check(stop);
     if (status == TW_NO_MEMORY && !r.launched) *wanted = made->workspace_bytes;
     ops->drop(context->engine, &r);
     return status;
@@ -305,33 +311,34 @@ static tw_status gemm_planned(tw_context *context, const plan *made, const tw_ba
 
 /* Operands are computed where they lie; without memory for a workspace one after the other on the host, on a device by
  * kernels that do without, if there are. */
-static tw_status gemm_all(tw_context *context, const tw_problem *problem, const tw_problem *p, const tw_batch *batch,
-                          const void *a, const void *b, void *c)
+static tw_status gemm_all(tw_context *context, const stop *stop, const tw_problem *problem, const tw_problem *p,
+                          const tw_batch *batch, const void *a, const void *b, void *c)
 {
     first_use_wish wish = {.batch = batch};
     plan made;
     size_t wanted = 0;
     TRY(first_use_plan(context, p, &wish, &made));
-    tw_status status = gemm_planned(context, &made, batch, a, b, c, &wanted);
+    tw_status status = gemm_planned(context, stop, &made, batch, a, b, c, &wanted);
     if (wanted == 0) return status;
-    if (!context->facts.copies) return gemm_each(context, problem, p, batch, a, b, c);
+    if (!context->facts.copies) return gemm_each(context, stop, problem, p, batch, a, b, c);
     wish.no_workspace = true;
     if (first_use_plan(context, p, &wish, &made) != TW_OK) return fail_without(wanted);
-    return gemm_planned(context, &made, batch, a, b, c, &wanted);
+    return gemm_planned(context, stop, &made, batch, a, b, c, &wanted);
 }
 
 tw_status tw_gemm_batched(tw_context *context, const tw_problem *problem, const tw_batch *batch, const void *a,
                           const void *b, void *c)
 {
     HOLD_CANCELLATION;
+    const stop stop = context_stop(context);
     tw_problem p;
     tw_batch items;
     TRY(api_settle_batch(&context, problem, batch, true, a, b, c, &p, &items));
     if (items.count == 0 || p.m == 0 || p.n == 0) return TW_OK;
     if (items.pointers && p.k == 0) a = b = NULL; /* arrays that are not read */
     TRY(placed_check(context, &p, &items, a, b, c));
-    return context->facts.copies && p.place_c == TW_HOST ? gemm_each(context, problem, &p, &items, a, b, c)
-                                                         : gemm_all(context, problem, &p, &items, a, b, c);
+    return context->facts.copies && p.place_c == TW_HOST ? gemm_each(context, &stop, problem, &p, &items, a, b, c)
+                                                         : gemm_all(context, &stop, problem, &p, &items, a, b, c);
 }
 
 tw_status tw_enqueue_batched(tw_context *context, const tw_problem *problem, const tw_batch *batch, const void *a,

@@ -289,6 +289,15 @@ void tw_close(tw_context *context)
 
 _Atomic(tw_context *) context_default;
 
+/* Of calls with a NULL context, of which a signal handler need not know whether it is open. */
+static atomic_uint default_cancelled;
+
+static atomic_uint *count_of(tw_context *context) { return context != NULL ? &context->cancelled : &default_cancelled; }
+
+void tw_cancel(tw_context *context) { atomic_fetch_add_explicit(count_of(context), 1, memory_order_relaxed); }
+
+stop context_stop(tw_context *context) { return stop_begin(count_of(context)); }
+
 tw_status context_find(tw_context **context)
 {
     if (*context != NULL) return TW_OK;

@@ -21,6 +21,7 @@ struct tw_context {
     struct tuned_table *tuned; /* facts.tuned */
     char tuned_state[700];     /* of the user's rows, in a sentence */
     int64_t memory_bytes;      /* most that a call takes on the device; 0: what is free */
+    atomic_uint cancelled;     /* how often: stop.h */
 };
 
 /* A thread that is cancelled inside a call would leave locks held and other threads at work on its stack. So
@@ -61,6 +62,9 @@ void context_signature(const tw_context *context, struct tuned_signature *out);
 
 /* context_default - the process-wide context; NULL until a call asks for it. */
 extern _Atomic(tw_context *) context_default;
+
+/* context_stop - how a call that begins now is cancelled, in the context that its caller gave. */
+stop context_stop(tw_context *context);
 
 /* context_find - *context NULL becomes the process-wide default. Two threads may open it at once; the second's is
  * closed again. */

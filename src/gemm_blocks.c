@@ -98,19 +98,20 @@ static tw_status take_problem(const tw_problem *user, tw_problem *p)
     return TW_OK;
 }
 
-static tw_status run(tw_context *context, const tw_problem *p, given g[3])
+static tw_status run(tw_context *context, const stop *stop, const tw_problem *p, given g[3])
 {
     for (int x = p->k > 0 ? 0 : 2; x < 3; x++) TRY(take_blocks(context, &g[x], x == 2));
     spread_matrix matrices[3] = {{NULL, 0}, {NULL, 0}, {NULL, 0}};
     for (int x = 0; x < 3; x++)
         if (g[x].blocks != NULL) matrices[x] = (spread_matrix){g[x].blocks, g[x].count};
-    return spread_blocks(context, p, matrices);
+    return spread_blocks(context, stop, p, matrices);
 }
 
 tw_status tw_gemm_blocks(tw_context *context, const tw_problem *problem, const tw_block *a, int32_t a_count,
                          const tw_block *b, int32_t b_count, const tw_block *c, int32_t c_count)
 {
     HOLD_CANCELLATION;
+    const stop stop = context_stop(context);
     tw_problem p;
     TRY(take_problem(problem, &p));
     TRY(context_find(&context));
@@ -121,7 +122,7 @@ tw_status tw_gemm_blocks(tw_context *context, const tw_problem *problem, const t
     given g[3] = {{"a", a, a_count, problem_a_rows(&p), problem_a_cols(&p), dtype_find(p.dtype)->lab.bytes, NULL},
                   {"b", b, b_count, problem_b_rows(&p), problem_b_cols(&p), dtype_find(p.dtype_b)->lab.bytes, NULL},
                   {"c", c, c_count, p.m, p.n, dtype_find(p.dtype_c)->lab.bytes, NULL}};
-    const tw_status status = run(context, &p, g);
+    const tw_status status = run(context, &stop, &p, g);
     for (int x = 0; x < 3; x++) free(g[x].blocks);
     return status;
 }

@@ -62,6 +62,7 @@ static int64_t parts_of(int64_t length, int64_t each) { return ceil_div(max_i64(
 
 typedef struct split {
     tw_context *context;
+    const stop *stop;
     const tw_problem *host;
     const char *a, *b;
     char *c;
@@ -119,9 +120,10 @@ static tw_status run_parts(const split *s, int64_t rows, int64_t columns)
         for (int64_t i = 0; i < s->host->m; i += rows) {
             const tw_problem part = part_of(s->host, min_i64(rows, s->host->m - i), min_i64(columns, s->host->n - j),
                                             s->host->k);
-            tw_status status = s->gemm(s->context, &part, a_at(s, i, 0), b_at(s, 0, j),
+            tw_status status = s->gemm(s->context, s->stop, &part, a_at(s, i, 0), b_at(s, 0, j),
                                        s->c + (i * s->host->ldc + j) * s->c_bytes);
-            if (status != TW_OK && wrote) return TW_DEVICE_FAILED; /* the part's sentence stays */
+            if (status != TW_OK && status != TW_CANCELLED && wrote)
+                return TW_DEVICE_FAILED; /* the part's sentence stays */
             TRY(status);
             wrote = true;
         }
@@ -211,21 +213,22 @@ static tw_status run_depths(const split *s, int64_t depth)
     for (int64_t at = 0; status == TW_OK && at < p->k; at += depth) {
         tw_problem part = part_of(p, p->m, p->n, min_i64(depth, p->k - at));
         part.alpha = 1, part.beta = at > 0, part.ldc = p->n;
-        status = s->gemm(s->context, &part, a_at(s, 0, at), b_at(s, at, 0), sums);
+        status = s->gemm(s->context, s->stop, &part, a_at(s, 0, at), b_at(s, at, 0), sums);
     }
     if (status == TW_OK) parts_finish(s->context, p->dtype_c, p->m, p->n, p->alpha, sums, p->n, p->beta, s->c, p->ldc);
     free(sums);
     return status;
 }
 
-tw_status parts_run(tw_context *context, const tw_problem *host, const void *a, const void *b, void *c, part_gemm *gemm)
+tw_status parts_run(tw_context *context, const stop *stop, const tw_problem *host, const void *a, const void *b,
+                    void *c, part_gemm *gemm)
 {
-    const split s = {context, host, a, b, c, dtype_find(host->dtype)->lab.bytes, dtype_find(host->dtype_c)->lab.bytes,
-                     gemm};
+    const split s = {
+        context, stop, host, a, b, c, dtype_find(host->dtype)->lab.bytes, dtype_find(host->dtype_c)->lab.bytes, gemm};
     const int64_t depth = parts_depth(host->dtype);
     if (host->flags != 0) return TW_NO_MEMORY;
     if (context->ops->spread != NULL && host->k > 0) {
-        const tw_status status = spread_run(context, host, a, b, c);
+        const tw_status status = spread_run(context, stop, host, a, b, c);
         if (status != TW_NO_MEMORY && status != TW_NO_KERNEL) return status;
     }
     if (host->m > TILES || host->n > TILES) {

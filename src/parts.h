@@ -5,7 +5,8 @@
 #include "context.h"
 
 /* Computes a part as tw_gemm() does, in parts again where it has no room either. */
-typedef tw_status part_gemm(tw_context *context, const tw_problem *part, const void *a, const void *b, void *c);
+typedef tw_status part_gemm(tw_context *context, const stop *stop, const tw_problem *part, const void *a, const void *b,
+                            void *c);
 
 /* parts_lie - can each operand of the problem lie on the device, be it alone? Else TW_NO_MEMORY. */
 tw_status parts_lie(const tw_context *context, const tw_problem *p);
@@ -21,8 +22,8 @@ tw_status parts_room(const tw_context *context, engine *device, int64_t bytes, i
 /* parts_run - compute a product in parts of C, with a long k also in parts of k, by `gemm`; at least two. Returns what
  * the first part that failed did; TW_NO_MEMORY, with the sentence of before, where it is too small to divide. Once a
  * part of C is written, no memory is TW_DEVICE_FAILED. */
-tw_status parts_run(tw_context *context, const tw_problem *host, const void *a, const void *b, void *c,
-                    part_gemm *gemm);
+tw_status parts_run(tw_context *context, const stop *stop, const tw_problem *host, const void *a, const void *b,
+                    void *c, part_gemm *gemm);
 
 /* parts_depth - partial sums over so many steps of k, from a multiple of it on, may be added up in ascending order: a
  * sum divided there has the same bits however many parts are computed at once. 0: k of this type is not divided. */

@@ -21,8 +21,10 @@ enum { WAKING = 4, WAKING_EDGE = 16 };
 static const double WOKEN_WORK = 393216; /* instead of thread_work, where that is less */
 
 /* Fewest outputs in a task of GEMV: LEAST_GEMV_ROWS, or a vector of 64 bytes, where k lies side by side, LEAST_ACROSS
- * where outputs do and rows are short; LEAST_GEMV elsewhere, and in a share of a long k. */
-enum { LEAST_GEMV = 64, LEAST_GEMV_ROWS = 16, LEAST_ACROSS = 512 };
+ * where outputs do and rows are short; LEAST_GEMV elsewhere, and in a share of a long k. GEMV_BYTES, as sums count them:
+ * most of a task, since a call that is cancelled waits for those that run; and of each thread's part of a product that
+ * is computed without looking. */
+enum { LEAST_GEMV = 64, LEAST_GEMV_ROWS = 16, LEAST_ACROSS = 512, GEMV_BYTES = 1 << 27 };
 enum { SUM_MACRO = 1024, WORKSPACE_ALIGN = 64 };
 /* docs/perf/cpu-threads.md#divided-k */
 /* SMALL_TILES: of C for each task of a thread. LONG_K_TILES: with at most two threads a chunk, or LONG_K_THREADS if k
@@ -190,8 +192,11 @@ static void plan_gemv(plan *plan, const tuned_values *tuned)
     int64_t each = max_i64(ceil_div(count, tasks), across ? LEAST_GEMV : least_rows);
     if (across && cpu_layout_tiles(plan->row->layout)) /* whose rows are short */
         each = max_i64(each, min_i64(ceil_div(count, plan->threads), LEAST_ACROSS));
+    const int64_t row_bytes = max_i64(p->k, 1) * problem_sum_bytes(p);
+    each = min_i64(each, max_i64(GEMV_BYTES / row_bytes, LEAST_GEMV));
     cpu->gemv = cpu->direct_a = cpu->direct_b = true;
-    plan->in_place = true, plan->at_once = plan->threads == 1;
+    plan->in_place = (double)count * (double)row_bytes <= (double)GEMV_BYTES * plan->threads;
+    plan->at_once = plan->in_place && plan->threads == 1;
     cpu->kc = cpu->k_step = max_i64(p->k, 1);
     cpu->macro_m = round_up(p->m, plan->row->lab.tile_m), cpu->macro_n = round_up(p->n, plan->row->lab.tile_n);
     cpu->task_m = p->m == 1 ? cpu->macro_m : even_block(count, each, plan->row->lab.tile_m);

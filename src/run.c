@@ -80,10 +80,11 @@ tw_status run_begin(tw_lab_run *run, const tw_problem *h, const void *a, const v
     run->operand[1] = operand_of(b, problem_b_rows(p), problem_b_cols(p), h->ldb, p->ldb, p->dtype, run->whole);
     run->operand[2] = operand_of(c, p->m, p->n, h->ldc, p->ldc, p->dtype_c, run->whole);
     bool lends = !run->whole && !run->brings_c; /* the lab keeps its operands */
-    for (int i = 0; i < 3; i++) run->operand[i].lent = lends;
+    for (int i = 0; i < 3; i++) run->operand[i].lent = lends, run->operand[i].stop = run->stop;
     if (lends && overlap(&run->operand[0], &run->operand[1])) run->operand[1].lent = false;
     run->uploaded = 0;
     TRY(ops->prepare(run->context->engine, &run->plan, &run->runnable));
+    run->runnable.stop = run->stop;
     if (p->place_c == TW_DEVICE) {
         run->buffer[0] = buffer_on_device(a);
         run->buffer[1] = buffer_on_device(b);
@@ -124,10 +125,12 @@ __attribute__((noinline)) static tw_status launch_smaller(tw_lab_run *run)
 
 tw_status run_once(tw_lab_run *run)
 {
+    TRY(stop_check(run->stop));
     tw_status status = launch(run);
     if (status == TW_NO_MEMORY && !run->runnable.launched) status = launch_smaller(run);
     TRY(status);
     status = run->context->ops->wait(run->context->engine, &run->runnable);
+    if (status == TW_OK) return stop_check(run->stop);
     const bool in_place = run->plan.problem.place_c == TW_DEVICE || run->buffer[2].host != NULL;
     return status == TW_NO_MEMORY && in_place ? TW_DEVICE_FAILED : status; /* the former promises that C is as it was */
 }
@@ -185,7 +188,7 @@ static tw_status run_in_panels(tw_lab_run *run, int64_t rows, const plan part[2]
                          .brings_c = problem_reads_c(&run->plan.problem)};
     tw_status status = ops->overlap(run->context->engine, &run->runnable, &work);
     run_end(run);
-    return status;
+    return status == TW_OK ? stop_check(run->stop) : status;
 }
 
 tw_status run_whole(tw_lab_run *run, const tw_problem *h, const void *a, const void *b, void *c)
@@ -202,5 +205,5 @@ tw_status run_whole(tw_lab_run *run, const tw_problem *h, const void *a, const v
     if (status == TW_OK && p->place_c == TW_HOST)
         status = ops->download(run->context->engine, &run->buffer[2], &run->operand[2]);
     run_end(run);
-    return status;
+    return status == TW_OK ? stop_check(run->stop) : status;
 }

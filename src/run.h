@@ -7,6 +7,7 @@
 /* A planned product with its buffers: tw_gemm makes, uses and drops it; the lab keeps it. */
 struct tw_lab_run {
     tw_context *context;
+    const stop *stop; /* NULL: the lab's */
     plan plan;
     runnable runnable;
     operand operand[3]; /* a, b, c */

@@ -120,16 +120,18 @@ static spread_block whole_block(const void *matrix, int64_t rows, int64_t cols, 
     return (spread_block){HOST_MEMORY, 0, 0, rows, cols, ld, (uint64_t)(uintptr_t)matrix};
 }
 
-tw_status spread_run(tw_context *context, const tw_problem *host, const void *a, const void *b, void *c)
+tw_status spread_run(tw_context *context, const stop *stop, const tw_problem *host, const void *a, const void *b,
+                     void *c)
 {
     const spread_block blocks[3] = {whole_block(a, problem_a_rows(host), problem_a_cols(host), host->lda),
                                     whole_block(b, problem_b_rows(host), problem_b_cols(host), host->ldb),
                                     whole_block(c, host->m, host->n, host->ldc)};
-    return spread_blocks(context, host, (const spread_matrix[]){{&blocks[0], 1}, {&blocks[1], 1}, {&blocks[2], 1}});
+    return spread_blocks(context, stop, host,
+                         (const spread_matrix[]){{&blocks[0], 1}, {&blocks[1], 1}, {&blocks[2], 1}});
 }
 
 /* Memory that others take meanwhile: smaller panels may still fit. */
-tw_status spread_blocks(tw_context *context, const tw_problem *p, const spread_matrix matrices[3])
+tw_status spread_blocks(tw_context *context, const stop *stop, const tw_problem *p, const spread_matrix matrices[3])
 {
     enum { TRIES = 4 };
     spread_machine machine = {.facts = &context->facts, .devices = context->device_count, .peers = context->peers};
@@ -139,6 +141,7 @@ tw_status spread_blocks(tw_context *context, const tw_problem *p, const spread_m
     for (int tries = 0; status == TW_NO_MEMORY && tries < TRIES; tries++) {
         spread_work work;
         TRY(spread_make(&machine, p, matrices, &work));
+        work.stop = stop;
         status = context->ops->spread(context->devices, &work);
         spread_free(&work);
         for (int on = 0; on < machine.devices; on++) machine.room[on] /= 2;

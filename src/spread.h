@@ -38,10 +38,11 @@ void spread_free(spread_work *work);
 bool spread_pays(const tw_context *context, const tw_problem *p);
 
 /* spread_blocks - compute a problem whose operands lie in these matrices, on all devices of the context. k > 0. */
-tw_status spread_blocks(tw_context *context, const tw_problem *p, const spread_matrix matrices[3]);
+tw_status spread_blocks(tw_context *context, const stop *stop, const tw_problem *p, const spread_matrix matrices[3]);
 
 /* spread_run - compute a problem of host operands on all devices of the context, of which one may be. TW_NO_MEMORY,
  * with C untouched, where they have no room for it. */
-tw_status spread_run(tw_context *context, const tw_problem *host, const void *a, const void *b, void *c);
+tw_status spread_run(tw_context *context, const stop *stop, const tw_problem *host, const void *a, const void *b,
+                     void *c);
 
 #endif

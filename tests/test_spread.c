@@ -4,6 +4,8 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <math.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <unistd.h>
 
@@ -199,6 +201,103 @@ static void fail_case(const spread_case *x, tw_status expected, const char *says
     free_operands(x, &o);
 }
 
+/* ---- cancelled from inside a call of the driver ---- */
+
+static tw_context *cancelled;
+static atomic_int seen, launched; /* calls that were to cancel, and others that launch */
+static struct sigaction before[2];
+
+static void cancel_by_signal(int number)
+{
+    (void)number;
+    atomic_fetch_add(&seen, 1);
+    tw_cancel(cancelled);
+}
+
+static void count_by_signal(int number)
+{
+    (void)number;
+    atomic_fetch_add(&launched, 1);
+}
+
+/* From now on these calls of the driver cancel. */
+static void arm(const char *driver_call)
+{
+    const struct sigaction cancels = {.sa_handler = cancel_by_signal}, counts = {.sa_handler = count_by_signal};
+    char raises[80]; /* signals that no thread of the library blocks */
+    snprintf(raises, sizeof raises, "%s=%d cuLaunchKernel=%d", driver_call, SIGTRAP, SIGFPE);
+    atomic_store(&seen, 0), atomic_store(&launched, 0);
+    sigaction(SIGTRAP, &cancels, &before[0]), sigaction(SIGFPE, &counts, &before[1]);
+    setenv("FAKE_CRASH", raises, 1);
+}
+
+static void disarm(void)
+{
+    unsetenv("FAKE_CRASH");
+    sigaction(SIGTRAP, &before[0], NULL), sigaction(SIGFPE, &before[1], NULL);
+}
+
+/* Such a call cancels the product: there are few more of them, no kernel is launched if the call was a copy, C is not
+ * brought back (of several devices a thread may have begun to), and the next product is right. */
+static void cancel_case(const spread_case *x, const char *driver_call, int most)
+{
+    operands o = {NULL, NULL, NULL, NULL, 0};
+    if (!tap_case("%s: %d devices, %d KiB, %s %d x %d x %d, ends at %s", x->driver, x->devices, (int)x->kib,
+                  tw_lab_dtype_of(x->dtype)->name, (int)x->m, (int)x->n, (int)x->k, driver_call))
+        return;
+    const tw_problem p = problem_of(x);
+    const tw_options options = {
+        .size = sizeof options, .engine = "cuda", .device_count = -1, .threads = 1, .memory_bytes = x->kib << 10};
+    set_driver(x);
+    bool right = tw_open(&options, &cancelled) == TW_OK && make_operands(x, &p, &o);
+    arm(driver_call);
+    const tw_status status = tw_gemm(cancelled, &p, o.a, o.b, o.c);
+    disarm();
+    right = right && status == TW_CANCELLED && strstr(tw_error_text(), "tw_cancel() has ended the call") != NULL;
+    if (strstr(driver_call, "DtoH") == NULL)
+        right = right && atomic_load(&launched) == 0 && (x->devices > 1 || memcmp(o.c, "\xff\xff\xff\xff", 4) == 0);
+    const bool next = tw_gemm(cancelled, &p, o.a, o.b, o.c) == TW_OK && memcmp(o.c, o.expected, o.c_bytes) == 0;
+    tap_result(right && atomic_load(&seen) >= 1 && atomic_load(&seen) <= most && next,
+               "status %d: %s, %d calls of the driver, %d launches; the next product is %s", (int)status,
+               tw_error_text(), atomic_load(&seen), atomic_load(&launched), next ? "right" : "wrong");
+    tw_close(cancelled);
+    free_operands(x, &o);
+}
+
+static void *device_memory(int device, size_t bytes)
+{
+    cu_context context, popped;
+    cu_pointer memory = 0;
+    const cu_api *cu = cu_api_load();
+    cu->cuDevicePrimaryCtxRetain(&context, device);
+    cu->cuCtxPushCurrent_v2(context);
+    cu->cuMemAlloc_v2(&memory, bytes);
+    cu->cuCtxPopCurrent_v2(&popped);
+    return (void *)(uintptr_t)memory;
+}
+
+/* Items of a batch that are launched one by one. */
+static void cancel_batch_case(void)
+{
+    enum { ITEMS = 6 };
+    static const spread_case x = {"sm=80 order=1", 1, 0, TW_F32, TW_N, TW_N, 3072, 3072, 4, 1, 0, false, NULL};
+    void *memory[3];
+    if (!tap_case("a batch in device memory ends at its first launch")) return;
+    tw_problem p = problem_of(&x);
+    const tw_batch batch = tw_batch_make(&p, ITEMS);
+    p.place_a = p.place_b = p.place_c = TW_DEVICE;
+    const bool opened = open_devices(&x, &cancelled) == TW_OK;
+    const int64_t elements[3] = {batch.stride_a, batch.stride_b, batch.stride_c};
+    for (int i = 0; i < 3; i++) memory[i] = device_memory(0, 4 * ITEMS * (size_t)elements[i]);
+    arm("cuLaunchKernel");
+    const tw_status status = tw_gemm_batched(cancelled, &p, &batch, memory[0], memory[1], memory[2]);
+    disarm();
+    tap_result(opened && status == TW_CANCELLED && atomic_load(&seen) == 1, "status %d: %s, %d launches", (int)status,
+               tw_error_text(), atomic_load(&seen));
+    for (int i = 0; i < 3; i++) cu_api_load()->cuMemFree_v2((cu_pointer)(uintptr_t)memory[i]);
+    tw_close(cancelled);
+}
+
 enum { ANY_SM = 0 };
 
 /* Bytes are multiplied by kernels of each architecture. */
@@ -244,18 +343,6 @@ typedef struct blocks {
     int32_t count;
     bool on_host;
 } blocks;
-
-static void *device_memory(int device, size_t bytes)
-{
-    cu_context context, popped;
-    cu_pointer memory = 0;
-    const cu_api *cu = cu_api_load();
-    cu->cuDevicePrimaryCtxRetain(&context, device);
-    cu->cuCtxPushCurrent_v2(context);
-    cu->cuMemAlloc_v2(&memory, bytes);
-    cu->cuCtxPopCurrent_v2(&popped);
-    return (void *)(uintptr_t)memory;
-}
 
 static void copy_block(const tw_block *b, char *matrix, int64_t ld, size_t bytes, bool out)
 {
@@ -556,6 +643,15 @@ int main(int argc, char **argv)
     const spread_case none = {"sm=80 order=6",  2, 1500, TW_F32, TW_N, TW_N, 1300, 900, 65, 1, 0, false,
                               "cuMemAlloc_v2=2"};
     fail_case(&none, TW_NO_MEMORY, "no device memory for ");
+    static const spread_case steps = {"sm=80 order=6", 2, 1500, TW_F32, TW_N, TW_N, 1300, 900, 65, 1, 0, false, NULL},
+                             panels = {"sm=80 order=1", 1, 0, TW_I8, TW_N, TW_N, 2100, 8200, 1, 1, 0, false, NULL},
+                             down = {"sm=80 order=1", 1, 0, TW_F32, TW_T, TW_N, 2100, 2100, 1, 1, 0, false, NULL},
+                             whole = {"sm=80 order=1", 1, 0, TW_F32, TW_N, TW_N, 90, 130, 65, 1, 0, false, NULL};
+    cancel_case(&steps, "cuLaunchKernel", 1), cancel_case(&steps, "cuMemcpyHtoDAsync_v2", 2);
+    cancel_case(&panels, "cuLaunchKernel", 2), cancel_case(&panels, "cuMemcpyHtoDAsync_v2", 1);
+    cancel_case(&down, "cuMemcpyDtoHAsync_v2", 2);
+    cancel_batch_case();
+    cancel_case(&whole, "cuMemcpy2DUnaligned_v2", 2), cancel_case(&whole, "cuLaunchKernel", 1);
     for (unsigned i = 1; i <= (tap.full ? 1500 : 40); i++) random_case(i);
     for (unsigned i = 1; i <= (tap.full ? 1500 : 40); i++) blocks_case(i);
     large_operand_case();

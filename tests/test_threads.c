@@ -259,7 +259,7 @@ static bool tasks_in_order(pool *p, int threads, bool late)
 {
     grid g = {.value = {0}};
     if (late)
-        pool_run_tasks(p, threads, threads, grid_team, &g);
+        pool_run_tasks(p, threads, threads, grid_team, &g, NULL);
     else
         pool_run(p, threads, grid_team, &g);
     bool right = atomic_load(&g.early) == 0;
@@ -299,7 +299,7 @@ static bool shares_each_once(pool *p, int threads)
         const bool late = i / 6 % 2 == 0;
         shared s = {.count = count};
         if (late)
-            pool_run_tasks(p, threads, threads, shared_team, &s);
+            pool_run_tasks(p, threads, threads, shared_team, &s, NULL);
         else
             pool_run(p, threads, shared_team_twice, &s);
         for (int64_t q = 0; q < 1000; q++) right = right && s.times[q] == (q < count ? (late ? 1 : 2) : 0);
@@ -333,11 +333,11 @@ static bool shares_stay(void)
     pool *p;
     if (pool_open(POOL_WAIT_AUTO, &p) != TW_OK) return false;
     owned first = {.begun = 0};
-    pool_run_tasks(p, SHARERS, SHARERS, owned_team, &first);
+    pool_run_tasks(p, SHARERS, SHARERS, owned_team, &first, NULL);
     bool right = atomic_load(&first.begun) == SHARERS && pthread_equal(first.thread[0], pthread_self());
     for (int call = 0; right && call < 20; call++) {
         owned next = {.begun = 0};
-        pool_run_tasks(p, SHARERS, SHARERS, owned_team, &next);
+        pool_run_tasks(p, SHARERS, SHARERS, owned_team, &next, NULL);
         right = atomic_load(&next.begun) == SHARERS;
         for (int i = 0; i < SHARERS; i++) right = right && pthread_equal(next.thread[i], first.thread[i]);
     }
@@ -370,7 +370,7 @@ static bool nobody_comes_late(pool *p)
     bool right = calls != NULL;
     for (int i = 0; right && i < calls_made; i++) {
         calls[i].tasks = i % 3;
-        pool_run_tasks(p, 2 + i % 4, 2 + i % 4, brief_team, &calls[i]);
+        pool_run_tasks(p, 2 + i % 4, 2 + i % 4, brief_team, &calls[i], NULL);
         atomic_store(&calls[i].over, 1);
         for (int turn = 0; turn < i % 500; turn++) pause_briefly();
     }
@@ -396,7 +396,7 @@ static bool plan_waits(pool *p, tw_problem problem, void (*change)(plan *, int),
     if (right) change(&made, how);
     void *workspace = right ? aligned_alloc(64, made.workspace_bytes) : NULL;
     for (int i = 0; right && i < 6; i++) {
-        loops_run(&made, x.a, x.b, x.c, workspace, p);
+        loops_run(&made, x.a, x.b, x.c, workspace, p, NULL);
         right = integers_judge(&x, text, sizeof text); /* which puts C back */
     }
     if (!right) printf("# %s\n", text);
@@ -682,7 +682,7 @@ static void count_team(void *context, team *team)
 static int threads_called(pool *p, int woken)
 {
     atomic_int most = 0;
-    pool_run_tasks(p, 4, woken, count_team, &most);
+    pool_run_tasks(p, 4, woken, count_team, &most, NULL);
     return atomic_load(&most);
 }
 
@@ -780,12 +780,13 @@ static void leaves_the_caller(void)
         return;
     }
     bool right = pool_open(POOL_WAIT_AUTO, &p) == TW_OK;
-    if (right) pool_run_tasks(p, 2, 2, bound_team, &b); /* the worker begins with all processors */
+    if (right) pool_run_tasks(p, 2, 2, bound_team, &b, NULL); /* the worker begins with all processors */
     CPU_ZERO(&only);
     CPU_SET((size_t)b.cpu, &only);
     sched_setaffinity(0, sizeof only, &only);
     atomic_store(&b.joined, 0), atomic_store(&b.there, 0);
-    for (int i = 0; right && i < 20000 && atomic_load(&b.joined) < 100; i++) pool_run_tasks(p, 2, 2, bound_team, &b);
+    for (int i = 0; right && i < 20000 && atomic_load(&b.joined) < 100; i++)
+        pool_run_tasks(p, 2, 2, bound_team, &b, NULL);
     sched_setaffinity(0, sizeof b.all, &b.all);
     pool_close(p);
     /* the system may move it back in between, seldom */

@@ -32,7 +32,7 @@ static bool multiply(const oracle *o, void *c, bool smaller, pool *pool)
     row.gemv = p.dtype != TW_BF16 ? gemv_tiles_i8 : gemv_tiles_bf16;
     made.row = &row;
     void *workspace = aligned_alloc(64, made.workspace_bytes + 64);
-    loops_run(&made, o->a, o->b, c, workspace, pool);
+    loops_run(&made, o->a, o->b, c, workspace, pool, NULL);
     free(workspace);
     return true;
 }

@@ -19,7 +19,7 @@ find include src kernels lab io cli blas dist pblas python -type f \( -name '*.c
         if (file ~ /^dist\//) return "^(dist|include)/"
         if (file ~ /^lab\//) return "^(lab|include|data)/"
         if (file ~ /^cli\//) return "^((cli|lab|io|include)/|dist/(plugin|engine|grid|nominal)\\.h$)"
-        if (file ~ /^src\/engines\/[a-z]+\.h$/) return "^(include/|src/engines/(engine|spread)\\.h$|src/(plan|error|table|jit_cache)\\.h$)"
+        if (file ~ /^src\/engines\/[a-z]+\.h$/) return "^(include/|src/engines/(engine|spread|stop)\\.h$|src/(plan|error|table|jit_cache)\\.h$)"
         if (match(file, /^src\/engines\/[a-z]+\//)) {
             engine = substr(file, 1, RLENGTH)
             return "^(" engine "|kernels/|include/|src/engines/[a-z]+\\.h$|src/(plan|error|table|jit_cache|processors)\\.h$)"

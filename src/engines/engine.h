@@ -32,6 +32,8 @@ typedef struct runnable {
     void *counters;     /* of a GPU_PANELS row, which finds zeros and leaves zeros */
     /* NULL: one product; else buffers hold the first item's operands, or arrays of addresses */
     const tw_batch *batch;
+    /* of the call; NULL: none cancels it. Once it is asked for, launches are left out, without an error */
+    const stop *stop;
 } runnable;
 
 /* One operand in host memory: rows x cols elements, ld apart; device_ld apart in the copy that a GPU's kernels see. */
@@ -44,6 +46,7 @@ typedef struct operand {
     bool whole;
     /* the host's memory is the caller's until C is brought back: an engine may compute in it */
     bool lent;
+    const stop *stop; /* the same of pieces of a copy */
 } operand;
 
 /* An operand behind a handle of the caller's, as a call wants to use it. */

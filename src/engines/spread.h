@@ -3,6 +3,7 @@
 #define TILEWRIGHT_SPREAD_H
 
 #include "../plan.h"
+#include "stop.h"
 
 enum { MOST_JOINED = 16 };
 
@@ -58,6 +59,7 @@ typedef struct spread_plan {
 typedef struct spread_work {
     int devices;
     bool reads_c;
+    const stop *stop;
     int64_t bytes[MOST_JOINED], workspace[MOST_JOINED][2];
     spread_plan *plans;
     spread_step *steps;

@@ -11,6 +11,7 @@ typedef struct batch_work {
     const void *a, *b;
     void *c;
     char *all_a, *all_b, *workspaces;
+    int64_t packs; /* steps that pack */
     /* bytes of an element of A and B, and of C; tasks of an item, and of all items; tasks that a thread takes at a
      * time */
     int64_t bytes, c_bytes, parts, tasks, most;
@@ -44,7 +45,7 @@ static void compute_item(void *context, team *team)
     loops_item(w->plan, a, b, c, w->all_a, w->all_b, own->workspace, team);
 }
 
-static void compute_task(const batch_work *w, int64_t task, void *workspace)
+static void compute_task(const batch_work *w, int64_t task, void *workspace, const team *team)
 {
     const plan *plan = w->plan;
     const cpu_plan *cpu = &plan->cpu;
@@ -52,7 +53,7 @@ static void compute_task(const batch_work *w, int64_t task, void *workspace)
     const void *a, *b;
     void *c;
     if (!plan->at_once) {
-        pool_run(NULL, 1, compute_item, &(thread_item){w, task, workspace});
+        team_alone(team, compute_item, &(thread_item){w, task, workspace});
         return;
     }
     item_of(w, task / w->parts, &a, &b, &c);
@@ -64,30 +65,37 @@ static void compute_task(const batch_work *w, int64_t task, void *workspace)
                            min_i64(first + cpu->part_m, cpu->unpacked_shape.m));
 }
 
-/* Each thread takes tasks with a workspace of its own, or all compute item after item. */
-static void work_team(void *context, team *team)
+/* Each thread takes tasks with a workspace of its own. */
+static void take_tasks(batch_work *w, const team *team)
 {
-    batch_work *w = context;
-    const plan *plan = w->plan;
-    const cpu_plan *cpu = &plan->cpu;
-    if (w->all_a != NULL) loops_pack_all(plan, true, w->a, w->all_a, team);
-    if (w->all_b != NULL) loops_pack_all(plan, false, w->b, w->all_b, team);
-    for (int64_t i = 0; cpu->together && i < w->batch->count; i++) {
-        thread_item item = {w, i, w->workspaces};
-        compute_item(&item, team);
-    }
-    if (cpu->together) return;
     char *own = w->workspaces +
-                cpu->each_bytes * (size_t)atomic_fetch_add_explicit(&w->threads, 1, memory_order_relaxed);
+                w->plan->cpu.each_bytes * (size_t)atomic_fetch_add_explicit(&w->threads, 1, memory_order_relaxed);
     for (;;) {
         int64_t first = atomic_fetch_add_explicit(&w->next, w->most, memory_order_relaxed),
                 last = min_i64(first + w->most, w->tasks);
         if (first >= w->tasks) return;
-        for (int64_t task = first; task < last; task++) compute_task(w, task, own);
+        for (int64_t task = first; task < last; task++) {
+            if (team_ends(team)) return;
+            compute_task(w, task, own, team);
+        }
     }
 }
 
-void batch_run(const plan *plan, const tw_batch *batch, const void *a, const void *b, void *c, void *workspace, pool *p)
+/* Operands that all items share are packed, then all threads compute item after item, or each some of them. */
+static void batch_step(void *context, int64_t step, team *team)
+{
+    batch_work *w = context;
+    const bool of_a = step == 0 && w->all_a != NULL;
+    if (step < w->packs)
+        loops_pack_all(w->plan, of_a, of_a ? w->a : w->b, of_a ? w->all_a : w->all_b, team);
+    else if (w->plan->cpu.together)
+        compute_item(&(thread_item){w, step - w->packs, w->workspaces}, team);
+    else
+        take_tasks(w, team);
+}
+
+void batch_run(const plan *plan, const tw_batch *batch, const void *a, const void *b, void *c, void *workspace, pool *p,
+               const stop *stop)
 {
     const cpu_plan *cpu = &plan->cpu;
     int64_t parts = plan->at_once && !cpu->gemv ? ceil_div(cpu->unpacked_shape.m, cpu->part_m) : 1,
@@ -105,5 +113,6 @@ void batch_run(const plan *plan, const tw_batch *batch, const void *a, const voi
     if (cpu->all_a_bytes > 0) work.all_a = workspace;
     if (cpu->all_b_bytes > 0) work.all_b = (char *)workspace + cpu->all_a_bytes;
     work.workspaces = (char *)workspace + cpu->all_a_bytes + cpu->all_b_bytes;
-    pool_run(p, plan->threads, work_team, &work);
+    work.packs = (work.all_a != NULL) + (work.all_b != NULL);
+    pool_run_steps(p, plan->threads, work.packs + (cpu->together ? batch->count : 1), batch_step, &work, stop);
 }

@@ -38,7 +38,7 @@ static void compute_share(void *context, team *team)
 }
 
 /* Shares of one chunk follow each other, since they read the same operands. */
-static void share_at(divided *d, int64_t task)
+static void share_at(divided *d, int64_t task, const team *team)
 {
     const plan *whole = d->plan;
     const cpu_plan *cpu = &whole->cpu;
@@ -49,7 +49,7 @@ static void share_at(divided *d, int64_t task)
     p->m = min_i64(cpu->share_m, whole->problem.m - t.i), p->n = min_i64(cpu->share_n, whole->problem.n - t.j);
     p->k = min_i64(cpu->chunk, whole->problem.k - t.chunk * cpu->chunk);
     shape->m = shape->transposed ? p->n : p->m, shape->n = shape->transposed ? p->m : p->n, shape->k = p->k;
-    pool_run(NULL, 1, compute_share, &t);
+    team_alone(team, compute_share, &t);
 }
 
 /* Adds the chunks of a tile's sums in ascending order, into the first chunk's and at last into C, by the micro-kernel:
@@ -82,12 +82,12 @@ static void add_tile(const divided *d, int64_t i, int64_t j)
     }
 }
 
-static void add_rows(const divided *d, int64_t first)
+static void add_rows(const divided *d, int64_t first, const team *team)
 {
     const kernel_row *row = d->plan->row;
     const int64_t last = min_i64(first + d->add_m, d->plan->problem.m);
     if (row->enter != NULL) row->enter();
-    for (int64_t i = first; i < last; i += row->lab.tile_m)
+    for (int64_t i = first; i < last && !team_ends(team); i += row->lab.tile_m)
         for (int64_t j = 0; j < d->plan->problem.n; j += row->lab.tile_n) add_tile(d, i, j);
     if (row->leave != NULL) row->leave();
 }
@@ -98,12 +98,12 @@ static bool run_divided_task(void *context, int64_t i, team *team)
     divided *d = context;
     const int64_t shares = d->chunks * d->shares_m * d->shares_n, first = (i - shares) * d->add_m;
     if (i < shares) {
-        share_at(d, i);
+        share_at(d, i, team);
         return true;
     }
     if (d->chunks == 1 || first >= d->plan->problem.m) return false;
     team_after(team, 0, shares - 1);
-    add_rows(d, first);
+    add_rows(d, first, team);
     return true;
 }
 

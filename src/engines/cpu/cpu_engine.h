@@ -37,12 +37,22 @@ typedef void pool_fn(void *context, team *team);
 void pool_run(pool *p, int threads, pool_fn *fn, void *context);
 
 /* pool_run_tasks - the same for an fn that is a single team_tasks() or team_share(). A thread that wakes when no task
- * is left is not waited for. No more than `woken` threads run where others would have to be woken first. */
-void pool_run_tasks(pool *p, int threads, int woken, pool_fn *fn, void *context);
+ * is left is not waited for. No more than `woken` threads run where others would have to be woken first. stop: of the
+ * call; once it is asked for no task begins. */
+void pool_run_tasks(pool *p, int threads, int woken, pool_fn *fn, void *context, const stop *stop);
+
+/* pool_run_steps - calls fn(context, i, team) on up to `threads` threads for the steps 0 .. count - 1, one after the
+ * other. Each is a single team_for(), team_tasks() or team_share(), the last one whatever pool_run() takes. */
+typedef void pool_step(void *context, int64_t step, team *team);
+void pool_run_steps(pool *p, int threads, int64_t count, pool_step *fn, void *context, const stop *stop);
+
+/* team_alone - calls fn(context, team) on this thread alone, as a part of what that team works on. */
+void team_alone(const team *of, pool_fn *fn, void *context);
 
 int team_threads(const team *t);
-int team_join(team *t);   /* the caller's own number, from 0 on; once before its team_tasks() or team_for() */
-void pause_briefly(void); /* in a loop that waits for another thread */
+bool team_ends(const team *t); /* the call is cancelled: a long task may as well end */
+int team_join(team *t);        /* the caller's own number, from 0 on; once before its team_tasks() or team_for() */
+void pause_briefly(void);      /* in a loop that waits for another thread */
 
 /* team_for - called by every thread of a team with the same arguments: calls body(context, i) once for each i in 0 ..
  * count - 1, taken from a shared counter, then waits at a barrier. */
@@ -122,7 +132,7 @@ void pack_word_steps(cpu_layout layout, bool of_b, bool a_unsigned, bool b_unsig
 /* ---- loops.c ---- */
 
 /* loops_run - the five loops of the production kernel. workspace: plan->workspace_bytes, 64-byte aligned. */
-void loops_run(const plan *plan, const void *a, const void *b, void *c, void *workspace, pool *p);
+void loops_run(const plan *plan, const void *a, const void *b, void *c, void *workspace, pool *p, const stop *stop);
 
 /* loops_compute - the same for a plan that is computed at once, with these scalars. */
 void loops_compute(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c);
@@ -151,8 +161,8 @@ void chunks_walk(const plan *plan, const void *a, const void *b, void *c, void *
 /* ---- batch.c ---- */
 
 /* batch_run - all items of a batch. workspace: plan->workspace_bytes, 64-byte aligned. */
-void batch_run(const plan *plan, const tw_batch *batch, const void *a, const void *b, void *c, void *workspace,
-               pool *p);
+void batch_run(const plan *plan, const tw_batch *batch, const void *a, const void *b, void *c, void *workspace, pool *p,
+               const stop *stop);
 
 /* ---- triangle.c: as in engine_ops ---- */
 

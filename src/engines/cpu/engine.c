@@ -298,7 +298,7 @@ __attribute__((noinline)) static tw_status launch_on_stack(engine *e, const runn
     const plan *p = r->plan;
     if (r->batch != NULL || p->row->micro == NULL || p->workspace_bytes > sizeof workspace)
         return fail(TW_NO_MEMORY, "no memory for a workspace of %zu bytes", p->workspace_bytes);
-    loops_run(p, a->host, b->host, c->host, workspace, e->pool);
+    loops_run(p, a->host, b->host, c->host, workspace, e->pool, r->stop);
     return TW_OK;
 }
 
@@ -319,9 +319,9 @@ static tw_status cpu_launch(engine *e, runnable *r, const buffer *a, const buffe
     if (p->workspace_bytes > 0 && (workspace = cpu_take(e, p->workspace_bytes)) == NULL)
         TRY(launch_on_stack(e, r, a, b, c));
     else if (r->batch != NULL)
-        batch_run(p, r->batch, a->host, b->host, c->host, workspace, e->pool);
+        batch_run(p, r->batch, a->host, b->host, c->host, workspace, e->pool, r->stop);
     else if (p->row->micro != NULL)
-        loops_run(p, a->host, b->host, c->host, workspace, e->pool);
+        loops_run(p, a->host, b->host, c->host, workspace, e->pool, r->stop);
     else
         run_rung(p, a, b, c, workspace, e->pool);
     cpu_give(e, workspace);

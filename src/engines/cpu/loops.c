@@ -584,23 +584,54 @@ __attribute__((noinline)) void loops_share(const plan *plan, double alpha, doubl
                                            void *c, pool *pool)
 {
     loops l = loops_of(plan, alpha, beta, a, b, c);
-    pool_run_tasks(pool, plan->threads, plan->woken, walk_of(plan), &l);
+    pool_run_tasks(pool, plan->threads, plan->woken, walk_of(plan), &l, NULL);
+}
+
+/* The position of one thread among the panels of an operand that is packed as a whole. */
+typedef struct packer {
+    loops at;
+    bool of_a;
+    char *packed;
+    int64_t first, tasks; /* of this panel */
+} packer;
+
+static void begin_packing(packer *x)
+{
+    loops *l = &x->at;
+    const plan *plan = l->plan;
+    const cpu_plan *cpu = &plan->cpu;
+    const tw_problem *p = &plan->problem;
+    const int64_t edge = x->of_a ? cpu->macro_m : cpu->macro_n;
+    l->rows = l->cols = min_i64(edge, (x->of_a ? p->m : p->n) - l->i0);
+    l->depth = cpu_panel_depth(cpu, p->k, l->p0);
+    l->steps = cpu_layout_steps(plan->row->layout, l->depth);
+    l->packed_a = l->packed_b = packed_before(l, x->packed, l->i0 / edge, x->of_a ? cpu->a_bytes : cpu->b_bytes);
+    x->first += x->tasks;
+    x->tasks = x->of_a ? pack_a_tasks(l) : pack_b_tasks(l);
+}
+
+static bool pack_all_task(void *context, int64_t i, team *team)
+{
+    packer *x = context;
+    loops *l = &x->at;
+    const plan *plan = l->plan;
+    (void)team;
+    while (i >= x->first + x->tasks) {
+        l->p0 += l->depth;
+        if (l->p0 >= plan->problem.k) l->p0 = 0, l->i0 = l->j0 += x->of_a ? plan->cpu.macro_m : plan->cpu.macro_n;
+        if (l->i0 >= (x->of_a ? plan->problem.m : plan->problem.n)) return false;
+        begin_packing(x);
+    }
+    (x->of_a ? pack_a_task : pack_b_task)(l, i - x->first);
+    return true;
 }
 
 void loops_pack_all(const plan *plan, bool of_a, const void *source, void *packed, team *team)
 {
-    const cpu_plan *cpu = &plan->cpu;
     const tw_problem *p = &plan->problem;
-    loops l = loops_of(plan, p->alpha, p->beta, source, source, NULL);
-    int64_t length = of_a ? p->m : p->n, edge = of_a ? cpu->macro_m : cpu->macro_n;
-    for (int64_t first = 0; first < length; first += edge)
-        for (l.p0 = 0; l.p0 < p->k; l.p0 += l.depth) {
-            l.i0 = l.j0 = first, l.rows = l.cols = min_i64(edge, length - first),
-            l.depth = cpu_panel_depth(cpu, p->k, l.p0);
-            l.steps = cpu_layout_steps(plan->row->layout, l.depth);
-            l.packed_a = l.packed_b = packed_before(&l, packed, first / edge, of_a ? cpu->a_bytes : cpu->b_bytes);
-            team_for(team, of_a ? pack_a_tasks(&l) : pack_b_tasks(&l), of_a ? pack_a_task : pack_b_task, &l);
-        }
+    packer x = {.at = loops_of(plan, p->alpha, p->beta, source, source, NULL), .of_a = of_a, .packed = packed};
+    begin_packing(&x);
+    team_tasks(team, pack_all_task, &x);
 }
 
 void loops_item(const plan *plan, const void *a, const void *b, void *c, void *all_a, void *all_b, void *workspace,
@@ -616,7 +647,7 @@ void loops_item(const plan *plan, const void *a, const void *b, void *c, void *a
     walk_of(plan)(&l, team);
 }
 
-void loops_run(const plan *plan, const void *a, const void *b, void *c, void *workspace, pool *pool)
+void loops_run(const plan *plan, const void *a, const void *b, void *c, void *workspace, pool *pool, const stop *stop)
 {
     const tw_problem *p = &plan->problem;
     if (plan->at_once) {
@@ -629,5 +660,5 @@ void loops_run(const plan *plan, const void *a, const void *b, void *c, void *wo
     l.copy = (char *)workspace + plan->workspace_bytes - (size_t)plan->threads * plan->cpu.copy_bytes;
     l.totals = l.copy - plan->cpu.total_bytes;
     l.sums = l.totals - plan->cpu.sum_bytes;
-    pool_run_tasks(pool, plan->threads, plan->woken, walk_of(plan), &l);
+    pool_run_tasks(pool, plan->threads, plan->woken, walk_of(plan), &l, stop);
 }

@@ -139,6 +139,7 @@ typedef struct slot {
 
 struct team {
     int threads;
+    const stop *stop;       /* of the call */
     bool late;              /* threads may join late, or not at all: no barriers */
     atomic_int arrived;     /* at the barrier */
     atomic_llong next;      /* the next task */
@@ -414,13 +415,14 @@ static void announce(process_pool *pool)
     pthread_mutex_unlock(&pool->call.lock);
 }
 
-static void pool_call(process_pool *pool, int threads, bool late, pool_fn *fn, void *context)
+static void pool_call(process_pool *pool, int threads, bool late, pool_fn *fn, void *context, const stop *stop)
 {
     pool->fn = fn;
     pool->context = context;
     float_env_read(&pool->floats);
     pool->team.threads = threads;
     pool->team.late = late;
+    pool->team.stop = stop;
     atomic_store_explicit(&pool->cpu, this_processor(), memory_order_relaxed);
     atomic_store_explicit(&pool->team.next, 0, memory_order_relaxed);
     atomic_store_explicit(&pool->team.joined, 0, memory_order_relaxed);
@@ -505,7 +507,7 @@ static int worth_calling(const process_pool *pool, int threads, int woken, doubl
     return woken > ready ? woken : ready;
 }
 
-static void run_team(pool *p, int threads, int woken, bool late, pool_fn *fn, void *context)
+static void run_team(pool *p, int threads, int woken, bool late, pool_fn *fn, void *context, const stop *stop)
 {
     const int most = processors_most();
     if (threads > most) threads = most;
@@ -520,7 +522,7 @@ static void run_team(pool *p, int threads, int woken, bool late, pool_fn *fn, vo
         if (threads > pool->workers + 1) threads = pool->workers + 1;
         if (threads > 1) {
             unsigned done = atomic_load_explicit(&pool->done.value, memory_order_relaxed);
-            pool_call(pool, threads, late, fn, context);
+            pool_call(pool, threads, late, fn, context, stop);
             fn(context, &pool->team);
             pool_finish(pool, done);
             pool->ended_s = cpu_now_s();
@@ -530,16 +532,45 @@ static void run_team(pool *p, int threads, int woken, bool late, pool_fn *fn, vo
         pool->ended_s = cpu_now_s();
         atomic_flag_clear_explicit(&pool->busy, memory_order_release);
     }
-    team alone = {.threads = 1};
+    team alone = {.threads = 1, .stop = stop};
     fn(context, &alone);
 }
 
-void pool_run(pool *p, int threads, pool_fn *fn, void *context) { run_team(p, threads, threads, false, fn, context); }
-
-void pool_run_tasks(pool *p, int threads, int woken, pool_fn *fn, void *context)
+void pool_run(pool *p, int threads, pool_fn *fn, void *context)
 {
-    run_team(p, threads, woken, true, fn, context);
+    run_team(p, threads, threads, false, fn, context, NULL);
 }
+
+void pool_run_tasks(pool *p, int threads, int woken, pool_fn *fn, void *context, const stop *stop)
+{
+    run_team(p, threads, woken, true, fn, context, stop);
+}
+
+typedef struct steps {
+    int64_t count;
+    pool_step *fn;
+    void *context;
+} steps;
+
+static void run_steps(void *context, team *team)
+{
+    const steps *s = context;
+    for (int64_t i = 0; i < s->count; i++) s->fn(s->context, i, team);
+}
+
+void pool_run_steps(pool *p, int threads, int64_t count, pool_step *fn, void *context, const stop *stop)
+{
+    steps all = {count, fn, context};
+    run_team(p, threads, threads, false, run_steps, &all, stop);
+}
+
+void team_alone(const team *of, pool_fn *fn, void *context)
+{
+    team alone = {.threads = 1, .stop = of->stop};
+    fn(context, &alone);
+}
+
+bool team_ends(const team *t) { return stop_asked(t->stop); }
 
 int team_threads(const team *t) { return t->threads; }
 
@@ -566,7 +597,7 @@ static void team_barrier(team *t)
 
 void team_for(team *t, int64_t count, team_body *body, void *context)
 {
-    for (;;) {
+    while (!team_ends(t)) {
         int64_t i = atomic_fetch_add_explicit(&t->next, 1, memory_order_relaxed);
         if (i >= count) break;
         body(context, i);
@@ -589,9 +620,10 @@ void team_share(team *t, int64_t count, team_body *body, void *context)
     for (int i = 0; t->threads > 1 && i < t->threads; i++) {
         const int of = (number_of_thread + i) % t->threads;
         const int64_t first = count * of / t->threads, last = count * (of + 1) / t->threads;
-        for (int64_t task; (task = take(&t->slots[of], last - first)) >= 0;) body(context, first + task);
+        for (int64_t task; !team_ends(t) && (task = take(&t->slots[of], last - first)) >= 0;)
+            body(context, first + task);
     }
-    for (int64_t task = 0; t->threads == 1 && task < count; task++) body(context, task);
+    for (int64_t task = 0; t->threads == 1 && task < count && !team_ends(t); task++) body(context, task);
     if (!t->late) team_barrier(t);
 }
 
@@ -633,7 +665,7 @@ void team_after(team *t, int64_t first, int64_t last)
 void team_tasks(team *t, task_body *body, void *context)
 {
     if (t->threads == 1) {
-        for (int64_t i = 0; body(context, i, t); i++)
+        for (int64_t i = 0; !team_ends(t) && body(context, i, t); i++)
             ;
         return;
     }
@@ -642,7 +674,7 @@ void team_tasks(team *t, task_body *body, void *context)
         atomic_store(&mine->task, -1 - atomic_load(&t->next)); /* what follows wakes the sleepers */
         const int64_t task = atomic_fetch_add(&t->next, 1);
         move_to(t, mine, 1 + task);
-        more = body(context, task, t);
+        more = body(context, task, t) && !team_ends(t);
     }
     move_to(t, mine, 0);
     if (!t->late) team_barrier(t);

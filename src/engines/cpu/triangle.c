@@ -50,7 +50,7 @@ tw_status cpu_triangle_compute(engine *e, const tw_lab_triangle *x)
     const int threads = worth < e->threads ? (int)worth : e->threads;
     w.row->triangle_pack(&w.block);
     if (threads > 1 && x->n > COLUMNS)
-        pool_run_tasks(e->pool, threads, threads, walk, &w);
+        pool_run_tasks(e->pool, threads, threads, walk, &w, NULL);
     else
         w.row->triangle(&w.block);
     cpu_give(e, w.block.packed);

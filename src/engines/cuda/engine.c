@@ -432,7 +432,7 @@ static tw_status copy_staged(engine *e, const operand *o, cu_pointer device, boo
 {
     staged what = rows_staged(o, device, 0, o->rows, up, 0);
     if (gpu_moves_at_once(o)) what.width = what.host_pitch = what.device_pitch = gpu_span(o), what.rows = 1;
-    return staging_run(&e->staging, e->context, &(staging_work){.copies = &what, .count = 1});
+    return staging_run(&e->staging, e->context, &(staging_work){.copies = &what, .count = 1, .stop = o->stop});
 }
 
 /* Copies an operand between host and device: a large one by several threads through pinned memory, which does not pay
@@ -549,7 +549,8 @@ static tw_status cuda_overlap(engine *e, runnable *r, const panels *w)
                                .panels = w->count,
                                .stream = r->stream,
                                .launch = launch_panel,
-                               .context = &context};
+                               .context = &context,
+                               .stop = r->stop};
     TRY(cuda_enter(e));
     tw_status status = find_workspace(e, r,
                                       w->part->workspace_bytes > w->last->workspace_bytes ? w->part->workspace_bytes

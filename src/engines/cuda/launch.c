@@ -360,7 +360,7 @@ static tw_status launch_batch(engine *e, runnable *r, const buffer *a, const buf
     const tw_batch *batch = r->batch;
     const int64_t tiles = ceil_div(p->m, gpu->block_m) * ceil_div(p->n, gpu->block_n), most = BATCH_MOST_TILES / tiles;
     batch_arguments x = batch_arguments_of(p, batch);
-    for (int64_t first = 0; first < batch->count; first += most) {
+    for (int64_t first = 0; first < batch->count && !stop_asked(r->stop); first += most) {
         const int64_t items = min_i64(batch->count - first, most);
         x.works = (int)(items * tiles);
         x.a = address_of(batch, a, batch->stride_a, first, p->dtype).device;
@@ -383,7 +383,7 @@ tw_status cuda_launch_items(engine *e, runnable *r, const buffer *a, const buffe
     const tw_problem *x = &r->plan->problem;
     if (batch == NULL) return launch_all(e, r, *a, *b, c);
     if (r->plan->gpu.one_launch) return launch_batch(e, r, a, b, c);
-    for (int64_t i = 0; i < batch->count; i++) {
+    for (int64_t i = 0; i < batch->count && !stop_asked(r->stop); i++) {
         const buffer to = address_of(batch, c, batch->stride_c, i, x->dtype_c);
         TRY(launch_all(e, r, address_of(batch, a, batch->stride_a, i, x->dtype),
                        address_of(batch, b, batch->stride_b, i, x->dtype), &to));

@@ -328,7 +328,8 @@ static bool end_step(run *x, int64_t step)
 static bool take_piece(way *y, piece *p, int64_t *step)
 {
     const int64_t i = atomic_fetch_add_explicit(&y->next, 1, memory_order_relaxed);
-    if (i >= y->pieces || atomic_load(&y->run->failed)) return false;
+    if (i >= y->pieces || atomic_load(&y->run->failed) || !keep(y->run, y->device, stop_check(y->run->work->stop)))
+        return false;
     int64_t low = 0, high = y->count - 1; /* the last item that begins at i or before */
     while (low < high) {
         const int64_t middle = (low + high + 1) / 2;
@@ -531,7 +532,7 @@ static void begin_steps(run *x)
     for (int on = 0; on < x->work->devices; on++)
         for (int d = 0; d < DIRECTIONS; d++) started[on][d] = start_threads(x, &x->parts[on].ways[d]);
     for (int64_t i = 0; i < x->work->step_count && !atomic_load(&x->failed); i++)
-        if (!is_carried(x, &x->work->steps[i]) && !begin_step(x, i)) break;
+        if (!keep(x, 0, stop_check(x->work->stop)) || (!is_carried(x, &x->work->steps[i]) && !begin_step(x, i))) break;
     for (int on = 0; on < x->work->devices; on++)
         for (int d = 0; d < DIRECTIONS; d++)
             for (int i = 0; i < started[on][d]; i++) pthread_join(x->parts[on].ways[d].threads[i], NULL);

@@ -86,10 +86,11 @@ static bool worked(job *j, const char *call, cu_result error)
     return error == CU_SUCCESS || keep(j, cu_fail(j->s->cu, call, error));
 }
 
-/* The next piece; false where there is none, or a thread has failed. */
+/* The next piece; false where there is none, a thread has failed, or the call is cancelled: those that were taken, which
+ * others may wait for, are carried. */
 static bool take(job *j, piece *p)
 {
-    if (atomic_load(&j->failed)) return false;
+    if (atomic_load(&j->failed) || stop_asked(j->work->stop)) return false;
     int64_t i = atomic_fetch_add_explicit(&j->next, 1, memory_order_relaxed);
     for (int copy = 0; copy < j->work->count; i -= staging_piece_count(&j->work->copies[copy++])) {
         if (i >= staging_piece_count(&j->work->copies[copy])) continue;

@@ -31,6 +31,7 @@ typedef struct staging_work {
     cu_stream stream;
     tw_status (*launch)(void *context, int panel); /* by any thread, one at a time, in order */
     void *context;
+    const stop *stop;
 } staging_work;
 
 /* What one thread copies with: two alternating pieces of pinned memory, and events that tell when the device is done

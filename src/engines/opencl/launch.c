@@ -197,9 +197,12 @@ tw_status cl_launch_items(engine *e, runnable *r, commands *q, const buffer at[3
     TRY(set_arguments(e, r, r->kernel, at));
     if (r->add != NULL) TRY(set_arguments(e, r, r->add, at));
     for (int64_t i = 0; i < batch->count; i += most) {
-        items x = {.count = (int32_t)min_i64(most, batch->count - i), .are_last = batch->count - i <= most};
+        /* one more launch where the call is cancelled: the last one's event is waited for */
+        const bool ends = stop_asked(r->stop);
+        items x = {.count = (int32_t)min_i64(most, batch->count - i), .are_last = ends || batch->count - i <= most};
         for (int j = 0; j < 3; j++) x.first[j] = at[j].offset + i * strides[j], x.stride[j] = strides[j];
         TRY(launch_some(e, r, q, &x));
+        if (ends) break;
     }
     return TW_OK;
 }
