@@ -24,7 +24,7 @@ typedef struct work {
 /* What ends the line of progress on a terminal. */
 static const char *clear(void) { return isatty(STDERR_FILENO) ? "\r\033[K" : ""; }
 
-static int stop(const char *what)
+static int give_up(const char *what)
 {
     fprintf(stderr, "%stilewright_ahead: %s%s%s\n", clear(), what, what[0] != '\0' ? ": " : "", tw_error_text());
     return 1;
@@ -166,12 +166,12 @@ static tw_status keep_all(work *w)
 static int keep_in(const char *folder, jit_cache *into)
 {
     work w = {.into = NULL};
-    if (!jit_cache_usable(into)) return stop(jit_cache_state(into));
-    if (keep_all(&w) != TW_OK) return stop("the kernels could not be counted");
+    if (!jit_cache_usable(into)) return give_up(jit_cache_state(into));
+    if (keep_all(&w) != TW_OK) return give_up("the kernels could not be counted");
     w.all = w.done, w.into = into;
-    if (keep_all(&w) != TW_OK) return stop("");
+    if (keep_all(&w) != TW_OK) return give_up("");
     bool kept = strcmp(jit_cache_state(into), folder) == 0; /* it says so where a file could not be written */
-    if (!kept) return stop(jit_cache_state(into));
+    if (!kept) return give_up(jit_cache_state(into));
     fputs(clear(), stderr);
     printf("%s: %d kernels, %.1f MB, for", folder, w.done, 1e-6 * (double)w.bytes);
     for (int a = 0; a < AHEAD_ARCHS; a++) printf("%s %s", a > 0 ? " and" : "", ahead_archs[a].name);
@@ -181,7 +181,7 @@ static int keep_in(const char *folder, jit_cache *into)
 
 int main(int argc, char **argv)
 {
-    if (argc != 2 || argv[1][0] != '/') return stop("expected the absolute path of a folder");
+    if (argc != 2 || argv[1][0] != '/') return give_up("expected the absolute path of a folder");
     setenv("TILEWRIGHT_CACHE", argv[1], 1);
     jit_cache *into = jit_cache_open();
     int status = keep_in(argv[1], into);
