@@ -50,7 +50,7 @@ to_release() {
         git config user.email a@localhost && git add -A && git commit -qm one && parent=$(git rev-parse HEAD)
 }
 
-a_dry_release() {
+a_dry_release() (
     to_release dry || return 1
     refused 'needs a VERSION' ./dev release && refused "is '9', expected MAJOR" ./dev release 9 || return 1
     refused '0.0.9 is below' ./dev release 0.0.9 || return 1
@@ -66,10 +66,10 @@ a_dry_release() {
     tools/version.sh --set 1.0.0 unreleased && tools/version.sh | grep -qx 1.0.0 || return 1
     [ "$(grep -m 2 '^## ' CHANGELOG.md | tr '\n' ,)" = "## 1.0.0 - unreleased,## 0.8.9 - $(date -u +%Y-%m-%d)," ] &&
         refused 'SOVERSION' tools/version.sh --check
-}
+)
 
 # The signature is of a program that stands for gpg.
-a_release() {
+a_release() (
     to_release real || return 1
     printf '#!/bin/sh\ncat >/dev/null; echo "[GNUPG:] SIG_CREATED " >&2; echo "-----BEGIN PGP SIGNATURE-----"\n' >"$work/gpg" &&
         chmod +x "$work/gpg" && git config gpg.program /nowhere/gpg || return 1
@@ -78,7 +78,7 @@ a_release() {
     [ "$(git rev-parse HEAD^)" = "$parent" ] && [ "$(git rev-parse 'v0.8.9^{commit}')" = "$(git rev-parse HEAD)" ] &&
         git cat-file tag v0.8.9 | grep -q 'PGP SIGNATURE' && [ -z "$(git status --porcelain)" ] &&
         [ "$(tools/version.sh)" = 0.8.9 ] && refused "expected '## 0.8.9 - unreleased'" ./dev release 0.8.9
-}
+)
 
 what_is_fetched_is_pinned() {
     "$root/tools/pypi.sh" --check || return 1

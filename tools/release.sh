@@ -1,6 +1,6 @@
 #!/bin/sh
 # release.sh - ./dev release: a release of the last commit. In a clone it gives VERSION to all that repeats it, and the
-# change log today's date, commits that, and checks the commit by tools/release_check.sh, which also makes the packages.
+# change log today's date, commits that, and checks the commit by tools/release_check.sh, which makes the packages too.
 # With --tag the branch then takes the commit, and gets a signed tag there and the ABI's new baseline behind it. Without,
 # nothing outside build/release changes.
 #
