@@ -413,7 +413,8 @@ def host_view(x: Any, name: str) -> Any:
                 raise
     if name == "out":  # NumPy might make a copy
         raise TypeError(f"out is {type(x).__name__}, which is no array that NumPy can write into")
-    return _matmul.array(name, x)
+    # Whoever speaks DLPack has plain numbers, though its own operators may go first, as those of JAX's bfloat16.
+    return np.asarray(x) if hasattr(x, "__dlpack__") else _matmul.array(name, x)
 
 
 def on_host(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype: Any, engine: Optional[str],

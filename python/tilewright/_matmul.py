@@ -314,9 +314,9 @@ def array(name: str, x: Any) -> "np.ndarray[Any, Any]":
 
 
 def check_plain(name: str, x: object) -> None:
-    """Of an object that means more than its numbers, as labels, units, a mask, zeros that are not stored, or work to be
-    done later, np.matmul asks the object itself, by the protocols looked for here. Their numbers alone would be another
-    product."""
+    """Refuse an object that is more than its numbers: labels, units, a mask, zeros that are not stored, work to be done
+    later. np.matmul lets those compute that have __array_ufunc__, and @ those of a higher priority; we would multiply
+    their numbers alone. A list is read as numbers, whatever it holds."""
     kind = type(x)
     if kind is _ndarray:
         return
@@ -328,7 +328,8 @@ def check_plain(name: str, x: object) -> None:
         own = issubclass(kind, _ndarray) and asked is not _ndarray.__array_ufunc__
     else:  # a priority above an array's, which is 0, says that its own operators go first
         own = any(hasattr(kind, protocol) for protocol in ("__array_ufunc__", "__array_function__"))
-        own |= getattr(kind, "__array_priority__", 0) > 0 and hasattr(kind, "__rmatmul__")
+        priority = getattr(kind, "__array_priority__", 0)
+        own |= isinstance(priority, (int, float)) and priority > 0 and hasattr(kind, "__rmatmul__")
     if own:
         raise TypeError(f"{name} is {kind.__module__.partition('.')[0]}'s {kind.__name__}, which multiplies by rules "
                         f"of its own: use its @, or give its numbers as an array of NumPy's")
@@ -746,7 +747,7 @@ class Plan:
     def _prepare(self, a: Any, b: Any, c: Any, out: Any, stream: Any) -> None:
         alpha, beta, dtype, engine = self._given
         tf32 = self._multiply_as is not None
-        self._prepared, self._recipe = True, None
+        self._recipe = None
         self._into: Optional[Recipe] = None  # the same, of a call with an `out`
         self._known: Dict[bytes, Recipe] = {}  # both, as _calls.c finds them
         other = next(filter(None, (elsewhere(x) for x in (a, b, out) if not isinstance(x, NUMPY))), None)
@@ -758,6 +759,7 @@ class Plan:
             from . import _arrays
 
             self.dtype = _arrays.prepare(a, b, c, alpha, beta, out, dtype, engine, stream, self._conjugated, tf32)
+        self._prepared = True
 
     def __getstate__(self) -> Dict[str, Any]:
         """For pickle and copy. A recipe holds addresses of this process: the first call prepares anew."""
