@@ -222,6 +222,22 @@ TW_API int tw_lab_compiles(tw_context *context, const tw_problem *problem);
  * TW_NO_MEMORY. */
 TW_API tw_status tw_lab_open_despite(tw_context **context);
 
+/* tw_lab_gemm_watched - tw_gemm(), or with a batch tw_gemm_batched(), on a thread of its own, while the caller's asks
+ * every so many milliseconds whether the product is still wanted. If it is not, this product ends as by tw_cancel(), and
+ * no other of the context. For hosts whose signal handlers only make a note for their interpreter, and whose threads
+ * hold a lock: the caller's waits behind leave(), and in front of enter(), with what leave() returned, and asks between
+ * these two. Of CPython, with the lock held: PyEval_SaveThread, PyEval_RestoreThread and PyErr_CheckSignals. Where the
+ * system has no thread for it, the caller's computes, and does not ask. Returns what the product does. */
+typedef struct tw_lab_watch {
+    int milliseconds;
+    void *(*leave)(void);
+    void (*enter)(void *left);
+    int (*asks)(void); /* not 0: it is not wanted; then it is not asked again */
+} tw_lab_watch;
+
+TW_API tw_status tw_lab_gemm_watched(tw_context *context, const tw_problem *problem, const tw_batch *batch,
+                                     const void *a, const void *b, void *c, const tw_lab_watch *watch);
+
 /* tw_lab_triangle_compute - b <- alpha T b, or, where it solves, alpha T^-1 b: a diagonal block of trmm or trsm. T is
  * m x m, element (i, p) at t[i * t_rs + p * t_cs]; its other triangle is not read, nor, where it is unit, its diagonal,
  * which then is 1. b is m x n, element (i, j) at b[i * b_rs + j * b_cs]; b_rs or b_cs is 1. Operands need no alignment.

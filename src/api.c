@@ -151,9 +151,6 @@ static tw_status run_without(tw_lab_run *run, const tw_problem *h, const void *a
     return run_whole(run, h, a, b, c);
 }
 
-static tw_status gemm_checked(tw_context *context, const stop *stop, const tw_problem *problem, const void *a,
-                              const void *b, void *c);
-
 /* On a device that operands are copied to: as a whole, without a workspace, in parts, as there is memory for. Not
  * inlined, so that no product of the host pays for it. */
 __attribute__((noinline)) static tw_status run_in_room(tw_lab_run *run, const tw_problem *h, const void *a,
@@ -164,11 +161,11 @@ __attribute__((noinline)) static tw_status run_in_room(tw_lab_run *run, const tw
     if (status != TW_NO_MEMORY || run->runnable.launched) return status;
     if (run->plan.workspace_bytes > 0) status = run_without(run, h, a, b, c);
     if (status != TW_NO_MEMORY || run->runnable.launched || h->place_c != TW_HOST) return status;
-    return parts_run(run->context, run->stop, h, a, b, c, gemm_checked);
+    return parts_run(run->context, run->stop, h, a, b, c, api_gemm);
 }
 
-static tw_status gemm_checked(tw_context *context, const stop *stop, const tw_problem *problem, const void *a,
-                              const void *b, void *c)
+tw_status api_gemm(tw_context *context, const stop *stop, const tw_problem *problem, const void *a, const void *b,
+                   void *c)
 {
     tw_problem host, p;
     tw_lab_run run; /* plan_find() and run_begin() fill in the rest: clearing it is a fifteenth of a tiny product */
@@ -181,7 +178,7 @@ static tw_status gemm_checked(tw_context *context, const stop *stop, const tw_pr
         if (status != TW_NO_MEMORY && status != TW_NO_KERNEL) return status;
     }
     if (context->facts.copies && parts_lie(context, &p) != TW_OK)
-        return parts_run(context, stop, &host, a, b, c, gemm_checked);
+        return parts_run(context, stop, &host, a, b, c, api_gemm);
     TRY(first_use_plan(context, &p, &usual, &run.plan));
     return context->facts.copies ? run_in_room(&run, &host, a, b, c) : run_whole(&run, &host, a, b, c);
 }
@@ -218,7 +215,7 @@ __attribute__((noinline)) static tw_status gemm_anew(tw_context *context, const 
 {
     HOLD_CANCELLATION;
     const stop stop = context_stop(context);
-    return gemm_checked(context, &stop, problem, a, b, c);
+    return api_gemm(context, &stop, problem, a, b, c);
 }
 
 tw_status tw_gemm(tw_context *context, const tw_problem *problem, const void *a, const void *b, void *c)
@@ -276,9 +273,9 @@ static tw_status gemm_each(tw_context *context, const stop *stop, const tw_probl
 {
     size_t bytes = (size_t)dtype_find(p->dtype)->lab.bytes, c_bytes = (size_t)dtype_find(p->dtype_c)->lab.bytes;
     for (int64_t i = 0; i < batch->count; i++) {
-        const tw_status status = gemm_checked(context, stop, problem, batch_item(batch, a, batch->stride_a, bytes, i),
-                                              batch_item(batch, b, batch->stride_b, bytes, i),
-                                              batch_item(batch, c, batch->stride_c, c_bytes, i));
+        const tw_status status = api_gemm(context, stop, problem, batch_item(batch, a, batch->stride_a, bytes, i),
+                                          batch_item(batch, b, batch->stride_b, bytes, i),
+                                          batch_item(batch, c, batch->stride_c, c_bytes, i));
         if (status != TW_OK && status != TW_NO_MEMORY && status != TW_CANCELLED && i > 0)
             return TW_DEVICE_FAILED; /* C is written */
         TRY(status);
@@ -326,19 +323,25 @@ static tw_status gemm_all(tw_context *context, const stop *stop, const tw_proble
     return gemm_planned(context, stop, &made, batch, a, b, c, &wanted);
 }
 
-tw_status tw_gemm_batched(tw_context *context, const tw_problem *problem, const tw_batch *batch, const void *a,
-                          const void *b, void *c)
+tw_status api_gemm_batched(tw_context *context, const stop *stop, const tw_problem *problem, const tw_batch *batch,
+                           const void *a, const void *b, void *c)
 {
-    HOLD_CANCELLATION;
-    const stop stop = context_stop(context);
     tw_problem p;
     tw_batch items;
     TRY(api_settle_batch(&context, problem, batch, true, a, b, c, &p, &items));
     if (items.count == 0 || p.m == 0 || p.n == 0) return TW_OK;
     if (items.pointers && p.k == 0) a = b = NULL; /* arrays that are not read */
     TRY(placed_check(context, &p, &items, a, b, c));
-    return context->facts.copies && p.place_c == TW_HOST ? gemm_each(context, &stop, problem, &p, &items, a, b, c)
-                                                         : gemm_all(context, &stop, problem, &p, &items, a, b, c);
+    return context->facts.copies && p.place_c == TW_HOST ? gemm_each(context, stop, problem, &p, &items, a, b, c)
+                                                         : gemm_all(context, stop, problem, &p, &items, a, b, c);
+}
+
+tw_status tw_gemm_batched(tw_context *context, const tw_problem *problem, const tw_batch *batch, const void *a,
+                          const void *b, void *c)
+{
+    HOLD_CANCELLATION;
+    const stop stop = context_stop(context);
+    return api_gemm_batched(context, &stop, problem, batch, a, b, c);
 }
 
 tw_status tw_enqueue_batched(tw_context *context, const tw_problem *problem, const tw_batch *batch, const void *a,

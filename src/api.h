@@ -19,6 +19,12 @@ tw_status api_settle_unseen(tw_context **context, const tw_lab_choice *choice, c
 tw_status api_settle_batch(tw_context **context, const tw_problem *user, const tw_batch *user_batch, bool seen,
                            const void *a, const void *b, const void *c, tw_problem *p, tw_batch *batch);
 
+/* api_gemm, api_gemm_batched - tw_gemm() and tw_gemm_batched(), ended by `stop` instead of tw_cancel(). */
+tw_status api_gemm(tw_context *context, const stop *stop, const tw_problem *problem, const void *a, const void *b,
+                   void *c);
+tw_status api_gemm_batched(tw_context *context, const stop *stop, const tw_problem *problem, const tw_batch *batch,
+                           const void *a, const void *b, void *c);
+
 /* api_stand_in - where no operand is at hand, an address that passes for one: aligned as the problem says. */
 void *api_stand_in(uint32_t align);
 

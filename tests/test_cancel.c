@@ -127,7 +127,7 @@ static tw_context *open_context(int threads)
 
 enum { SHARED_A = 1, SHARED_B = 2 };
 
-/* Each takes ten seconds or more on two processors, if nothing ends it, and at most 512 GiB of addresses. */
+/* Each is far too long for a test if nothing ends it. At most 512 GiB of addresses. */
 typedef struct way {
     const char *name;
     tw_dtype dtype, dtype_c;
@@ -321,6 +321,82 @@ static void signal_case(bool is_default)
     tw_close(context);
 }
 
+/* ---- a product whose caller is asked ---- */
+
+/* Asked, and told what not to answer first: 0 so many times. */
+static atomic_int outside, asked, wanted, misused;
+
+static void *leave(void)
+{
+    if (atomic_fetch_add(&outside, 1) != 0) atomic_store(&misused, 1);
+    return &outside;
+}
+
+static void enter(void *left)
+{
+    if (left != &outside || atomic_fetch_sub(&outside, 1) != 1) atomic_store(&misused, 1);
+}
+
+static int asks(void)
+{
+    if (atomic_load(&outside) != 0) atomic_store(&misused, 1);
+    return atomic_fetch_add(&asked, 1) >= atomic_load(&wanted);
+}
+
+static tw_status watch(call *x, int times)
+{
+    static const tw_lab_watch every = {.milliseconds = 3, .leave = leave, .enter = enter, .asks = asks};
+    atomic_store(&asked, 0), atomic_store(&misused, 0), atomic_store(&wanted, times);
+    return tw_lab_gemm_watched(x->context, &x->p, x->batch.size != 0 ? &x->batch : NULL, x->a, x->b, x->c, &every);
+}
+
+static void *watch_in_thread(void *argument)
+{
+    call *x = argument;
+    x->status = watch(x, INT32_MAX);
+    atomic_store(&x->ended, true);
+    return NULL;
+}
+
+/* The caller's no ends its product alone, and is asked for once; tw_cancel() ends both. */
+static void watched_case(bool batch)
+{
+    if (!tap_case("the caller that is asked ends its own product, %s", batch ? "a batch" : "one")) return;
+    call other = long_call(open_context(2)), x = long_call(other.context);
+    if (batch) { /* of the same memory */
+        x.p = tw_problem_make(TW_F32, TW_N, TW_N, 400, 400, 400);
+        x.batch = tw_batch_make(&x.p, K);
+        x.batch.stride_a = x.batch.stride_b = 0;
+    }
+    bool right = start(&other) && computes(&other, BEGUN_S);
+    right = watch(&x, 2) == TW_CANCELLED && atomic_load(&asked) == 3 && atomic_load(&misused) == 0 &&
+            strcmp(tw_error_text(), "tw_cancel() has ended the call") == 0 && right;
+    right = computes(&other, 3 * BEGUN_S) && right;
+    atomic_store(&asked, 0);
+    right = pthread_create(&x.thread, NULL, watch_in_thread, &x) == 0 && right;
+    while (atomic_load(&asked) < 3 && !atomic_load(&x.ended)) nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
+    tw_cancel(x.context);
+    pthread_join(x.thread, NULL), pthread_join(other.thread, NULL);
+    tap_result(right && x.status == TW_CANCELLED && other.status == TW_CANCELLED && atomic_load(&misused) == 0 &&
+                   multiplies(x.context),
+               "asked %d times, statuses %d and %d, %s", atomic_load(&asked), (int)x.status, (int)other.status,
+               atomic_load(&misused) ? "at the wrong time" : "");
+    unmap(&x), unmap(&other);
+    tw_close(other.context);
+}
+
+static void watched_fails_case(void)
+{
+    if (!tap_case("a product whose caller is asked may fail, or be over first")) return;
+    call x = long_call(NULL);
+    x.p.lda = 1;
+    bool right = watch(&x, 0) == TW_BAD_ARGUMENT && strstr(tw_error_text(), "lda is 1") != NULL;
+    x.p = tw_problem_make(TW_F32, TW_N, TW_N, 3, 4, 5);
+    right = right && watch(&x, INT32_MAX) == TW_OK && atomic_load(&outside) == 0 && atomic_load(&misused) == 0;
+    unmap(&x);
+    tap_result(right, "%s", tw_error_text());
+}
+
 /* ---- many callers, whom ThreadSanitizer watches ---- */
 
 typedef struct crowd {
@@ -498,6 +574,8 @@ int main(int argc, char **argv)
     contexts_case();
     signal_case(false);
     signal_case(true);
+    watched_case(false), watched_case(true);
+    watched_fails_case();
     crowd_case();
     driver_cases();
     return tap_finish();

@@ -11,7 +11,8 @@ TILEWRIGHT_LIBRARY names another libtilewright.so.0.
 """
 from typing import TYPE_CHECKING, Any, List
 
-from ._errors import BadArgument, BuildFailed, CheckFailed, DeviceFailed, Error, NoDevice, NoKernel, OutOfMemory
+from ._errors import (BadArgument, BuildFailed, Cancelled, CheckFailed, DeviceFailed, Error, NoDevice, NoKernel,
+                      OutOfMemory)
 from ._library import __version__
 from ._matmul import Plan, matmul
 from ._threads import threads
@@ -19,9 +20,9 @@ from ._threads import threads
 if TYPE_CHECKING:
     from ._lab import Records, bench, devices, explain, ladder, tune
 
-__all__ = ["BadArgument", "BuildFailed", "CheckFailed", "DeviceFailed", "Error", "NoDevice", "NoKernel", "OutOfMemory",
-           "Plan", "Records", "__version__", "bench", "devices", "explain", "ladder", "matmul", "threads",
-           "tune"]
+__all__ = ["BadArgument", "BuildFailed", "Cancelled", "CheckFailed", "DeviceFailed", "Error", "NoDevice", "NoKernel",
+           "OutOfMemory", "Plan", "Records", "__version__", "bench", "devices", "explain", "ladder", "matmul",
+           "threads", "tune"]
 
 
 def __getattr__(name: str) -> Any:

@@ -13,13 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Never, TypeAlias, TypeVar
 
-from ._errors import BadArgument, BuildFailed, CheckFailed, DeviceFailed, Error, NoDevice, NoKernel, OutOfMemory
+from ._errors import (BadArgument, BuildFailed, Cancelled, CheckFailed, DeviceFailed, Error, NoDevice, NoKernel,
+                      OutOfMemory)
 from ._lab import Records, bench, devices, explain, ladder, tune
 from ._threads import threads
 
-__all__ = ["BadArgument", "BuildFailed", "CheckFailed", "DeviceFailed", "Error", "NoDevice", "NoKernel", "OutOfMemory",
-           "Plan", "Records", "__version__", "bench", "devices", "explain", "ladder", "matmul", "threads",
-           "tune"]
+__all__ = ["BadArgument", "BuildFailed", "Cancelled", "CheckFailed", "DeviceFailed", "Error", "NoDevice", "NoKernel",
+           "OutOfMemory", "Plan", "Records", "__version__", "bench", "devices", "explain", "ladder", "matmul",
+           "threads", "tune"]
 
 __version__: str
 

@@ -48,12 +48,18 @@ class DeviceFailed(Error, RuntimeError):
     status = 6
 
 
+class Cancelled(Error):
+    """tw_cancel() has ended the call: the result is undefined."""
+
+    status = 7
+
+
 class CheckFailed(Error):
     """The program ended with 1: a product is wrong or was not checked, or a measurement is impossible here."""
 
 
 _by_status: Dict[int, Type[Error]] = {
-    kind.status: kind for kind in (BadArgument, NoDevice, NoKernel, BuildFailed, OutOfMemory, DeviceFailed)
+    kind.status: kind for kind in (BadArgument, NoDevice, NoKernel, BuildFailed, OutOfMemory, DeviceFailed, Cancelled)
     if kind.status is not None}
 
 for _kind in (Error, CheckFailed, *_by_status.values()):

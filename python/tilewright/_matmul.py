@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optiona
 
 import numpy as np
 
-from . import _library
+from . import _interrupt, _library
 from ._errors import BadArgument
 from ._layout import Call, Ints, NeedsCopy, at_strides, contiguous, plan, product_shape
 from ._library import (BYTES, CODES, COMPLEX, FP8, HOST, INTEGERS, ML_DTYPES, MODULAR, RESULTS, SMALL, TF32, Batch,
@@ -73,6 +73,7 @@ class Recipe(NamedTuple):
     problem: Problem
     batch: Optional[Batch]
     lends: bool  # all three lend their addresses as buffers
+    long: bool  # a signal may end it: by addresses, and not remembered
 
     def takes(self, a: Any, b: Any, c: Any, out: Any) -> bool:
         """Whether a call of this layout can be computed so: not if it would write into an operand."""
@@ -85,7 +86,7 @@ class Recipe(NamedTuple):
         """The product; `to` is a place for it that has c already. None where that is not given and an address is odd.
 
         An array lends its address fastest as a buffer. Only a writable one whose rows lie one after the other does."""
-        context, problem, batch, offsets, swapped, made, copy_a, copy_b, direct, adds, cast, _, _, lends = self
+        context, problem, batch, offsets, swapped, made, copy_a, copy_b, direct, adds, cast, _, _, lends, _ = self
         known = to is None
         if copy_a is not None:
             a = np.array(a, **copy_a)
@@ -97,16 +98,17 @@ class Recipe(NamedTuple):
                 np.copyto(to, c, casting="same_kind")
         if swapped:
             a, b = b, a
-        try:
-            if not lends or offsets is not None:
-                status = self.at_addresses(a, b, to)
-            elif batch is None:
-                status = _gemm(context, problem, byref(_buffer(a)), byref(_buffer(b)), byref(_buffer(to)))
-            else:
-                status = _gemm_batched(context, problem, batch, byref(_buffer(a)), byref(_buffer(b)),
-                                       byref(_buffer(to)))
-        except (TypeError, ValueError, BufferError):
+        if not lends or offsets is not None:
             status = self.at_addresses(a, b, to)
+        else:
+            try:
+                if batch is None:
+                    status = _gemm(context, problem, byref(_buffer(a)), byref(_buffer(b)), byref(_buffer(to)))
+                else:
+                    status = _gemm_batched(context, problem, batch, byref(_buffer(a)), byref(_buffer(b)),
+                                           byref(_buffer(to)))
+            except (TypeError, ValueError, BufferError):
+                status = self.at_addresses(a, b, to)
         if status:
             if known and status == BadArgument.status:
                 return None
@@ -119,6 +121,8 @@ class Recipe(NamedTuple):
         if self.offsets is not None:
             lists = np.frombuffer(self.offsets, np.int64).reshape(3, -1) + np.array(places)[:, None]
             places = [address(x) for x in lists]
+        if self.long:
+            return _interrupt.compute(self.context, self.problem, self.batch, *places)
         status: int = (_gemm(self.context, self.at_problem, *places) if self.at_batch is None else
                        _gemm_batched(self.context, self.at_problem, self.at_batch, *places))
         return status
@@ -197,7 +201,8 @@ def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Option
               CUDA it is computed on the stream and not waited for.
     Raises    ValueError (shapes, an `out` that overlaps itself) and TypeError (types; objects that are more than their
               numbers: labels of pandas, masks, units, sparse and lazy arrays); what the library refuses is a subclass
-              of tilewright.Error
+              of tilewright.Error. In the main thread KeyboardInterrupt, or what another signal's handler raises, also
+              while the product is computed; `out` is undefined then
     """
     if _calls is not None:
         return _calls.matmul(a, b, c, alpha, beta, out, dtype, engine, stream, conjugate_a, conjugate_b, multiply_as)
@@ -580,7 +585,7 @@ def on_host(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype
         if debugging():
             tell(call, operands, computed, name, device, recipe, told)
         made = recipe.run(a, b, None, out, to)
-        if key is not None and apart and len(recipe.offsets or b"") < MOST_OFFSETS and all(
+        if key is not None and apart and not recipe.long and len(recipe.offsets or b"") < MOST_OFFSETS and all(
                 x is None or x.flags.aligned and x.dtype.metadata is None for x in (a, b, c, out)):
             if len(_recipes) >= RECIPES:
                 _recipes.clear()
@@ -616,9 +621,11 @@ def recipe_of(call: Call, operands: Operands, types: Any, shape: Ints, alpha: Nu
               cast: Optional["np.dtype[Any]"] = None, lends: bool = False) -> Recipe:
     problem = fill(call, operands, name_of(types[2]), alpha, beta, HOST, conjugated)
     batch, offsets = batch_of(call, (types[1], types[0], types[2]) if call.swapped else types)
-    return Recipe(_library.context(engine, device), addressof(problem), None if batch is None else addressof(batch),
-                  offsets, call.swapped, (shape, types[2]), copies[0], copies[1], direct, beta != 0, cast, problem,
-                  batch, lends)
+    context = _library.context(engine, device)
+    long = _interrupt.takes_long(context, problem, batch)
+    return Recipe(context, addressof(problem), None if batch is None else addressof(batch), offsets, call.swapped,
+                  (shape, types[2]), copies[0], copies[1], direct, beta != 0, cast, problem, batch, lends and not long,
+                  long)
 
 
 def arrange(a: Any, b: Any, out: Any, shape: Ints, types: Any) -> Tuple[Call, Any, str, bool]:
@@ -836,12 +843,12 @@ def prepare(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype
         done(lib.tw_prepare(recipe.context, recipe.at_problem))
     else:
         done(lib.tw_prepare_batched(recipe.context, recipe.at_problem, recipe.at_batch))
-    return result, recipe
+    return result, None if recipe.long else recipe
 
 
 def begin(calls: Any, long_way: Any = product) -> None:
     """Gives the module of _calls.c what it works with."""
-    calls.begin(" ".join(Recipe._fields[:-3]), *(ctypes.cast(x, ctypes.c_void_p).value for x in (_gemm, _gemm_batched)),
+    calls.begin(" ".join(Recipe._fields[:-4]), *(ctypes.cast(x, ctypes.c_void_p).value for x in (_gemm, _gemm_batched)),
                 (_ndarray, _empty, np.array, np.copyto, {"casting": "same_kind"}, {"casting": "unsafe"}, _recipes,
                  long_way, done, debugging, (*_types, *_names)))
 

@@ -8,10 +8,10 @@
 #define _GNU_SOURCE /* sched_getcpu, CPU_CLR */
 #include "cpu_engine.h"
 #include "../../processors.h"
+#include "../../thread.h"
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -362,27 +362,19 @@ static int start_worker(process_pool *pool, start *self)
         memcpy(&mask, &pool->mask, sizeof mask);
         pthread_attr_setaffinity_np(&attributes, sizeof mask, &mask);
         self->masks_seen = pool->masks;
-        const int status = pthread_create(&pool->thread[pool->workers], &attributes, worker_main, self);
+        const int status = thread_start(&pool->thread[pool->workers], &attributes, worker_main, self);
         pthread_attr_destroy(&attributes);
         if (status == 0) return 0;
     }
 #endif
     /* as its caller; also where a sandbox or a smaller cpuset refuses the mask */
     self->masks_seen = pool->widened ? 0 : pool->masks;
-    return pthread_create(&pool->thread[pool->workers], NULL, worker_main, self);
+    return thread_start(&pool->thread[pool->workers], NULL, worker_main, self);
 }
 
-/* Starts workers until there are `wanted`, or as many as the system gives. Signals belong to the program's own threads:
- * blocked here. */
+/* Starts workers until there are `wanted`, or as many as the system gives. */
 static void pool_grow(process_pool *pool, int wanted)
 {
-    /* these belong to the thread that causes them */
-    static const int thread_faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
-    sigset_t all, before;
-    if (pool->workers >= wanted || pool->workers == MOST_WORKERS) return; /* without a system call */
-    sigfillset(&all);
-    for (size_t i = 0; i < sizeof thread_faults / sizeof *thread_faults; i++) sigdelset(&all, thread_faults[i]);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     while (pool->workers < wanted && pool->workers < MOST_WORKERS) {
         start *self = malloc(sizeof *self);
         if (self == NULL) break;
@@ -393,7 +385,6 @@ static void pool_grow(process_pool *pool, int wanted)
         }
         pool->workers++;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 /* Wakes this many sleepers. One after the other costs the caller a system call each, but leaves the rest asleep: faster

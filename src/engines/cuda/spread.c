@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../thread.h"
 #include "../gpu.h"
 #include "cuda_engine.h"
 
@@ -409,7 +410,7 @@ static void *carry_in_thread(void *argument)
 static int start_threads(run *x, way *y)
 {
     int started = 0;
-    while (started < y->copier_count && staging_start_thread(&y->threads[started], carry_in_thread, y)) started++;
+    while (started < y->copier_count && thread_start(&y->threads[started], NULL, carry_in_thread, y) == 0) started++;
     if (started == 0 && y->copier_count > 0)
         keep(x, y->device, fail(TW_NO_MEMORY, "no thread that copies between the host and a device"));
     return started;

@@ -13,8 +13,8 @@
  * The threads live as long as one call: starting them takes tens of microseconds, a piece hundreds, and nothing is left
  * for a fork() to break. */
 #include "staging.h"
+#include "../../thread.h"
 
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -248,19 +248,6 @@ static void *carry_in_thread(void *argument)
     return NULL;
 }
 
-/* Signals belong to the program's own threads; faults belong to the thread that causes them. */
-bool staging_start_thread(pthread_t *thread, void *run(void *), void *argument)
-{
-    static const int thread_faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
-    sigset_t all, before;
-    sigfillset(&all);
-    for (size_t i = 0; i < sizeof thread_faults / sizeof *thread_faults; i++) sigdelset(&all, thread_faults[i]);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    const bool started = pthread_create(thread, NULL, run, argument) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return started;
-}
-
 /* ---- */
 
 /* Memory for the calling thread is taken before any piece: if there is none, nothing has been written. */
@@ -276,7 +263,7 @@ static void carry_all(job *j, int64_t pieces)
     }
     int started = 0;
     while (started < (int)min_i64(j->s->threads, pieces) - 1 &&
-           staging_start_thread(&threads[started], carry_in_thread, j))
+           thread_start(&threads[started], NULL, carry_in_thread, j) == 0)
         started++;
     carry(j, &c);
     for (int i = 0; i < started; i++) pthread_join(threads[i], NULL);

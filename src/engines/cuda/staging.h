@@ -81,9 +81,6 @@ void staging_give_copier(staging *s, copier *c);
  * current. */
 tw_status staging_reserve(staging *s);
 
-/* staging_start_thread - a thread without the program's signals. False: there is none. */
-bool staging_start_thread(pthread_t *thread, void *run(void *), void *argument);
-
 /* staging_run - copies, launches, and waits for the downloads. The padding on the host is neither read nor written; on
  * the device the padding between rows may be. The context is current. */
 tw_status staging_run(staging *s, cu_context context, const staging_work *work);
