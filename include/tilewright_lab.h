@@ -223,9 +223,9 @@ TW_API int tw_lab_compiles(tw_context *context, const tw_problem *problem);
 TW_API tw_status tw_lab_open_despite(tw_context **context);
 
 /* tw_lab_gemm_watched - tw_gemm(), or with a batch tw_gemm_batched(), on a thread of its own, while the caller's asks
- * every so many milliseconds whether the product is still wanted. If it is not, this product ends as by tw_cancel(), and
- * no other of the context. For hosts whose signal handlers only make a note for their interpreter, and whose threads
- * hold a lock: the caller's waits behind leave(), and in front of enter(), with what leave() returned, and asks between
+ * every so many milliseconds whether the product is still wanted. If not, this product ends as by tw_cancel(), and no
+ * other of the context. For hosts whose signal handlers only make a note for their interpreter, and whose threads hold
+ * a lock: the caller's waits behind leave(), and in front of enter(), with what leave() returned, and asks between
  * these two. Of CPython, with the lock held: PyEval_SaveThread, PyEval_RestoreThread and PyErr_CheckSignals. Where the
  * system has no thread for it, the caller's computes, and does not ask. Returns what the product does. */
 typedef struct tw_lab_watch {

@@ -1,6 +1,6 @@
-/* test_cancel.c - tw_cancel(): products that would take many seconds end, on each way through the cpu engine and between
- * the launches and copies of the others, and nothing else does. Operands are memory that is mapped and never written,
- * so it takes no room: zeros; C is written as far as a product gets. */
+/* test_cancel.c - tw_cancel(): products that would take many seconds end, on each way through the cpu engine and
+ * between the launches of OpenCL, and nothing else does. Operands are memory that is mapped and never written, so it
+ * takes no room: zeros; C is written as far as a product gets. */
 #define _GNU_SOURCE /* MAP_ANONYMOUS, pthread_getcpuclockid */
 #include <dlfcn.h>
 #include <pthread.h>

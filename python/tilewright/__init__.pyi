@@ -16,11 +16,11 @@ from typing_extensions import Never, TypeAlias, TypeVar
 from ._errors import (BadArgument, BuildFailed, Cancelled, CheckFailed, DeviceFailed, Error, NoDevice, NoKernel,
                       OutOfMemory)
 from ._lab import Records, bench, devices, explain, ladder, tune
-from ._threads import threads
+from ._threads import register_threadpoolctl, threads
 
 __all__ = ["BadArgument", "BuildFailed", "Cancelled", "CheckFailed", "DeviceFailed", "Error", "NoDevice", "NoKernel",
            "OutOfMemory", "Plan", "Records", "__version__", "bench", "devices", "explain", "ladder", "matmul",
-           "threads", "tune"]
+           "register_threadpoolctl", "threads", "tune"]
 
 __version__: str
 
@@ -63,64 +63,70 @@ _MultiplyAs: TypeAlias = Literal["tf32"] | None
 
 @overload
 def matmul(a: _Operand, b: _Operand, /, c: _Operand | None = None, *, alpha: _Number = 1, beta: _Number | None = None,
-           out: _Out, dtype: Any = None, engine: str | None = None, stream: Any = None, conjugate_a: bool = False,
-           conjugate_b: bool = False, multiply_as: _MultiplyAs = None) -> _Out: ...
+           out: _Out, dtype: Any = None, engine: str | None = None, threads: int | None = None, stream: Any = None,
+           conjugate_a: bool = False, conjugate_b: bool = False, multiply_as: _MultiplyAs = None) -> _Out: ...
 @overload
 def matmul(a: _Host, b: _Host, /, c: _Added | None = None, *, alpha: _Number = 1, beta: _Number | None = None,
-           out: None = None, dtype: _DType[_Scalar], engine: str | None = None, stream: Any = None,
-           conjugate_a: bool = False, conjugate_b: bool = False,
+           out: None = None, dtype: _DType[_Scalar], engine: str | None = None, threads: int | None = None,
+           stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
            multiply_as: _MultiplyAs = None) -> NDArray[_Scalar]: ...
 @overload
 def matmul(a: NDArray[_Unsure], b: _Host, /, c: _Added | None = None, *, alpha: _Number = 1,
            beta: _Number | None = None, out: None = None, dtype: None = None, engine: str | None = None,
-           stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
+           threads: int | None = None, stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
            multiply_as: _MultiplyAs = None) -> Any: ...
 @overload
 def matmul(a: _Host, b: NDArray[_Unsure], /, c: _Added | None = None, *, alpha: _Number = 1,
            beta: _Number | None = None, out: None = None, dtype: None = None, engine: str | None = None,
-           stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
+           threads: int | None = None, stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
            multiply_as: _MultiplyAs = None) -> Any: ...
 @overload
 def matmul(a: NDArray[_Narrow], b: NDArray[_Narrow], /,  # type: ignore[overload-overlap]  # in NumPy's stubs alone
            c: _Added | None = None, *, alpha: _Real = 1, beta: _Real | None = None, out: None = None,
-           dtype: None = None, engine: str | None = None, stream: Any = None, conjugate_a: bool = False,
-           conjugate_b: bool = False, multiply_as: _MultiplyAs = None) -> NDArray[np.float32]: ...
+           dtype: None = None, engine: str | None = None, threads: int | None = None, stream: Any = None,
+           conjugate_a: bool = False, conjugate_b: bool = False,
+           multiply_as: _MultiplyAs = None) -> NDArray[np.float32]: ...
 @overload
 def matmul(a: NDArray[np.float64], b: NDArray[_Float], /, c: _Added | None = None, *, alpha: _Real = 1,
            beta: _Real | None = None, out: None = None, dtype: None = None, engine: str | None = None,
-           stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
+           threads: int | None = None, stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
            multiply_as: _MultiplyAs = None) -> NDArray[np.float64]: ...
 @overload
 def matmul(a: NDArray[_Narrow], b: NDArray[np.float64], /, c: _Added | None = None, *, alpha: _Real = 1,
            beta: _Real | None = None, out: None = None, dtype: None = None, engine: str | None = None,
-           stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
+           threads: int | None = None, stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
            multiply_as: _MultiplyAs = None) -> NDArray[np.float64]: ...
 @overload
 def matmul(a: NDArray[_Byte], b: NDArray[_Byte], /,  # type: ignore[overload-overlap]  # in NumPy's stubs alone
            c: _Added | None = None, *, alpha: _Real = 1, beta: _Real | None = None, out: None = None,
-           dtype: None = None, engine: str | None = None, stream: Any = None, conjugate_a: bool = False,
-           conjugate_b: bool = False, multiply_as: _MultiplyAs = None) -> NDArray[np.int32]: ...
+           dtype: None = None, engine: str | None = None, threads: int | None = None, stream: Any = None,
+           conjugate_a: bool = False, conjugate_b: bool = False,
+           multiply_as: _MultiplyAs = None) -> NDArray[np.int32]: ...
 @overload
 def matmul(a: NDArray[_Kept], b: NDArray[_Kept], /, c: _Added | None = None, *, alpha: _Number = 1,
            beta: _Number | None = None, out: None = None, dtype: None = None, engine: str | None = None,
-           stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
+           threads: int | None = None, stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
            multiply_as: _MultiplyAs = None) -> NDArray[_Kept]: ...
 @overload
 def matmul(a: _Host, b: _Host, /, c: _Added | None = None, *, alpha: _Number = 1, beta: _Number | None = None,
-           out: None = None, dtype: Any = None, engine: str | None = None, stream: Any = None,
-           conjugate_a: bool = False, conjugate_b: bool = False, multiply_as: _MultiplyAs = None) -> NDArray[Any]: ...
+           out: None = None, dtype: Any = None, engine: str | None = None, threads: int | None = None,
+           stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
+           multiply_as: _MultiplyAs = None) -> NDArray[Any]: ...
 @overload
 def matmul(a: _Host, b: _Own, /, c: _Operand | None = None, *, alpha: _Number = 1, beta: _Number | None = None,
-           out: None = None, dtype: Any = None, engine: str | None = None, stream: Any = None,
-           conjugate_a: bool = False, conjugate_b: bool = False, multiply_as: _MultiplyAs = None) -> _Own: ...
+           out: None = None, dtype: Any = None, engine: str | None = None, threads: int | None = None,
+           stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
+           multiply_as: _MultiplyAs = None) -> _Own: ...
 @overload
 def matmul(a: _Own, b: _Own | _Host, /, c: _Operand | None = None, *, alpha: _Number = 1, beta: _Number | None = None,
-           out: None = None, dtype: Any = None, engine: str | None = None, stream: Any = None,
-           conjugate_a: bool = False, conjugate_b: bool = False, multiply_as: _MultiplyAs = None) -> _Own: ...
+           out: None = None, dtype: Any = None, engine: str | None = None, threads: int | None = None,
+           stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
+           multiply_as: _MultiplyAs = None) -> _Own: ...
 @overload
 def matmul(a: _Operand, b: _Operand, /, c: _Operand | None = None, *, alpha: _Number = 1, beta: _Number | None = None,
-           out: None = None, dtype: Any = None, engine: str | None = None, stream: Any = None,
-           conjugate_a: bool = False, conjugate_b: bool = False, multiply_as: _MultiplyAs = None) -> Any: ...
+           out: None = None, dtype: Any = None, engine: str | None = None, threads: int | None = None,
+           stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
+           multiply_as: _MultiplyAs = None) -> Any: ...
 
 class Plan(Generic[_Result]):
     shape: tuple[int, ...]
@@ -131,72 +137,72 @@ class Plan(Generic[_Result]):
     @overload
     def __init__(self: Plan[NDArray[_Scalar]], a: NDArray[Any], b: NDArray[Any], /, c: _Added | None = None, *,
                  alpha: _Number = 1, beta: _Number | None = None, out: NDArray[_Scalar], dtype: Any = None,
-                 engine: str | None = None, stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
-                 multiply_as: _MultiplyAs = None) -> None: ...
+                 engine: str | None = None, threads: int | None = None, stream: Any = None, conjugate_a: bool = False,
+                 conjugate_b: bool = False, multiply_as: _MultiplyAs = None) -> None: ...
     @overload
     def __init__(self: Plan[_Out], a: _Array, b: _Array, /, c: _Operand | None = None, *, alpha: _Number = 1,
                  beta: _Number | None = None, out: _Out, dtype: Any = None, engine: str | None = None,
-                 stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
+                 threads: int | None = None, stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
                  multiply_as: _MultiplyAs = None) -> None: ...
     @overload
     def __init__(self: Plan[NDArray[_Scalar]], a: NDArray[Any], b: NDArray[Any], /, c: _Added | None = None, *,
                  alpha: _Number = 1, beta: _Number | None = None, out: None = None, dtype: _DType[_Scalar],
-                 engine: str | None = None, stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
-                 multiply_as: _MultiplyAs = None) -> None: ...
+                 engine: str | None = None, threads: int | None = None, stream: Any = None, conjugate_a: bool = False,
+                 conjugate_b: bool = False, multiply_as: _MultiplyAs = None) -> None: ...
     @overload
     def __init__(self: Plan[Any], a: NDArray[_Unsure], b: NDArray[Any], /, c: _Added | None = None, *,
                  alpha: _Number = 1, beta: _Number | None = None, out: None = None, dtype: None = None,
-                 engine: str | None = None, stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
-                 multiply_as: _MultiplyAs = None) -> None: ...
+                 engine: str | None = None, threads: int | None = None, stream: Any = None, conjugate_a: bool = False,
+                 conjugate_b: bool = False, multiply_as: _MultiplyAs = None) -> None: ...
     @overload
     def __init__(self: Plan[Any], a: NDArray[Any], b: NDArray[_Unsure], /, c: _Added | None = None, *,
                  alpha: _Number = 1, beta: _Number | None = None, out: None = None, dtype: None = None,
-                 engine: str | None = None, stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
-                 multiply_as: _MultiplyAs = None) -> None: ...
+                 engine: str | None = None, threads: int | None = None, stream: Any = None, conjugate_a: bool = False,
+                 conjugate_b: bool = False, multiply_as: _MultiplyAs = None) -> None: ...
     @overload
     def __init__(self: Plan[NDArray[np.float32]], a: NDArray[_Narrow], b: NDArray[_Narrow], /, c: _Added | None = None,
                  *, alpha: _Real = 1, beta: _Real | None = None, out: None = None, dtype: None = None,
-                 engine: str | None = None, stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
-                 multiply_as: _MultiplyAs = None) -> None: ...
+                 engine: str | None = None, threads: int | None = None, stream: Any = None, conjugate_a: bool = False,
+                 conjugate_b: bool = False, multiply_as: _MultiplyAs = None) -> None: ...
     @overload
     def __init__(self: Plan[NDArray[np.float64]], a: NDArray[np.float64], b: NDArray[_Float], /,
                  c: _Added | None = None, *, alpha: _Real = 1, beta: _Real | None = None, out: None = None,
-                 dtype: None = None, engine: str | None = None, stream: Any = None, conjugate_a: bool = False,
-                 conjugate_b: bool = False, multiply_as: _MultiplyAs = None) -> None: ...
+                 dtype: None = None, engine: str | None = None, threads: int | None = None, stream: Any = None,
+                 conjugate_a: bool = False, conjugate_b: bool = False, multiply_as: _MultiplyAs = None) -> None: ...
     @overload
     def __init__(self: Plan[NDArray[np.float64]], a: NDArray[_Narrow], b: NDArray[np.float64], /,
                  c: _Added | None = None, *, alpha: _Real = 1, beta: _Real | None = None, out: None = None,
-                 dtype: None = None, engine: str | None = None, stream: Any = None, conjugate_a: bool = False,
-                 conjugate_b: bool = False, multiply_as: _MultiplyAs = None) -> None: ...
+                 dtype: None = None, engine: str | None = None, threads: int | None = None, stream: Any = None,
+                 conjugate_a: bool = False, conjugate_b: bool = False, multiply_as: _MultiplyAs = None) -> None: ...
     @overload
     def __init__(self: Plan[NDArray[np.int32]], a: NDArray[_Byte], b: NDArray[_Byte], /, c: _Added | None = None, *,
                  alpha: _Real = 1, beta: _Real | None = None, out: None = None, dtype: None = None,
-                 engine: str | None = None, stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
-                 multiply_as: _MultiplyAs = None) -> None: ...
+                 engine: str | None = None, threads: int | None = None, stream: Any = None, conjugate_a: bool = False,
+                 conjugate_b: bool = False, multiply_as: _MultiplyAs = None) -> None: ...
     @overload
-    def __init__(self: Plan[NDArray[_Kept]], a: NDArray[_Kept], b: NDArray[_Kept], /, c: _Added | None = None,
-                 *, alpha: _Number = 1, beta: _Number | None = None, out: None = None, dtype: None = None,
-                 engine: str | None = None, stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
-                 multiply_as: _MultiplyAs = None) -> None: ...
+    def __init__(self: Plan[NDArray[_Kept]], a: NDArray[_Kept], b: NDArray[_Kept], /, c: _Added | None = None, *,
+                 alpha: _Number = 1, beta: _Number | None = None, out: None = None, dtype: None = None,
+                 engine: str | None = None, threads: int | None = None, stream: Any = None, conjugate_a: bool = False,
+                 conjugate_b: bool = False, multiply_as: _MultiplyAs = None) -> None: ...
     @overload
     def __init__(self: Plan[NDArray[Any]], a: NDArray[Any], b: NDArray[Any], /, c: _Added | None = None, *,
                  alpha: _Number = 1, beta: _Number | None = None, out: None = None, dtype: Any = None,
-                 engine: str | None = None, stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
-                 multiply_as: _MultiplyAs = None) -> None: ...
+                 engine: str | None = None, threads: int | None = None, stream: Any = None, conjugate_a: bool = False,
+                 conjugate_b: bool = False, multiply_as: _MultiplyAs = None) -> None: ...
     @overload
     def __init__(self: Plan[_Own], a: NDArray[Any], b: _Own, /, c: _Operand | None = None, *, alpha: _Number = 1,
                  beta: _Number | None = None, out: None = None, dtype: Any = None, engine: str | None = None,
-                 stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
+                 threads: int | None = None, stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
                  multiply_as: _MultiplyAs = None) -> None: ...
     @overload
     def __init__(self: Plan[_Own], a: _Own, b: _Own | NDArray[Any], /, c: _Operand | None = None, *, alpha: _Number = 1,
                  beta: _Number | None = None, out: None = None, dtype: Any = None, engine: str | None = None,
-                 stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
+                 threads: int | None = None, stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
                  multiply_as: _MultiplyAs = None) -> None: ...
     @overload
     def __init__(self: Plan[Any], a: _Array, b: _Array, /, c: _Operand | None = None, *, alpha: _Number = 1,
                  beta: _Number | None = None, out: None = None, dtype: Any = None, engine: str | None = None,
-                 stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
+                 threads: int | None = None, stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
                  multiply_as: _MultiplyAs = None) -> None: ...
 
     @overload

@@ -20,7 +20,7 @@ import numpy as np
 from . import _library, _matmul
 from ._errors import raise_for
 from ._layout import Call, Ints, NeedsCopy, at_strides, contiguous, plan, product_shape
-from ._library import BYTES, DEVICE, FP8, MODULAR, RESULTS, Batch, Launch, Problem, debugging, done, lib
+from ._library import BYTES, DEVICE, FP8, MODULAR, RESULTS, Batch, Engine, Launch, Problem, debugging, done, lib
 from ._matmul import Conjugated, Number, Operands
 
 __all__: List[str] = []
@@ -353,7 +353,7 @@ def all_on_cuda(a: Any, b: Any, c: Any, out: Any) -> bool:
     return any(there.values())
 
 
-def matmul(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype: Any, engine: Optional[str],
+def matmul(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype: Any, engine: Optional[Engine],
            stream: Any, conjugated: Conjugated, tf32: bool) -> Any:
     if not all_on_cuda(a, b, c, out):
         if stream is not None:
@@ -362,7 +362,7 @@ def matmul(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype:
     return on_device(a, b, c, alpha, beta, out, dtype, engine, stream, True, conjugated, tf32)[0]
 
 
-def prepare(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype: Any, engine: Optional[str],
+def prepare(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype: Any, engine: Optional[Engine],
             stream: Any, conjugated: Conjugated, tf32: bool) -> str:
     """The type of the result; compiles what it needs and computes nothing."""
     if all_on_cuda(a, b, c, out):
@@ -417,7 +417,7 @@ def host_view(x: Any, name: str) -> Any:
     return np.asarray(x) if hasattr(x, "__dlpack__") else _matmul.array(name, x)
 
 
-def on_host(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype: Any, engine: Optional[str],
+def on_host(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype: Any, engine: Optional[Engine],
             conjugated: Conjugated, tf32: bool) -> Any:
     first = next(x for x in (a, b, c, out)
                  if not isinstance(x, _matmul.NUMPY) and _matmul.elsewhere(x) is not None)
@@ -463,7 +463,7 @@ def alignment(address: int) -> int:
     return min(address & -address or 256, 256)
 
 
-def on_device(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype: Any, engine: Optional[str],
+def on_device(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype: Any, engine: Optional[Engine],
               stream: Any, launch: bool, conjugated: Conjugated, tf32: bool) -> Tuple[Any, str]:
     """The product of arrays in CUDA's memory, and its type. Without launch it only compiles."""
     family = family_of([x for x in (a, b, c, out) if x is not None])
@@ -520,12 +520,14 @@ def on_device(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dty
         return (target if computed == result else family.converted(target, result)).array, result
 
 
-def check_engine(engine: str, device: int) -> None:
+def check_engine(engine: Engine, device: int) -> None:
+    if engine.threads is not None:
+        raise ValueError(f"threads is {engine.threads}, but the operands lie in CUDA's memory")
     name, index = _library.engine_and_device(engine)
     if name != "cuda":
-        raise ValueError(f"engine is {engine!r}, but the operands lie in CUDA's memory")
-    if ":" in engine and index != device:
-        raise ValueError(f"engine is {engine!r}, but the operands lie on device {device} of CUDA")
+        raise ValueError(f"engine is {engine.text!r}, but the operands lie in CUDA's memory")
+    if ":" in str(engine.text) and index != device:
+        raise ValueError(f"engine is {engine.text!r}, but the operands lie on device {device} of CUDA")
 
 
 def check_c(c: View, shape: Ints, result: str) -> None:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from ctypes import CFUNCTYPE, Structure, c_int, c_void_p
+from ctypes import Structure, c_int, c_void_p
 from typing import Any, Callable, List, Optional
 
 from . import _library
-from ._library import BYTES, Batch, Problem, lib
+from ._library import Batch, Problem, lib
 
 __all__: List[str] = []
 
@@ -51,7 +51,8 @@ def takes_long(context: Optional[int], problem: Problem, batch: Optional[Batch])
     if count * m * n * k < THREAD_WORK:
         return False
     device = _library.Device(size=ctypes.sizeof(_library.Device))
-    return lib.tw_describe(context, ctypes.byref(device)) == 0 and count * m * n * k >= THREAD_WORK * device.threads
+    return bool(lib.tw_describe(context, ctypes.byref(device)) == 0 and
+                count * m * n * k >= THREAD_WORK * device.threads)
 
 
 def compute(context: Optional[int], problem: Problem, batch: Optional[Batch], a: int, b: int, c: int) -> int:
@@ -59,6 +60,6 @@ def compute(context: Optional[int], problem: Problem, batch: Optional[Batch], a:
     at, at_batch = ctypes.addressof(problem), None if batch is None else ctypes.addressof(batch)
     if _watched is not None and threading.current_thread() is threading.main_thread():
         return _watched(context, at, at_batch, a, b, c)
-    if batch is None:
-        return lib.tw_gemm(context, at, a, b, c)
-    return lib.tw_gemm_batched(context, at, at_batch, a, b, c)
+    status: int = (lib.tw_gemm(context, at, a, b, c) if batch is None else
+                   lib.tw_gemm_batched(context, at, at_batch, a, b, c))
+    return status

@@ -12,7 +12,8 @@ import sys
 import threading
 from ctypes import (POINTER, Structure, c_char, c_char_p, c_double, c_int, c_int32, c_int64, c_uint32,
                     c_void_p)
-from typing import Any, Dict, List, Optional, Tuple
+from operator import index
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from ._errors import raise_for
 
@@ -174,9 +175,10 @@ def debugging() -> bool:
     return listens
 
 
-# ---- contexts: one for each engine and device, opened at first use, open until the process ends ----
+# ---- contexts: one for each engine, device and number of threads, opened at first use, open until the end ----
 
-_contexts: Dict[Tuple[str, int], int] = {}
+_contexts: Dict[Tuple[str, int, int], int] = {}
+MOST_THREADS = 4096
 _lock = threading.Lock()
 
 
@@ -190,35 +192,51 @@ def after_fork() -> None:
 os.register_at_fork(after_in_child=after_fork)
 
 
-def engine_text(engine: Any) -> str:
-    if not isinstance(engine, str):
-        raise TypeError(f"engine is {engine!r}, expected 'cpu', 'cuda' or 'opencl', or one with a device as 'cuda:1'")
-    return str.__str__(engine)  # not a subclass
+class Engine(NamedTuple):
+    """The options `engine` and `threads`, of which one is given."""
+
+    text: Optional[str]
+    threads: Optional[int]
 
 
-def engine_and_device(engine: Optional[str]) -> Tuple[str, int]:
-    """"cuda:1" as ("cuda", 1); None and "auto" are the cpu."""
-    name, colon, index = (engine or "cpu").partition(":")
-    if colon and not re.fullmatch("[0-9]{1,9}", index):
-        raise ValueError(f"engine is {engine!r}, expected a name such as 'cuda', or a name and a device as 'cuda:1'")
-    return ("cpu" if name == "auto" else name), int(index or 0)
-
-
-def context(engine: str, device: int) -> Optional[int]:
-    """The handle of a context; None, the library's default, for the cpu."""
-    if engine == "cpu" and device == 0:
+def engine_of(text: Any, threads: Any) -> Optional[Engine]:
+    if text is None and threads is None:
         return None
-    handle = _contexts.get((engine, device))
+    if text is not None and not isinstance(text, str):
+        raise TypeError(f"engine is {text!r}, expected 'cpu', 'cuda' or 'opencl', or one with a device as 'cuda:1'")
+    if threads is not None and not 0 <= index(threads) <= MOST_THREADS:
+        raise ValueError(f"threads is {threads}, expected 0 to {MOST_THREADS}")
+    return Engine(None if text is None else str.__str__(text),  # not a subclass
+                  None if threads is None else index(threads))
+
+
+def engine_and_device(engine: Optional[Engine]) -> Tuple[str, int]:
+    """"cuda:1" as ("cuda", 1); None and "auto" are the cpu."""
+    text = engine.text if engine else None
+    name, colon, number = (text or "cpu").partition(":")
+    if colon and not re.fullmatch("[0-9]{1,9}", number):
+        raise ValueError(f"engine is {text!r}, expected a name such as 'cuda', or a name and a device as 'cuda:1'")
+    if engine and engine.threads is not None and name not in ("cpu", "auto"):
+        raise ValueError(f"threads is {engine.threads}, but the engine is {text!r}: expected 'cpu'")
+    return ("cpu" if name == "auto" else name), int(number or 0)
+
+
+def context(engine: str, device: int, threads: Optional[int] = None) -> Optional[int]:
+    """The handle of a context; None, the library's default, for the cpu with as many threads as it finds."""
+    key = engine, device, threads or 0
+    if key == ("cpu", 0, 0):
+        return None
+    handle = _contexts.get(key)
     if handle is None:
         with _lock:
-            handle = _contexts.get((engine, device))
+            handle = _contexts.get(key)
             if handle is None:
                 if engine == "cuda":
                     load_nvrtc()
-                options = Options(size=ctypes.sizeof(Options), device=device, engine=engine.encode())
+                options = Options(size=ctypes.sizeof(Options), device=device, engine=engine.encode(), threads=key[2])
                 made = c_void_p()
                 done(lib.tw_open(ctypes.byref(options), ctypes.byref(made)))
-                handle = _contexts[engine, device] = made.value or 0
+                handle = _contexts[key] = made.value or 0
     return handle
 
 

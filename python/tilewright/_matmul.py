@@ -17,7 +17,7 @@ from . import _interrupt, _library
 from ._errors import BadArgument
 from ._layout import Call, Ints, NeedsCopy, at_strides, contiguous, plan, product_shape
 from ._library import (BYTES, CODES, COMPLEX, FP8, HOST, INTEGERS, ML_DTYPES, MODULAR, RESULTS, SMALL, TF32, Batch,
-                       Problem, debugging, done, lib)
+                       Engine, Problem, debugging, done, lib)
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -147,8 +147,8 @@ os.register_at_fork(after_in_child=_forget)
 
 
 def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Optional[complex] = None, out: Any = None,
-           dtype: Any = None, engine: Optional[str] = None, stream: Any = None, conjugate_a: bool = False,
-           conjugate_b: bool = False, multiply_as: Optional[str] = None) -> Any:
+           dtype: Any = None, engine: Optional[str] = None, threads: Optional[int] = None, stream: Any = None,
+           conjugate_a: bool = False, conjugate_b: bool = False, multiply_as: Optional[str] = None) -> Any:
     """alpha a @ b + beta c, by np.matmul's rules for shapes.
 
     >>> import numpy as np, tilewright
@@ -186,6 +186,9 @@ def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Option
               "tf32": float32 operands count as rounded to 10 bits of fraction, to nearest even (CUDA only). Nothing
               else multiplies in tf32.
     engine    of host arrays: "cpu" (the default), "cuda" or "opencl", with a device as "cuda:1"
+    threads   of products on the CPU: at most so many compute, instead of the number below; small products take fewer.
+              0 is as without it. Results keep their bits. Each number that is used has threads of its own, which
+              sleep between products
     stream    of CUDA arrays: a stream of their library, or its address. Default: their library's current stream; of
               arrays by __cuda_array_interface__ alone the one that it names, else, and by DLPack, the default stream.
               Who reads `out` on another stream must wait for this one
@@ -204,20 +207,22 @@ def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Option
               of tilewright.Error. In the main thread KeyboardInterrupt, or what another signal's handler raises, also
               while the product is computed; `out` is undefined then
     """
-    if _calls is not None:
+    if _calls is not None and threads is None:
         return _calls.matmul(a, b, c, alpha, beta, out, dtype, engine, stream, conjugate_a, conjugate_b, multiply_as)
-    return product(a, b, c, alpha, beta, out, dtype, engine, stream, conjugate_a, conjugate_b, multiply_as, None)
+    return product(a, b, c, alpha, beta, out, dtype, engine, stream, conjugate_a, conjugate_b, multiply_as, None,
+                   threads)
 
 
 def product(a: Any, b: Any, c: Any, alpha: Any, beta: Any, out: Any, dtype: Any, engine: Any, stream: Any,
-            conjugate_a: Any, conjugate_b: Any, multiply_as: Any, key: Any) -> Any:
+            conjugate_a: Any, conjugate_b: Any, multiply_as: Any, key: Any, threads: Any = None) -> Any:
     """matmul without _calls.c, and what that leaves to Python, with the key that it gave the call, if it could."""
     said: Any = None
-    if not (beta is None and dtype is None and engine is None and conjugate_a is False and conjugate_b is False and
-            multiply_as is None):
-        alpha, beta, dtype, engine, conjugate_a, conjugate_b, multiply_as = read(
-            alpha, beta, dtype, engine, conjugate_a, conjugate_b, multiply_as)
-        said = (_pack(alpha.real, alpha.imag), beta if beta is None else bits(beta), dtype, engine, conjugate_a,
+    on: Optional[Engine] = None
+    if not (beta is None and dtype is None and engine is None and threads is None and conjugate_a is False and
+            conjugate_b is False and multiply_as is None):
+        alpha, beta, dtype, on, conjugate_a, conjugate_b, multiply_as = read(
+            alpha, beta, dtype, engine, threads, conjugate_a, conjugate_b, multiply_as)
+        said = (_pack(alpha.real, alpha.imag), beta if beta is None else bits(beta), dtype, on, conjugate_a,
                 conjugate_b, multiply_as)
     elif alpha is not ONE:
         alpha = number("alpha", alpha)
@@ -237,13 +242,14 @@ def product(a: Any, b: Any, c: Any, alpha: Any, beta: Any, out: Any, dtype: Any,
             made = recipe.run(a, b, c, out)
             if made is not None:
                 return made
-    return _matmul(a, b, c, alpha, beta, out, dtype, engine, stream, (conjugate_a, conjugate_b), multiply_as, key)
+    return _matmul(a, b, c, alpha, beta, out, dtype, on, stream, (conjugate_a, conjugate_b), multiply_as, key)
 
 
-def read(alpha: Any, beta: Any, dtype: Any, engine: Any, conjugate_a: Any, conjugate_b: Any, multiply_as: Any) -> Any:
+def read(alpha: Any, beta: Any, dtype: Any, engine: Any, threads: Any, conjugate_a: Any, conjugate_b: Any,
+         multiply_as: Any) -> Any:
     """The options, each read once, as plain Python numbers, strings and bools."""
     return (number("alpha", alpha), None if beta is None else number("beta", beta),
-            None if dtype is None else type_name(dtype), None if engine is None else _library.engine_text(engine),
+            None if dtype is None else type_name(dtype), _library.engine_of(engine, threads),
             bool(conjugate_a), bool(conjugate_b), None if multiply_as is None else wants_tf32(multiply_as) and "tf32")
 
 
@@ -256,7 +262,8 @@ def bits(x: Number) -> bytes:
 
 
 def _matmul(a: Any, b: Any, c: Any, alpha: Number, beta: Optional[Number], out: Any, dtype: Optional[str],
-            engine: Optional[str], stream: Any, conjugated: Conjugated, multiply_as: Optional[str], key: Any) -> Any:
+            engine: Optional[Engine], stream: Any, conjugated: Conjugated, multiply_as: Optional[str],
+            key: Any) -> Any:
     """A call without a recipe. Options as read() returns them."""
     alpha, beta = scalars(c, alpha, beta)
     tf32 = multiply_as is not None
@@ -551,7 +558,7 @@ def check_host_out(out: Any, shape: Tuple[int, ...], result: str) -> None:
 
 
 def on_host(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype: Any, key: Any,
-            engine: Optional[str], conjugated: Conjugated, tf32: bool) -> Any:
+            engine: Optional[Engine], conjugated: Conjugated, tf32: bool) -> Any:
     """The product of NumPy arrays, by the long way; with a key it leaves a recipe where the short one can follow."""
     name, device = _library.engine_and_device(engine)
     a, b = array("a", a), array("b", b)
@@ -580,8 +587,8 @@ def on_host(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype
     cast = None if computed == result else named(result)
     if arranged is not None:
         call, copies, told, _ = arranged
-        recipe = recipe_of(call, operands, types, shape, alpha, beta, name, device, conjugated, copies, direct, cast,
-                           lend(types, to, *(x for x, how in zip((a, b), copies) if how is None)))
+        recipe = recipe_of(call, operands, types, shape, alpha, beta, name, device, engine, conjugated, copies, direct,
+                           cast, lend(types, to, *(x for x, how in zip((a, b), copies) if how is None)))
         if debugging():
             tell(call, operands, computed, name, device, recipe, told)
         made = recipe.run(a, b, None, out, to)
@@ -617,11 +624,11 @@ def scale_integers(c: Any, beta: float) -> None:
 
 
 def recipe_of(call: Call, operands: Operands, types: Any, shape: Ints, alpha: Number, beta: Number, engine: str,
-              device: int, conjugated: Conjugated, copies: Any = (None, None), direct: bool = False,
-              cast: Optional["np.dtype[Any]"] = None, lends: bool = False) -> Recipe:
+              device: int, given: Optional[Engine], conjugated: Conjugated, copies: Any = (None, None),
+              direct: bool = False, cast: Optional["np.dtype[Any]"] = None, lends: bool = False) -> Recipe:
     problem = fill(call, operands, name_of(types[2]), alpha, beta, HOST, conjugated)
     batch, offsets = batch_of(call, (types[1], types[0], types[2]) if call.swapped else types)
-    context = _library.context(engine, device)
+    context = _library.context(engine, device, given and given.threads)
     long = _interrupt.takes_long(context, problem, batch)
     return Recipe(context, addressof(problem), None if batch is None else addressof(batch), offsets, call.swapped,
                   (shape, types[2]), copies[0], copies[1], direct, beta != 0, cast, problem, batch, lends and not long,
@@ -727,8 +734,8 @@ class Plan:
     <tilewright.Plan (2, 3) @ (3, 2) -> (2, 2) float64>
 
     a, b, c   arrays of the shapes, strides and types that later calls will have; their values are not read
-    others    as in matmul. Alpha, beta, dtype, engine, the conjugations and multiply_as are fixed here; the type of
-              an `out` counts as dtype. A call takes a, b, c, out and stream.
+    others    as in matmul. Alpha, beta, dtype, engine, threads, the conjugations and multiply_as are fixed here; the
+              type of an `out` counts as dtype. A call takes a, b, c, out and stream.
 
     On CUDA it compiles the kernels that the product needs, with and without a workspace: the first call can then
     be captured into a CUDA graph already. A plan can be pickled and copied; its first call then prepares it.
@@ -738,18 +745,19 @@ class Plan:
         return GenericAlias(cls, result)  # Plan[NDArray[np.float64]], as __init__.pyi has it
 
     def __init__(self, a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Optional[complex] = None,
-                 out: Any = None, dtype: Any = None, engine: Optional[str] = None, stream: Any = None,
-                 conjugate_a: bool = False, conjugate_b: bool = False, multiply_as: Optional[str] = None) -> None:
-        alpha, beta, dtype, engine, conjugate_a, conjugate_b, self._multiply_as = read(
-            alpha, beta, dtype, engine, conjugate_a, conjugate_b, multiply_as)
+                 out: Any = None, dtype: Any = None, engine: Optional[str] = None, threads: Optional[int] = None,
+                 stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
+                 multiply_as: Optional[str] = None) -> None:
+        alpha, beta, dtype, on, conjugate_a, conjugate_b, self._multiply_as = read(
+            alpha, beta, dtype, engine, threads, conjugate_a, conjugate_b, multiply_as)
         self._conjugated, self._with_c = (conjugate_a, conjugate_b), c is not None
         self._like = layout_of(a), layout_of(b)
         self._shapes = tuple(a.shape), tuple(b.shape)
         self.shape = product_shape(*self._shapes)
         scaled = scalars(c, alpha, beta)
-        self._given = *scaled, dtype, engine
+        self._given = *scaled, dtype, on
         self._prepare(a, b, c, out, stream)
-        self._given = *scaled, dtype if out is None else self.dtype, engine
+        self._given = *scaled, dtype if out is None else self.dtype, on
 
     def _prepare(self, a: Any, b: Any, c: Any, out: Any, stream: Any) -> None:
         alpha, beta, dtype, engine = self._given
@@ -800,9 +808,10 @@ class Plan:
             raise ValueError("the product was planned " + ("with a c" if self._with_c else "without c"))
         if not self._prepared:
             self._prepare(a, b, c, None, stream)
-        alpha, beta, dtype, engine = self._given
-        return matmul(a, b, c, alpha=alpha, beta=beta, out=out, dtype=dtype, engine=engine, stream=stream,
-                      conjugate_a=self._conjugated[0], conjugate_b=self._conjugated[1], multiply_as=self._multiply_as)
+        alpha, beta, dtype, on = self._given
+        return matmul(a, b, c, alpha=alpha, beta=beta, out=out, dtype=dtype, engine=on and on.text,
+                      threads=on and on.threads, stream=stream, conjugate_a=self._conjugated[0],
+                      conjugate_b=self._conjugated[1], multiply_as=self._multiply_as)
 
     def _refuse(self, a: Any, b: Any) -> None:
         differ = [f"{name} has the {what} {found}, planned was {planned}"
@@ -820,7 +829,7 @@ def layout_of(x: Any) -> Tuple[Any, ...]:
     return tuple(x.shape), tuple(strides) if strides else None, str(x.dtype)
 
 
-def prepare(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype: Any, engine: Optional[str],
+def prepare(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype: Any, engine: Optional[Engine],
             conjugated: Conjugated, tf32: bool) -> Tuple[str, Optional[Recipe]]:
     """The result's type, and the recipe of host operands if they are read in place. Computes nothing."""
     check_plain("a", a)
@@ -838,7 +847,8 @@ def prepare(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype
     call, copies, _, _ = arrange(a, b, None, shape, types)
     if any(copies) or call.batch and not at_strides(call):
         return result, None
-    recipe = recipe_of(call, operands, types, shape, alpha, beta, name, device, conjugated, lends=lend(types, a, b))
+    recipe = recipe_of(call, operands, types, shape, alpha, beta, name, device, engine, conjugated,
+                       lends=lend(types, a, b))
     if recipe.batch is None:
         done(lib.tw_prepare(recipe.context, recipe.at_problem))
     else:

@@ -1,16 +1,18 @@
-"""A limit for the threads of products on the CPU."""
+"""A limit for the threads of products on the CPU, and how threadpoolctl finds it."""
 from __future__ import annotations
 
+import ctypes
+import importlib
+import sys
 from contextlib import AbstractContextManager, contextmanager
 from operator import index
 from threading import Lock
-from typing import Dict, Generator, List
+from typing import Any, Dict, Generator, List
 
-from ._library import done, lib
+from ._library import MOST_THREADS, SONAME, Device, done, lib
 
 __all__: List[str] = []
 
-MOST = 4096
 _lock = Lock()
 _blocks: Dict[object, int] = {}  # those that are open, the newest last, and their limits
 _outside = 0  # the limit without them
@@ -31,8 +33,8 @@ def threads(most: int) -> AbstractContextManager[None]:
     Raises    ValueError (less than 0, more than 4096), TypeError (no whole number)
     """
     wanted = index(most)
-    if not 0 <= wanted <= MOST:
-        raise ValueError(f"most is {wanted}, expected 0 to {MOST} threads")
+    if not 0 <= wanted <= MOST_THREADS:
+        raise ValueError(f"most is {wanted}, expected 0 to {MOST_THREADS} threads")
     return _limited(wanted)
 
 
@@ -51,3 +53,54 @@ def _limited(most: int) -> Generator[None, None, None]:
         with _lock:
             del _blocks[block]
             lib.tw_threads_set(next(reversed(_blocks.values()), _outside))
+
+
+# ---- threadpoolctl ----
+
+_registered: List[Any] = []  # with these modules
+
+
+def register_threadpoolctl() -> bool:
+    """Lets threadpoolctl, from 3.2 on, find the library and limit its threads, as those of a BLAS.
+
+    >>> import tilewright
+    >>> tilewright.register_threadpoolctl()  # doctest: +SKIP
+    True
+
+    Where threadpoolctl was imported first, `import tilewright` does so. False: this threadpoolctl is older, and takes
+    nobody else's library.
+    """
+    module: Any = importlib.import_module("threadpoolctl")
+    if not hasattr(module, "register"):
+        return False
+    if module not in _registered:
+        module.register(type("Controller", (module.LibController,), {
+            "user_api": "blas", "internal_api": "tilewright", "filename_prefixes": (SONAME.rpartition(".")[0],),
+            "check_symbols": ("tw_threads_set",), "get_version": get_version, "get_num_threads": get_num_threads,
+            "set_num_threads": set_num_threads}))
+        _registered.append(module)
+    return True
+
+
+def default_threads() -> int:
+    """Of a product without `threads` or a limit; 1 where the environment is wrong, as the first product will say."""
+    device = Device(size=ctypes.sizeof(Device))
+    return int(device.threads) if lib.tw_describe(None, ctypes.byref(device)) == 0 else 1
+
+
+def get_version(_: Any) -> str:
+    return str(lib.tw_version().decode())
+
+
+def get_num_threads(_: Any) -> int:
+    limit, threads = int(lib.tw_threads_get()), default_threads()
+    return limit if 0 < limit < threads else threads
+
+
+def set_num_threads(_: Any, num_threads: int) -> None:
+    """As many as there are is no limit: then a block of threadpoolctl's leaves none behind."""
+    lib.tw_threads_set(0 if num_threads >= default_threads() else max(num_threads, 1))
+
+
+if "threadpoolctl" in sys.modules:
+    register_threadpoolctl()
