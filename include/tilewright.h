@@ -145,6 +145,11 @@ typedef struct tw_options {
      * Larger products are computed in parts, the smallest 256 x 256 with 8192 steps of k, of f64 4096. 0: what is
      * free */
     int64_t memory_bytes;
+    /* cpu: computes on threads of the program's, in place of the library's: calls task(data, i) once for each i from 0
+     * to count - 1, on whatever threads, at once or one after the other, and returns when all of them have returned.
+     * NULL: on the library's */
+    void (*parallel_for)(void *state, size_t count, void (*task)(void *data, size_t index), void *data);
+    void *parallel_state; /* its `state` */
 } tw_options;
 
 /* tw_open - make a context on one device, or on several of one host. options may be NULL: the cpu engine with all its
@@ -161,6 +166,13 @@ typedef struct tw_options {
  *           Of a context on several devices, tw_gemm() with operands in host memory uses all of them where it is large
  *           enough, and tw_gemm_blocks(); other calls use the first. Each is opened with its primary context, and
  *           reaches the memory of the others from then on, where it can [docs/decisions/0023].
+ *           parallel_for is called in the calling thread by each product that is worth several threads; by several at
+ *           once where threads multiply at once. count is at most the number of threads. A task computes until nothing
+ *           is left to begin, so one that begins late finds nothing. It may wait for what others have begun, but for
+ *           none that has not: tasks may run one after the other. What is left out the calling thread computes
+ *           afterwards. Results keep their bits. A task needs 48 KiB of stack, and leaves its thread's floating-point
+ *           environment as it was. The function must not throw, or jump past the call. Not with TW_STAY, which is for
+ *           the library's threads [docs/decisions/0004].
  *           Environment, read here, in tw_devices() and where a NULL context is opened, and nowhere else:
  *           TILEWRIGHT_CPU, TILEWRIGHT_THREADS, OMP_NUM_THREADS, TILEWRIGHT_WAIT (cpu); TILEWRIGHT_CACHE,
  *           XDG_CACHE_HOME, HOME (where compiled kernels are kept), TILEWRIGHT_TUNED, XDG_CONFIG_HOME, HOME (the file

@@ -102,6 +102,13 @@ static tw_status take_options(const tw_options *user, tw_options *own)
     if (own->flags & ~(uint32_t)(TW_UNTUNED | TW_STAY))
         return fail(TW_BAD_ARGUMENT, "options.flags is %u, expected 0, TW_UNTUNED (%d), TW_STAY (%d) or both by |",
                     own->flags, TW_UNTUNED, TW_STAY);
+    if (own->parallel_for == NULL && own->parallel_state != NULL)
+        return fail(TW_BAD_ARGUMENT, "options.parallel_state is given, and options.parallel_for is NULL");
+    if (own->parallel_for != NULL && (own->flags & TW_STAY) != 0)
+        return fail(TW_BAD_ARGUMENT,
+                    "options.flags has TW_STAY (%d), which is for threads of the library, beside "
+                    "options.parallel_for",
+                    TW_STAY);
     return TW_OK;
 }
 
@@ -230,6 +237,9 @@ tw_status context_open(const tw_options *user, bool despite, tw_context **contex
                     ops->name);
     if (options.device_id != NULL && ops->find == NULL)
         return fail(TW_BAD_ARGUMENT, "options.device_id is set, expected 0: the %s engine does nothing with it",
+                    ops->name);
+    if (options.parallel_for != NULL && ops->compute == NULL)
+        return fail(TW_BAD_ARGUMENT, "options.parallel_for is given, expected NULL: the %s engine has no tasks for it",
                     ops->name);
     if (options.memory_bytes != 0 && ops->enqueue == NULL)
         return fail(TW_BAD_ARGUMENT, "options.memory_bytes is set, expected 0: the %s engine computes in its caller's",

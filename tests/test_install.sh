@@ -3,7 +3,7 @@
 # Prints TAP; TILEWRIGHT_BUILD is the build folder. Built with sanitizers there is nothing to install: all is skipped.
 set -u
 
-cases='staged_files pages_and_texts static_names header_stands_alone old_program readme_examples examples_by_make examples_by_cmake example_in_python pkg_config_shared pkg_config_static pkg_config_blas cmake_package program_runs_from_anywhere kernels_built_ahead'
+cases='staged_files pages_and_texts static_names header_stands_alone old_program readme_examples examples_by_make examples_by_cmake example_in_python lent_by_openmp lent_by_tbb pkg_config_shared pkg_config_static pkg_config_blas cmake_package program_runs_from_anywhere kernels_built_ahead'
 in_order=1
 # shellcheck source=tests/support/tap.sh
 . "$(dirname "$0")/support/tap.sh"
@@ -69,6 +69,7 @@ readme_examples() {
             command=$(cached TILEWRIGHT_MPICC_openmpi) && [ -n "$command" ] || command=$(cached TILEWRIGHT_MPICC_mpich)
         fi
         set -- "$command" -std=c99 -D_POSIX_C_SOURCE=200112L -Wall -Wextra -Wpedantic -Werror -I"$tree/include" "$example"
+        ! grep -q '#pragma omp' "$example" || set -- "$@" -Wno-unknown-pragmas
         grep -q 'int main' "$example" || { "$@" -fsyntax-only || return 1 && continue; }
         "$@" -L"$tree/$libdir" -ltilewright -o "$work/example" || return 1
         LD_LIBRARY_PATH=$tree/$libdir "$work/example" >"$work/said" || return 1
@@ -118,6 +119,29 @@ example_in_python() {
     sed -n '/^Prints$/,/^"""/s/^    //p' "$root/examples/product.py" >"$work/promised"
     [ -s "$work/promised" ] || { echo 'product.py does not say what it prints' && return 1; }
     PYTHONPATH=$root/python TILEWRIGHT_LIBRARY=$tree/$libdir/libtilewright.so.0 "$python" -B "$root/examples/product.py" | diff "$work/promised" -
+}
+
+# lent KIND COMPILER FLAG ... - GUIDE's example of that kind, which lends three threads; prints how many the program has then.
+lent() {
+    awk -v kind="$1" '/^```/ { inside = $0 == "```" kind; text = ""; mine = 0; next } inside { text = text $0 "\n" } /parallel_for/ { mine = inside } inside && mine { found = text } END { printf "%s", found }' "$root/docs/GUIDE.md" >"$work/lent.example" || return 1
+    shift && compile=$1 && shift
+    "$compile" -D_DEFAULT_SOURCE -Wall -Wextra -Werror -I"$tree/include" "-DEXAMPLE=\"$work/lent.example\"" "$root/tests/consumer/lent.c" "$@" -L"$tree/$libdir" -ltilewright -o "$work/lent" || return 1
+    OMP_NUM_THREADS=3 LD_LIBRARY_PATH=$tree/$libdir "$work/lent"
+}
+
+# The library makes no thread beside OpenMP's three.
+lent_by_openmp() {
+    echo 'int main(void) { return 0; }' >"$work/openmp.c"
+    "$compiler" -fopenmp "$work/openmp.c" -o "$work/openmp" 2>/dev/null || skip "$compiler has no OpenMP" || return 1
+    [ "$(lent c "$compiler" -std=c11 -fopenmp)" = 3 ]
+}
+
+lent_by_tbb() {
+    need c++ || return 1
+    [ -n "$tap_full" ] || skip 'oneTBB takes long to compile: --full' || return 1
+    echo '#include <tbb/parallel_for.h>' >"$work/tbb.cpp"
+    c++ -std=c++17 -fsyntax-only "$work/tbb.cpp" 2>/dev/null || skip 'oneTBB is not installed (libtbb-dev)' || return 1
+    lent cpp c++ -std=c++17 -ltbb # which takes a .c for C++
 }
 
 flags() { PKG_CONFIG_PATH=$tree/$libdir/pkgconfig pkg-config "$@"; }

@@ -30,6 +30,11 @@ tw_status pool_open(pool_wait wait, pool **out);
 void pool_stay(pool *p); /* before the first call: workers of a caller on one processor stay there (TW_STAY) */
 void pool_close(pool *p);
 
+/* pool_lend - before the first call: teams of pool_run_tasks() and pool_run_steps() are run by the caller's function,
+ * as tw_options has it; NULL: they are not. */
+typedef void parallel_for(void *state, size_t count, void (*task)(void *data, size_t index), void *data);
+void pool_lend(pool *p, parallel_for *run, void *state);
+
 /* pool_run - calls fn(context, team) on up to `threads` threads, the caller among them, and returns when all are done.
  * Fewer run where the pool serves another caller (or this one, further up), where tw_threads_set() says so, or where the
  * system gives no more threads: fn must be right for any number. */

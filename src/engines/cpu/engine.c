@@ -167,6 +167,7 @@ static tw_status cpu_open(const tw_options *options, bool despite, engine **out)
     tw_status status = engine_settings(options, despite, made);
     if (status == TW_OK) status = pool_open(made->wait, &made->pool);
     if (status == TW_OK && made->stays) pool_stay(made->pool);
+    if (status == TW_OK) pool_lend(made->pool, options->parallel_for, options->parallel_state);
     if (status != TW_OK) {
         free(made);
         return status;

@@ -3,6 +3,9 @@
  * The pool serves one call at a time: a second caller, or a call from inside a call, finds it busy and computes alone,
  * so nothing can deadlock. After fork() the child's pool has no threads: it notices by the process id and a count of
  * forks, leaves the parent's state untouched (its locks may be held by threads that do not exist here) and starts anew.
+ * A pool that was lent a program's parallel_for() runs a team by that, without threads of its own: no team has a
+ * barrier then, since its tasks may run one after the other.
+ *
  * Waiting spins for some tens of microseconds, then sleeps; a thread that waits for a call spins longer where calls
  * come in quick succession. A team computes in its caller's floating-point environment. */
 #define _GNU_SOURCE /* sched_getcpu, CPU_CLR */
@@ -224,6 +227,8 @@ typedef struct process_pool {
 struct pool {
     pool_wait wait;
     bool stays;
+    parallel_for *run; /* NULL: threads of its own */
+    void *state;
     _Atomic(process_pool *) of_process;
 };
 
@@ -462,12 +467,15 @@ tw_status pool_open(pool_wait wait, pool **out)
     if (made == NULL) return fail(TW_NO_MEMORY, "no memory for a thread pool of %zu bytes", sizeof *made);
     made->wait = wait;
     made->stays = false;
+    made->run = NULL, made->state = NULL;
     atomic_init(&made->of_process, NULL);
     *out = made;
     return TW_OK;
 }
 
 void pool_stay(pool *p) { p->stays = true; }
+
+void pool_lend(pool *p, parallel_for *run, void *state) { p->run = run, p->state = state; }
 
 void pool_close(pool *p)
 {
@@ -498,12 +506,58 @@ static int worth_calling(const process_pool *pool, int threads, int woken, doubl
     return woken > ready ? woken : ready;
 }
 
+/* A call's team on threads of the program's. */
+typedef struct lent {
+    pool_fn *fn;
+    void *context;
+    float_env floats; /* the caller's */
+    atomic_int begun; /* tasks: members of the team */
+    team team;
+    slot slots[];
+} lent;
+
+/* A member of the team, on a thread that goes on with something else. */
+static void run_member(void *data, size_t index)
+{
+    lent *l = data;
+    const int number = number_of_thread;
+    int cancels;
+    float_env floats;
+    if (atomic_fetch_add_explicit(&l->begun, 1, memory_order_relaxed) >= l->team.threads) return; /* one too many */
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancels);
+    float_env_read(&floats);
+    float_env_adopt(&l->floats);
+    number_of_thread = (int)(index % (size_t)l->team.threads);
+    l->fn(l->context, &l->team);
+    number_of_thread = number;
+    float_env_adopt(&floats);
+    pthread_setcancelstate(cancels, &cancels);
+}
+
+/* False: no memory for it. */
+static bool run_lent(const pool *p, int threads, pool_fn *fn, void *context, const stop *stop)
+{
+    lent *l = calloc(1, sizeof *l + (size_t)threads * sizeof *l->slots);
+    if (l == NULL) return false;
+    l->fn = fn, l->context = context;
+    l->team.threads = threads, l->team.late = true, l->team.stop = stop, l->team.slots = l->slots;
+    signal_init(&l->team.moved);
+    float_env_read(&l->floats);
+    p->run(p->state, (size_t)threads, run_member, l);
+    for (int i = atomic_load(&l->begun); i < threads; i++) run_member(l, (size_t)i);
+    signal_destroy(&l->team.moved);
+    free(l);
+    return true;
+}
+
 static void run_team(pool *p, int threads, int woken, bool late, pool_fn *fn, void *context, const stop *stop)
 {
     const int most = processors_most();
     if (threads > most) threads = most;
     if (woken > most) woken = most;
-    process_pool *pool = threads > 1 ? pool_of_process(p) : NULL;
+    const bool lends = late && p->run != NULL;
+    if (lends && threads > 1 && run_lent(p, threads, fn, context, stop)) return;
+    process_pool *pool = threads > 1 && !lends ? pool_of_process(p) : NULL;
     if (pool != NULL && !atomic_flag_test_and_set_explicit(&pool->busy, memory_order_acquire)) {
         const double pause_s = cpu_now_s() - pool->ended_s;
         atomic_store_explicit(&pool->pause_s, pause_s, memory_order_relaxed);
@@ -538,7 +592,7 @@ void pool_run_tasks(pool *p, int threads, int woken, pool_fn *fn, void *context,
 }
 
 typedef struct steps {
-    int64_t count;
+    int64_t first, last;
     pool_step *fn;
     void *context;
 } steps;
@@ -546,13 +600,16 @@ typedef struct steps {
 static void run_steps(void *context, team *team)
 {
     const steps *s = context;
-    for (int64_t i = 0; i < s->count; i++) s->fn(s->context, i, team);
+    for (int64_t i = s->first; i <= s->last; i++) s->fn(s->context, i, team);
 }
 
 void pool_run_steps(pool *p, int threads, int64_t count, pool_step *fn, void *context, const stop *stop)
 {
-    steps all = {count, fn, context};
-    run_team(p, threads, threads, false, run_steps, &all, stop);
+    const bool apart = p->run != NULL; /* a team each */
+    for (int64_t i = 0; i < count; i += apart ? 1 : count) {
+        steps some = {i, apart ? i : count - 1, fn, context};
+        run_team(p, threads, threads, apart, run_steps, &some, stop);
+    }
 }
 
 void team_alone(const team *of, pool_fn *fn, void *context)
@@ -593,7 +650,7 @@ void team_for(team *t, int64_t count, team_body *body, void *context)
         if (i >= count) break;
         body(context, i);
     }
-    team_barrier(t);
+    if (!t->late) team_barrier(t);
 }
 
 /* The next task of a share of so many, or -1: there is none. Most find that there is none: they only read. */
@@ -649,7 +706,7 @@ static void wait_until_left(team *t, slot *p, int64_t first, int64_t last)
 /* All of these tasks have been taken, since the caller's comes after them: each has ended unless a slot holds it. */
 void team_after(team *t, int64_t first, int64_t last)
 {
-    if (t->threads == 1 || first > last) return;
+    if (t->threads == 1 || last < max_i64(first, 0)) return;
     for (int i = 0; i < t->threads; i++) wait_until_left(t, &t->slots[i], first, last);
 }
 

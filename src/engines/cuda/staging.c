@@ -86,8 +86,8 @@ static bool worked(job *j, const char *call, cu_result error)
     return error == CU_SUCCESS || keep(j, cu_fail(j->s->cu, call, error));
 }
 
-/* The next piece; false where there is none, a thread has failed, or the call is cancelled: those that were taken, which
- * others may wait for, are carried. */
+/* The next piece; false where there is none, a thread has failed, or the call is cancelled: pieces that were taken,
+ * which others may wait for, are carried. */
 static bool take(job *j, piece *p)
 {
     if (atomic_load(&j->failed) || stop_asked(j->work->stop)) return false;
