@@ -254,6 +254,7 @@ static void tell_environment(doctor *d)
     static const char *const names[] = {"TILEWRIGHT_CPU",
                                         "TILEWRIGHT_THREADS",
                                         "OMP_NUM_THREADS",
+                                        "TILEWRIGHT_STAY",
                                         "TILEWRIGHT_WAIT",
                                         "TILEWRIGHT_CACHE",
                                         "XDG_CACHE_HOME",

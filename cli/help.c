@@ -34,6 +34,7 @@ static const char environment[] =
     "on arm64 base or neon. It is an error if the processor lacks it.\n"
     "TILEWRIGHT_THREADS, OMP_NUM_THREADS: the number of threads.\n"
     "TILEWRIGHT_WAIT: how threads wait for the next product: auto, spin or sleep.\n"
+    "TILEWRIGHT_STAY: 1: where the caller may run on one core only, so may the threads.\n"
     "TILEWRIGHT_CACHE: the folder for compiled kernels; off: none.\n"
     "TILEWRIGHT_TUNED: the file of your tuned rows; off: none is read.\n"
     "TILEWRIGHT_NVRTC: the file of the CUDA compiler.\n"

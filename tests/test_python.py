@@ -630,6 +630,15 @@ def what_is_more_than_its_numbers_is_refused():
         if isinstance(x, np.ndarray):
             refuses(TypeError, lambda: tw.Plan(x, plain), "a is ", says)
 
+    class Proxy:  # as pint's quantity: the instance answers what its array does, the type does not
+        __array_ufunc__ = None
+        __getattr__ = lambda self, name: getattr(plain, name)
+
+    refuses(TypeError, lambda: tw.matmul(Proxy(), plain), "a is ", "Proxy")
+    refuses(TypeError, lambda: tw.matmul(plain, plain, plain, beta=Proxy()), "beta is ", "Proxy")
+    refuses(TypeError, lambda: tw.matmul(plain, plain, alpha=np.ma.masked), "alpha is a masked array")
+    refuses(TypeError, lambda: tw.matmul(plain, plain, plain, beta=np.ma.masked), "beta is a masked array")
+
     class Plain(np.ndarray):  # an array by another name, also where its operators go first
         __array_priority__ = 20
 

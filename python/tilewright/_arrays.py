@@ -400,7 +400,8 @@ def host_view(x: Any, name: str) -> Any:
         if str(x.dtype)[6:] in FP8:
             return x.detach().view(torch.uint8).numpy().view(_matmul.named(str(x.dtype)[6:]))
         return x.detach().resolve_conj().resolve_neg().numpy()
-    if hasattr(x, "__dlpack__"):
+    exchanges = hasattr(type(x), "__dlpack__") and not hasattr(type(x), "__array_ufunc__")  # no proxy, no units
+    if exchanges:
         try:
             if name != "out":
                 return np.from_dlpack(x)
@@ -414,7 +415,7 @@ def host_view(x: Any, name: str) -> Any:
     if name == "out":  # NumPy might make a copy
         raise TypeError(f"out is {type(x).__name__}, which is no array that NumPy can write into")
     # Whoever speaks DLPack has plain numbers, though its own operators may go first, as those of JAX's bfloat16.
-    return np.asarray(x) if hasattr(x, "__dlpack__") else _matmul.array(name, x)
+    return np.asarray(x) if exchanges else _matmul.array(name, x)
 
 
 def on_host(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype: Any, engine: Optional[Engine],

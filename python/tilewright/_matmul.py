@@ -287,6 +287,8 @@ def scalars(c: Any, alpha: Any, beta: Any) -> Tuple[Number, Number]:
 
 
 def number(name: str, value: Any) -> Number:
+    if not isinstance(value, (float, int, np.number)):
+        check_plain(name, value)
     try:
         if type(value) is float or type(value) is int:
             return float(value)
