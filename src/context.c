@@ -301,10 +301,11 @@ _Atomic(tw_context *) context_default;
 
 /* Of calls with a NULL context, of which a signal handler need not know whether it is open. */
 static atomic_uint default_cancelled;
+_Static_assert(ATOMIC_INT_LOCK_FREE == 2, "for signal handlers");
 
 static atomic_uint *count_of(tw_context *context) { return context != NULL ? &context->cancelled : &default_cancelled; }
 
-void tw_cancel(tw_context *context) { atomic_fetch_add_explicit(count_of(context), 1, memory_order_relaxed); }
+void tw_cancel(tw_context *context) { atomic_fetch_add_explicit(count_of(context), 1, memory_order_release); }
 
 stop context_stop(tw_context *context) { return stop_begin(count_of(context)); }
 

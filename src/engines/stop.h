@@ -25,10 +25,11 @@ static inline bool stop_asked(const stop *s)
     return s != NULL && atomic_load_explicit(s->count, memory_order_relaxed) != s->begun;
 }
 
-/* stop_check - the same as a status. */
+/* stop_check - the same as a status. What was written before tw_cancel() can be read behind it. */
 static inline tw_status stop_check(const stop *s)
 {
-    return stop_asked(s) ? fail(TW_CANCELLED, "tw_cancel() has ended the call") : TW_OK;
+    const bool asked = s != NULL && atomic_load_explicit(s->count, memory_order_acquire) != s->begun;
+    return asked ? fail(TW_CANCELLED, "tw_cancel() has ended the call") : TW_OK;
 }
 
 #endif
