@@ -400,7 +400,9 @@ def host_view(x: Any, name: str) -> Any:
         if str(x.dtype)[6:] in FP8:
             return x.detach().view(torch.uint8).numpy().view(_matmul.named(str(x.dtype)[6:]))
         return x.detach().resolve_conj().resolve_neg().numpy()
-    exchanges = hasattr(type(x), "__dlpack__") and not hasattr(type(x), "__array_ufunc__")  # no proxy, no units
+    given: object = x
+    kind = type(given)
+    exchanges = hasattr(kind, "__dlpack__") and not hasattr(kind, "__array_ufunc__")  # no proxy, no units
     if exchanges:
         try:
             if name != "out":

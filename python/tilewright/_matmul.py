@@ -287,7 +287,7 @@ def scalars(c: Any, alpha: Any, beta: Any) -> Tuple[Number, Number]:
 
 
 def number(name: str, value: Any) -> Number:
-    if not isinstance(value, (float, int, np.number)):
+    if not issubclass(type(value), (float, int, np.number)):
         check_plain(name, value)
     try:
         if type(value) is float or type(value) is int:
