@@ -1,5 +1,5 @@
-/* threads.c - OpenBLAS's names for the number of threads: a limit of ours, and of the OpenBLAS that is loaded behind this
- * library, whose other routines may run. */
+/* threads.c - OpenBLAS's names for the number of threads: a limit of ours, and of the OpenBLAS that is loaded behind
+ * this library, whose other routines may run. */
 #define _GNU_SOURCE /* RTLD_NEXT */
 #include "product.h"
 
