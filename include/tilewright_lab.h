@@ -17,8 +17,8 @@ extern "C" {
 typedef struct tw_lab_kernel {
     const char *name;   /* "cpu_f32_r04_banks": unique */
     const char *engine; /* "cpu" */
-    /* "r04_banks"; of a production family "sgemm_tma_sm90_128x128". Rows of one rung differ in dtype or instruction
-     * set */
+    /* "r04_banks"; of a production family "sgemm_tma_sm90_128x128". Rows of one rung differ in dtype, instruction set
+     * or, of a CPU family, tile */
     const char *rung;
     tw_dtype dtype;
     const char *file;           /* below kernels/ */

@@ -6,8 +6,8 @@
 #include "tilewright_lab.h"
 
 /* kernel_is_called - "r04" and "r04_banks" both name r04_banks, "r03" does not name r03t_transposed; "sgemm_tma_sm90"
- * names each of its tiles, and so does a name that the row had formerly; "cpu_f32_gemm_simd_avx2" is a row's whole
- * name. */
+ * names each of its tiles, and so does a name that the row had formerly; "cpu_f32_gemm_simd_avx2_6x16" is a row's whole
+ * name, present or former. */
 bool kernel_is_called(const tw_lab_kernel *row, const char *word);
 
 /* type_called - our name of a type that NumPy or C names otherwise: "f32" for "float32", "f64" for "double". Any other

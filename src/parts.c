@@ -149,7 +149,7 @@ int64_t parts_depth(tw_dtype dtype)
 static bool rounds_once(const tw_context *context)
 {
 #if defined(__x86_64__)
-    return context->facts.level != CPU_base; /* of GPUs, too, it is this */
+    return context->facts.features != CPU_base; /* of GPUs, too, it is this */
 #else
     (void)context;
     return true;

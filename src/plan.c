@@ -35,11 +35,11 @@ bool plan_offers(const kernel_row *row, const device_facts *device)
     return row->lab.production && (row->gpu.slices == 0 || device->sm > 0);
 }
 
-/* Of production rows that fit: is `one` better than `later`, which stands below it in the table? On the CPU where its
- * instruction set is higher. */
+/* Of production rows that fit: is `one` better than `later`, which stands below it in the table? On the CPU where it
+ * needs more features. */
 static bool beats(const kernel_row *one, const kernel_row *later, const tw_problem *p, const device_facts *device)
 {
-    return later->gpu.entry != NULL ? plan_gpu_beats(one, later, p, device) : one->level > later->level;
+    return later->gpu.entry != NULL ? plan_gpu_beats(one, later, p, device) : kernel_needs_more(one, later);
 }
 
 /* The row that is forced, else of the production rows that fit the best. On failure the sentence names the last that

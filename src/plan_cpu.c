@@ -134,7 +134,7 @@ static bool splits_lines(const tw_problem *p, const device_facts *device, int th
                          int64_t bytes)
 {
     /* not one of many, in a batch */
-    const bool fast = device->level >= CPU_avx512 && device->l1_bytes > SMALL_L1 &&
+    const bool fast = cpu_has(device->features, CPU_avx512) && device->l1_bytes > SMALL_L1 &&
                       (threads > 1 || device->threads == 1);
     const bool many = p->m > SPLIT_ROWS * min_i64(threads, 4) * mr && p->n > SPLIT_COLS * nr;
     return fast && many && !op_transposes(p->op_a) && !op_transposes(p->op_b) && !problem_reads_c(p) &&
@@ -166,7 +166,8 @@ static bool fits_unpacked(const tw_problem *p, const device_facts *device, const
 static bool copies_pay(const tw_problem *p, const device_facts *device)
 {
     const int64_t least = problem_is_complex(p) ? LEAST_COMPLEX_COPIED : LEAST_COPIED;
-    return device->level == CPU_avx2 && p->m >= least && p->n >= least && p->k >= LEAST_DEPTH;
+    return (device->features & (CPU_AVX2 | CPU_AVX512)) == CPU_AVX2 && p->m >= least && p->n >= least &&
+           p->k >= LEAST_DEPTH;
 }
 
 /* Whether A is packed though its rows could be read in place, since many threads compute a large C. Measured on 16
@@ -176,8 +177,9 @@ static bool many_pack_a(const plan *plan, const device_facts *device)
 {
     enum { THREADS = 8, LEAST = 512, STEPS = 64 };
     const tw_problem *p = &plan->problem;
-    return device->level >= CPU_avx512 && device->l1_bytes > SMALL_L1 && plan->threads >= THREADS && p->m > LEAST &&
-           p->n > LEAST && p->k >= STEPS && p->flags == 0 && !problem_reads_c(p) && !problem_is_complex(p);
+    return cpu_has(device->features, CPU_avx512) && device->l1_bytes > SMALL_L1 && plan->threads >= THREADS &&
+           p->m > LEAST && p->n > LEAST && p->k >= STEPS && p->flags == 0 && !problem_reads_c(p) &&
+           !problem_is_complex(p);
 }
 
 /* GEMV: one pass over the matrix, its outputs divided among the threads. */
@@ -214,7 +216,7 @@ static int64_t small_m_rows(const plan *plan, const device_facts *device, int64_
     if (p->beta != 0 && p->k <= MOST_ROWS_OF_B) return plan->cpu.kc;
     if (plan->cpu.copy_n > 0) return COPIES_STEPS;
     if (!follows && p->m <= plan->row->lab.tile_m)
-        return plan->threads == 1 && device->level >= CPU_avx512 ? FEWEST_ROWS_OF_B : MOST_ROWS_OF_B;
+        return plan->threads == 1 && cpu_has(device->features, CPU_avx512) ? FEWEST_ROWS_OF_B : MOST_ROWS_OF_B;
     const int64_t pages = follows ? PAGES_FOLLOWED : PAGES_OF_B;
     return min_i64(max_i64(pages * PAGE / bytes / p->ldb, pages), MOST_ROWS_OF_B);
 }
@@ -531,7 +533,7 @@ static void count_threads(plan *plan, const device_facts *device, const tuned_va
         beyond = (least < BEYOND ? BEYOND : least) * of_4_bytes;
         work = p->flags != 0 ? beyond : least * of_4_bytes; /* nothing less was measured of a triangle */
         woken_work = (least < WOKEN_WORK ? WOKEN_WORK : least) * of_4_bytes;
-        hand_off = device->level >= CPU_avx512 ? most * of_4_bytes : 0;
+        hand_off = cpu_has(device->features, CPU_avx512) ? most * of_4_bytes : 0;
         hand_off_of_two = device->l1_bytes > SMALL_L1 ? 2 * hand_off : hand_off;
     }
     const int64_t waking = min_i64(max_i64(ceil_div(min_i64(p->m, p->n), WAKING_EDGE), 1), WAKING);

@@ -1,17 +1,30 @@
 /* table.c - loads kernels/kernels.def; find by name; does a kernel fit? */
 #include "problem.h"
 #include "table.h"
+#include "../kernels/each.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static const char *const level_names[CPU_LEVELS] = {"base",
+const cpu_set cpu_sets[] = {{"base", CPU_base},
 #if defined(__aarch64__)
-                                                    "neon",
+                            {"neon", CPU_neon},
+#else
+                            {"avx2", CPU_avx2},
+                            {"avx512", CPU_avx512},
+                            {"avx512_vnni", CPU_avx512_vnni},
+                            {"avx512_bf16", CPU_avx512_bf16},
+                            {"amx", CPU_amx},
 #endif
-                                                    "avx2", "avx512", "avx512_vnni", "avx512_bf16", "amx"};
+                            {NULL, 0}};
 
-const char *cpu_level_name(cpu_level level) { return level_names[level]; }
+const char *cpu_set_name(cpu_features features)
+{
+    const char *name = NULL;
+    for (const cpu_set *set = cpu_sets; set->name != NULL; set++)
+        if (cpu_has(features, set->features)) name = set->name;
+    return name;
+}
 
 /* Declare every kernel, then list every row. A CPU rung is compiled once per dtype, or per dtype and instruction
  * set. */
@@ -24,71 +37,45 @@ const char *cpu_level_name(cpu_level level) { return level_names[level]; }
 #define CPU_RUNG(rung, ...)        cpu_whole cpu_f32_##rung, cpu_f64_##rung;
 #define WIDE_NAME(type, isa, rung) cpu_whole cpu_##type##_##rung##_##isa;
 #define CPU_WIDE(rung, ...)        EACH_LEVEL(WIDE_NAME, f32, rung) EACH_LEVEL(WIDE_NAME, f64, rung)
-#define CPU_PEAK(type, isa, ...)                                                                                       \
-    cpu_micro cpu_##type##_gemm_simd_##isa;                                                                            \
-    cpu_unpacked_product cpu_##type##_gemm_simd_##isa##_unpacked;                                                      \
+#define CPU_TILES(...)             EACH(TILE_KERNELS, __VA_ARGS__)
+#define TILE_KERNELS(type, micros, isa, mr, nr, ...)                                                                   \
+    cpu_micro cpu_##type##_gemm_simd_##isa##_##mr##x##nr;                                                              \
+    cpu_unpacked_product cpu_##type##_gemm_simd_##isa##_##mr##x##nr##_unpacked;                                        \
     cpu_gemv_kernel cpu_##type##_gemv_simd_##isa;                                                                      \
     cpu_triangle_kernel cpu_##type##_triangle_simd_##isa, cpu_##type##_triangle_simd_##isa##_pack;                     \
+    cpu_widen cpu_##type##_convert_##isa##_widen;                                                                      \
+    cpu_narrow cpu_##type##_convert_##isa##_narrow;                                                                    \
     cpu_probe cpu_##type##_probe_##isa;                                                                                \
     cpu_reader cpu_##type##_reader_##isa;
-#define CPU_INTEGER(type, isa, ...)                                                                                    \
-    cpu_micro cpu_##type##_gemm_simd_##isa;                                                                            \
-    cpu_unpacked_product cpu_##type##_gemm_simd_##isa##_unpacked;                                                      \
-    cpu_gemv_kernel cpu_##type##_gemv_simd_##isa;                                                                      \
-    cpu_probe cpu_##type##_probe_##isa;
-#define CPU_COMPLEX(type, part, isa, ...)                                                                              \
-    cpu_micro cpu_##type##_gemm_simd_##isa;                                                                            \
-    cpu_unpacked_product cpu_##type##_gemm_simd_##isa##_unpacked;
-#define CPU_HALF(type, part, isa, ...)                                                                                 \
-    cpu_gemv_kernel cpu_##type##_gemv_simd_##isa;                                                                      \
-    cpu_widen cpu_##type##_convert_##isa##_widen;                                                                      \
-    cpu_narrow cpu_##type##_convert_##isa##_narrow;
-#define CPU_DOT(type, isa, ...)                                                                                        \
-    cpu_micro cpu_##type##_gemm_simd_##isa;                                                                            \
-    cpu_probe cpu_##type##_probe_##isa;
-#define CPU_DOT_OF(...)
-#define CPU_TILES_OF(...)
-#define CPU_TILES(type, ...)                                                                                           \
+#define CPU_MATRIX(...) EACH(MATRIX_KERNELS, __VA_ARGS__)
+#define MATRIX_KERNELS(type, ...)                                                                                      \
     cpu_micro cpu_##type##_r13_matrix_amx;                                                                             \
     cpu_gemv_kernel cpu_##type##_gemv_tiles_amx;                                                                       \
     cpu_probe cpu_##type##_probe_amx;
 #define GPU_RUNG(...)
-#define CUDA_RUNG(...)
-#define CUDA_HALF_RUNG(...)
-#define CUDA_INTEGER_RUNG(...)
-#define CUDA_QUARTER_RUNG(...)
-#define GPU_TILE(...)
-#define CUDA_TILE(...)
-#define CUDA_HALF_TILE(...)
-#define CUDA_INTEGER_TILE(...)
-#define CUDA_QUARTER_TILE(...)
-#define OPENCL_TILE(...)
-#define OPENCL_HALF_TILE(...)
-#define OPENCL_INTEGER_TILE(...)
-#define OPENCL_PTX_TILE(...)
-#define OPENCL_PTX_HALF_TILE(...)
-#define OPENCL_PTX_INTEGER_TILE(...)
-#define CUDA_BATCH(...)
-#define CUDA_HALF_BATCH(...)
-#define CUDA_INTEGER_BATCH(...)
-#define CUDA_QUARTER_BATCH(...)
+#define CUDA_RUNGS(...)
+#define CUDA_TILES(...)
+#define OPENCL_TILES(...)
+#define CUDA_BATCHES(...)
 #include "../kernels/kernels.def"
 cpu_hook cpu_tiles_enter, cpu_tiles_leave;
 
 /* The fields of a row, see kernels.def. */
-#define BLOCK(edge)          TILE(edge, edge, edge), .lab.default_tile = (edge) > 1 ? (edge) : 0
-#define THREADED             .threaded = true
-#define TILE(m, n, k)        .lab.tile_m = m, .lab.tile_n = n, .lab.tile_k = k
-#define EDGE(edge)           .lab.default_tile = edge
-#define FORMERLY(name)       .lab.formerly = #name
-#define FLUSHES(what)        ((what) == CPU_PAIRS || (what) == CPU_TILE_PAIRS)
-#define LAYOUT(what)         .layout = CPU_##what, .lab.flushes = FLUSHES(CPU_##what)
-#define THREADS(x)           .gpu.threads_x = x, .gpu.threads_y = 1
-#define DEFINES(text)        .gpu.defines = " " #text
-#define STAGES(count)        .gpu.stages = count
-#define LOCAL_BYTES(bytes)   .lab.local_bytes = bytes, .gpu.static_bytes = bytes
-#define DYNAMIC_BYTES(bytes) .lab.local_bytes = bytes, .gpu.dynamic_bytes = bytes
-#define SM(version)          .lab.needs = "sm_" #version, .gpu.sm = version
+#define BLOCK(edge)               TILE(edge, edge, edge), .lab.default_tile = (edge) > 1 ? (edge) : 0
+#define THREADED                  .threaded = true
+#define TILE(m, n, k)             .lab.tile_m = m, .lab.tile_n = n, .lab.tile_k = k
+#define EDGE(edge)                .lab.default_tile = edge
+#define FORMERLY(name)            .lab.formerly = #name
+#define FORMERLY_HALF(type, name) .lab.formerly = BYTES_##type == 2 ? #name : NULL
+#define FLUSHES(what)             ((what) == CPU_PAIRS || (what) == CPU_TILE_PAIRS)
+#define LAYOUT(what)              .layout = CPU_##what, .lab.flushes = FLUSHES(CPU_##what)
+#define THREADS(x)                .gpu.threads_x = x, .gpu.threads_y = 1
+#define DEFINES(text)             .gpu.defines = " " #text
+#define STAGES(count)             .gpu.stages = count
+#define LOCAL_BYTES(bytes)        .lab.local_bytes = bytes, .gpu.static_bytes = bytes
+#define DYNAMIC_BYTES(bytes)      .lab.local_bytes = bytes, .gpu.dynamic_bytes = bytes
+#define SM(version)               .lab.needs = "sm_" #version, .gpu.sm = version
+#define ANY_DEVICE                .lab.needs = "any"
 #define BOXES(a_rows, a_cols, b_rows, b_cols)                                                                          \
     .gpu.a_box_rows = a_rows, .gpu.a_box_cols = a_cols, .gpu.b_box_rows = b_rows, .gpu.b_box_cols = b_cols
 #define BLOCKS(count)  .gpu.blocks_each = count
@@ -125,7 +112,7 @@ cpu_hook cpu_tiles_enter, cpu_tiles_leave;
     {LAB("cpu", type, #function, #step, "cpu/ladder/" #step ".c"),                                                     \
      .lab.needs = #isa,                                                                                                \
      .lab.transposes = 1,                                                                                              \
-     .level = CPU_##isa,                                                                                               \
+     .features = CPU_##isa,                                                                                            \
      .whole = function,                                                                                                \
      __VA_ARGS__},
 #define CPU_RUNG(step, ...)                                                                                            \
@@ -133,100 +120,96 @@ cpu_hook cpu_tiles_enter, cpu_tiles_leave;
     RUNG_ROW(f64, step, cpu_f64_##step, base, __VA_ARGS__)
 #define WIDE_ROW(type, isa, step, ...) RUNG_ROW(type, step, cpu_##type##_##step##_##isa, isa, __VA_ARGS__)
 #define CPU_WIDE(...)                  EACH_LEVEL(WIDE_ROW, f32, __VA_ARGS__) EACH_LEVEL(WIDE_ROW, f64, __VA_ARGS__)
-/* micros: the type that the micro-kernel is compiled for */
-#define MICRO_ROW(type, micros, step, isa, text, probed)                                                               \
-    LAB("cpu", type, "cpu_" #type "_" #step "_" #isa, #step, text),                                                    \
-        .lab.needs = #isa, .lab.production = 1, .lab.transposes = 1, .level = CPU_##isa,                               \
-        .micro = cpu_##micros##_##step##_##isa, .probe = cpu_##probed##_probe_##isa
-#define SIMD_ROW_OF(type, micros, isa, probed)                                                                         \
-    MICRO_ROW(type, micros, gemm_simd, isa, "cpu/gemm_simd.c", probed), .lab.family = 1
-#define SIMD_ROW(type, isa, probed) SIMD_ROW_OF(type, type, isa, probed)
-#define CPU_INTEGER(type, isa, ...)                                                                                    \
-    {SIMD_ROW(type, isa, type), .unpacked = cpu_##type##_gemm_simd_##isa##_unpacked,                                   \
-     .gemv = cpu_##type##_gemv_simd_##isa, __VA_ARGS__},
-#define CPU_COMPLEX(type, part, isa, ...)                                                                              \
-    {SIMD_ROW(type, isa, part), .unpacked = cpu_##type##_gemm_simd_##isa##_unpacked, __VA_ARGS__},
-#define CPU_HALF(type, part, isa, ...)                                                                                 \
-    {SIMD_ROW_OF(type, part, isa, part), .gemv = cpu_##type##_gemv_simd_##isa,                                         \
-     .widen = cpu_##type##_convert_##isa##_widen, .narrow = cpu_##type##_convert_##isa##_narrow, __VA_ARGS__},
-#define CPU_DOT(type, isa, ...)            {SIMD_ROW(type, isa, type), FORMERLY(r14_peak), __VA_ARGS__},
-#define CPU_DOT_OF(type, micros, isa, ...) {SIMD_ROW_OF(type, micros, isa, micros), __VA_ARGS__},
-#define CPU_TILES_OF(type, micros, ...)                                                                                \
-    {MICRO_ROW(type, micros, r13_matrix, amx, "cpu/ladder/r13_matrix.c", micros), .enter = cpu_tiles_enter,            \
-     .leave = cpu_tiles_leave, .gemv = cpu_##micros##_gemv_tiles_amx, __VA_ARGS__},
-#define CPU_TILES(type, ...) CPU_TILES_OF(type, type, __VA_ARGS__)
-#define CPU_PEAK(type, isa, ...)                                                                                       \
-    {SIMD_ROW(type, isa, type),                                                                                        \
-     FORMERLY(r14_peak),                                                                                               \
-     .unpacked = cpu_##type##_gemm_simd_##isa##_unpacked,                                                              \
-     .gemv = cpu_##type##_gemv_simd_##isa,                                                                             \
-     .triangle = cpu_##type##_triangle_simd_##isa,                                                                     \
-     .triangle_pack = cpu_##type##_triangle_simd_##isa##_pack,                                                         \
-     .reader = cpu_##type##_reader_##isa,                                                                              \
-     __VA_ARGS__},
+#define CPU_PRODUCTION(type, micros, step, isa, label, text, ...)                                                      \
+    LAB("cpu", type, label, #step, text), .lab.needs = #isa, .lab.production = 1, .lab.transposes = 1,                 \
+                                          .features = CPU_##isa, .probe = cpu_##micros##_probe_##isa, __VA_ARGS__
+#define CPU_TILES(...) EACH(TILE_ROW, __VA_ARGS__)
+#define TILE_ROW(type, micros, isa, mr, nr, kc, ...)                                                                   \
+    {CPU_PRODUCTION(type, micros, gemm_simd, isa, "cpu_" #type "_gemm_simd_" #isa "_" #mr "x" #nr, "cpu/gemm_simd.c",  \
+                    TILE(mr, nr, kc), .lab.family = 1, OF_##type(type, micros, isa, isa##_##mr##x##nr), __VA_ARGS__)},
+#define CPU_MATRIX(...) EACH(MATRIX_ROW, __VA_ARGS__)
+#define MATRIX_ROW(type, micros, mr, nr, kc, ...)                                                                      \
+    {CPU_PRODUCTION(type, micros, r13_matrix, amx, "cpu_" #type "_r13_matrix_amx", "cpu/ladder/r13_matrix.c",          \
+                    TILE(mr, nr, kc), .micro = cpu_##micros##_r13_matrix_amx, .enter = cpu_tiles_enter,                \
+                    .leave = cpu_tiles_leave, .gemv = cpu_##micros##_gemv_tiles_amx, __VA_ARGS__)},
+/* The micro-kernel and what stands beside it in files of their own, by type. */
+#define MICRO(type, isa_tile)                   .micro = cpu_##type##_gemm_simd_##isa_tile
+#define UNPACKED(type, isa_tile)                .unpacked = cpu_##type##_gemm_simd_##isa_tile##_unpacked
+#define GEMV(type, isa)                         .gemv = cpu_##type##_gemv_simd_##isa
+#define INTEGER_OF(type, micros, isa, isa_tile) MICRO(type, isa_tile), UNPACKED(type, isa_tile), GEMV(type, isa)
+#define REAL_OF(type, micros, isa, isa_tile)                                                                           \
+    FORMERLY(r14_peak), INTEGER_OF(type, micros, isa, isa_tile),                                                       \
+        .triangle = cpu_##type##_triangle_simd_##isa, .triangle_pack = cpu_##type##_triangle_simd_##isa##_pack,        \
+        .reader = cpu_##type##_reader_##isa
+#define COMPLEX_OF(type, micros, isa, isa_tile) MICRO(type, isa_tile), UNPACKED(type, isa_tile)
+#define HALF_OF(type, micros, isa, isa_tile)                                                                           \
+    MICRO(micros, isa_tile), GEMV(type, isa), .widen = cpu_##type##_convert_##isa##_widen,                             \
+                                              .narrow = cpu_##type##_convert_##isa##_narrow
+#define U8_OF(type, micros, isa, isa_tile)  MICRO(micros, isa_tile)
+#define DOT_OF(type, micros, isa, isa_tile) FORMERLY(r14_peak), MICRO(micros, isa_tile)
+#define OF_f32                              REAL_OF
+#define OF_f64                              REAL_OF
+#define OF_i16                              INTEGER_OF
+#define OF_i32                              INTEGER_OF
+#define OF_i64                              INTEGER_OF
+#define OF_cf32                             COMPLEX_OF
+#define OF_cf64                             COMPLEX_OF
+#define OF_f16                              HALF_OF
+#define OF_bf16                             DOT_OF
+#define OF_i8                               DOT_OF
+#define OF_u8                               U8_OF
+
+/* Bytes of an element and of a sum, for what the rows compute. */
+enum {
+    BYTES_f64 = 8,
+    BYTES_f32 = 4,
+    BYTES_tf32 = 4,
+    BYTES_bf16 = 2,
+    BYTES_f16 = 2,
+    BYTES_i8 = 1,
+    BYTES_u8 = 1,
+    BYTES_e4m3 = 1,
+    BYTES_e5m2 = 1,
+    SUM_BYTES_f64 = 8,
+    SUM_BYTES_f32 = 4,
+    SUM_BYTES_tf32 = 4,
+    SUM_BYTES_bf16 = 4,
+    SUM_BYTES_f16 = 4,
+    SUM_BYTES_i8 = 4,
+    SUM_BYTES_u8 = 4,
+    SUM_BYTES_e4m3 = 4,
+    SUM_BYTES_e5m2 = 4
+};
 #define GPU_ROW(owner, type, step, text, ...)                                                                          \
     {LAB(#owner, type, #owner "_" #type "_" #step, #step, #owner "/" text), __VA_ARGS__},
 #define GPU_RUNG(step, ...)                                                                                            \
-    GPU_ROW(opencl, f32, step, "ladder/" #step ".cl", .lab.needs = "any", .gpu.entry = #step, __VA_ARGS__)             \
-    GPU_ROW(cuda, f32, step, "ladder/" #step ".cu", .lab.needs = "any", .gpu.entry = #step, __VA_ARGS__)
+    GPU_ROW(opencl, f32, step, "ladder/" #step ".cl", ANY_DEVICE, .gpu.entry = #step, __VA_ARGS__)                     \
+    GPU_ROW(cuda, f32, step, "ladder/" #step ".cu", ANY_DEVICE, .gpu.entry = #step, __VA_ARGS__)
+#define CUDA_RUNGS(...)            EACH(CUDA_RUNG, __VA_ARGS__)
 #define CUDA_RUNG(type, step, ...) GPU_ROW(cuda, type, step, "ladder/" #step ".cu", .gpu.entry = #step, __VA_ARGS__)
-#define CUDA_HALF_RUNG(...)        CUDA_RUNG(bf16, __VA_ARGS__) CUDA_RUNG(f16, __VA_ARGS__)
-#define CUDA_INTEGER_RUNG(...)     CUDA_RUNG(i8, __VA_ARGS__) CUDA_RUNG(u8, __VA_ARGS__)
-#define CUDA_QUARTER_RUNG(...)     CUDA_RUNG(e4m3, __VA_ARGS__) CUDA_RUNG(e5m2, __VA_ARGS__)
-#define FAMILY_ROW(owner, ending, type, file, m, n, k, ...)                                                            \
-    GPU_ROW(owner, type, file##_##m##x##n, #file ending, .lab.family = 1, .gpu.entry = #file, TILE(m, n, k),           \
-            __VA_ARGS__)
-#define GPU_TILE(...)                                                                                                  \
-    FAMILY_ROW(opencl, ".cl", f32, __VA_ARGS__, .lab.needs = "any")                                                    \
-    FAMILY_ROW(cuda, ".cu", f32, __VA_ARGS__, .lab.needs = "any")
-#define CUDA_TILE(...)               FAMILY_ROW(cuda, ".cu", __VA_ARGS__)
-#define CUDA_HALF_TILE(...)          CUDA_TILE(bf16, __VA_ARGS__) CUDA_TILE(f16, __VA_ARGS__)
-#define CUDA_INTEGER_TILE(...)       CUDA_TILE(i8, __VA_ARGS__) CUDA_TILE(u8, __VA_ARGS__)
-#define CUDA_QUARTER_TILE(...)       CUDA_TILE(e4m3, __VA_ARGS__) CUDA_TILE(e5m2, __VA_ARGS__)
-#define OPENCL_TILE(...)             FAMILY_ROW(opencl, ".cl", __VA_ARGS__, .lab.needs = "any")
-#define OPENCL_HALF_TILE(...)        OPENCL_TILE(bf16, __VA_ARGS__) OPENCL_TILE(f16, __VA_ARGS__)
-#define OPENCL_INTEGER_TILE(...)     OPENCL_TILE(i8, __VA_ARGS__) OPENCL_TILE(u8, __VA_ARGS__)
-#define OPENCL_PTX_TILE(...)         FAMILY_ROW(opencl, ".cl", __VA_ARGS__)
-#define OPENCL_PTX_HALF_TILE(...)    OPENCL_PTX_TILE(bf16, __VA_ARGS__) OPENCL_PTX_TILE(f16, __VA_ARGS__)
-#define OPENCL_PTX_INTEGER_TILE(...) OPENCL_PTX_TILE(i8, __VA_ARGS__) OPENCL_PTX_TILE(u8, __VA_ARGS__)
-#define CUDA_BATCH(...)
-#define CUDA_HALF_BATCH(...)
-#define CUDA_INTEGER_BATCH(...)
-#define CUDA_QUARTER_BATCH(...)
+/* of: what the tiles of the family have in common */
+#define FAMILY_ROW(owner, of, ending, type, file, m, n, k, stages, threads, ...)                                       \
+    GPU_ROW(owner, type, file##_##m##x##n, #file ending, .lab.family = 1, .gpu.entry = #file, STAGES(stages),          \
+            THREADS(threads), of(type, m, n, k, stages, threads), __VA_ARGS__)
+#define CUDA_TILE(type, file, ...)   FAMILY_ROW(cuda, CUDA_##file, ".cu", type, file, __VA_ARGS__)
+#define CUDA_TILES(...)              EACH(CUDA_TILE, __VA_ARGS__)
+#define OPENCL_TILES(...)            EACH(OPENCL_TILE, __VA_ARGS__)
+#define OPENCL_TILE(type, file, ...) FAMILY_ROW(opencl, OPENCL_##file, ".cl", type, file, __VA_ARGS__)
+#define CUDA_BATCHES(...)
 static const kernel_row kernels[] = {
 #include "../kernels/kernels.def"
 };
 
 #define CPU_RUNG(...)
 #define CPU_WIDE(...)
-#define CPU_PEAK(...)
-#define CPU_INTEGER(...)
-#define CPU_COMPLEX(...)
-#define CPU_HALF(...)
-#define CPU_DOT(...)
-#define CPU_DOT_OF(...)
 #define CPU_TILES(...)
-#define CPU_TILES_OF(...)
+#define CPU_MATRIX(...)
 #define GPU_RUNG(...)
-#define CUDA_RUNG(...)
-#define CUDA_HALF_RUNG(...)
-#define CUDA_INTEGER_RUNG(...)
-#define CUDA_QUARTER_RUNG(...)
-#define GPU_TILE(...)
-#define CUDA_TILE(...)
-#define CUDA_HALF_TILE(...)
-#define CUDA_INTEGER_TILE(...)
-#define CUDA_QUARTER_TILE(...)
-#define OPENCL_TILE(...)
-#define OPENCL_HALF_TILE(...)
-#define OPENCL_INTEGER_TILE(...)
-#define OPENCL_PTX_TILE(...)
-#define OPENCL_PTX_HALF_TILE(...)
-#define OPENCL_PTX_INTEGER_TILE(...)
-#define CUDA_BATCH(type, file, m, ...) FAMILY_ROW(cuda, ".cu", type, file, m, __VA_ARGS__, EDGE(m))
-#define CUDA_HALF_BATCH(...)           CUDA_BATCH(bf16, __VA_ARGS__) CUDA_BATCH(f16, __VA_ARGS__)
-#define CUDA_INTEGER_BATCH(...)        CUDA_BATCH(i8, __VA_ARGS__) CUDA_BATCH(u8, __VA_ARGS__)
-#define CUDA_QUARTER_BATCH(...)        CUDA_BATCH(e4m3, __VA_ARGS__) CUDA_BATCH(e5m2, __VA_ARGS__)
+#define CUDA_RUNGS(...)
+#define CUDA_TILES(...)
+#define OPENCL_TILES(...)
+#define CUDA_BATCHES(...)                    EACH(CUDA_BATCH, __VA_ARGS__)
+#define CUDA_BATCH(type, file, m, n, k, ...) CUDA_TILE(type, file, m, n, k, __VA_ARGS__, EDGE(m))
 static const kernel_row batches[] = {
 #include "../kernels/kernels.def"
 };
@@ -246,28 +229,39 @@ int kernel_index(const kernel_row *row)
     return bytes < sizeof kernels ? (int)(bytes / sizeof *kernels) : kernel_count();
 }
 
-/* Is this the row's name with its former rung in the place of its rung? */
-static bool was_named(const tw_lab_kernel *k, const char *name)
+/* Is `name` the row's with `rung` in place of its rung, or of a CPU family without the tile at its end, which its name
+ * lacked formerly? */
+static bool was_named(const tw_lab_kernel *k, const char *rung, const char *name)
 {
-    if (k->formerly == NULL) return false;
-    const size_t before = (size_t)(strstr(k->name, k->rung) - k->name), length = strlen(k->formerly);
-    return strncmp(name, k->name, before) == 0 && strncmp(name + before, k->formerly, length) == 0 &&
-           strcmp(name + before + length, k->name + before + strlen(k->rung)) == 0;
+    char tile[32] = "";
+    if (k->family && strcmp(k->engine, "cpu") == 0) snprintf(tile, sizeof tile, "_%dx%d", k->tile_m, k->tile_n);
+    const char *at = strstr(k->name, k->rung), *after = at + strlen(k->rung);
+    const size_t before = (size_t)(at - k->name), length = strlen(rung), rest = strlen(after) - strlen(tile);
+    if (strncmp(name, k->name, before) != 0 || strncmp(name + before, rung, length) != 0) return false;
+    name += before + length;
+    return strcmp(name, after) == 0 || (strncmp(name, after, rest) == 0 && name[rest] == '\0');
 }
 
 const kernel_row *kernel_named(const char *name)
 {
     for (int i = 0; i < kernel_count(); i++)
-        if (strcmp(kernels[i].lab.name, name) == 0 || was_named(&kernels[i].lab, name)) return &kernels[i];
+        if (was_named(&kernels[i].lab, kernels[i].lab.rung, name) ||
+            (kernels[i].lab.formerly != NULL && was_named(&kernels[i].lab, kernels[i].lab.formerly, name)))
+            return &kernels[i];
     return NULL;
 }
 
-const kernel_row *kernel_probed(tw_dtype dtype, cpu_level most)
+bool kernel_needs_more(const kernel_row *one, const kernel_row *other)
+{
+    return __builtin_popcount(one->features) > __builtin_popcount(other->features);
+}
+
+const kernel_row *kernel_probed(tw_dtype dtype, cpu_features has)
 {
     const kernel_row *best = NULL;
     for (const kernel_row *row = kernels; row < kernels + kernel_count(); row++)
-        if (row->probe != NULL && row->lab.dtype == dtype && row->level <= most &&
-            (best == NULL || row->level > best->level))
+        if (row->probe != NULL && row->lab.dtype == dtype && cpu_has(has, row->features) &&
+            (best == NULL || kernel_needs_more(row, best)))
             best = row;
     return best;
 }
@@ -510,9 +504,9 @@ bool kernel_fits(const kernel_row *row, const tw_problem *problem, const device_
     else if (problem->place_c == TW_DEVICE && !device->addresses)
         snprintf(reason, reason_bytes,
                  "the operands are in device memory, the %s engine takes them from the host's only", device->engine);
-    else if (row->level > device->level)
+    else if (!cpu_has(device->features, row->features))
         snprintf(reason, reason_bytes, "it needs %s instructions, this device has %s", row->lab.needs,
-                 cpu_level_name(device->level));
+                 cpu_set_name(device->features));
     else
         return row->gpu.entry == NULL || gpu_fits(row, problem, device, forced_tile, reason, reason_bytes);
     return false;

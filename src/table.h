@@ -7,21 +7,35 @@
 #include "dtypes.h"
 #include "../kernels/cpu/cpu.h"
 
-/* Instruction-set levels of the CPU rows, each containing the one before. On AArch64 no processor has more than
- * neon. */
-typedef enum cpu_level {
-    CPU_base,
-#if defined(__aarch64__)
-    CPU_neon,
-#endif
-    CPU_avx2,
-    CPU_avx512,
-    CPU_avx512_vnni,
-    CPU_avx512_bf16,
-    CPU_amx,
-    CPU_LEVELS
-} cpu_level;
-const char *cpu_level_name(cpu_level level);
+/* Instruction sets: a CPU row needs a set of features, a processor has one. Named are those for which kernels are
+ * compiled; a flag of the compiler or two stands behind each (CMakeLists.txt). */
+typedef uint32_t cpu_features;
+enum {
+    CPU_AVX2 = 1,   /* with FMA and F16C */
+    CPU_AVX512 = 2, /* F, DQ, BW and VL */
+    CPU_VNNI = 4,
+    CPU_BF16 = 8,
+    CPU_AMX = 16, /* its products of bf16 and of int8 */
+    CPU_NEON = 32
+};
+enum {
+    CPU_base = 0,
+    CPU_neon = CPU_NEON,
+    CPU_avx2 = CPU_AVX2,
+    CPU_avx512 = CPU_avx2 | CPU_AVX512,
+    CPU_avx512_vnni = CPU_avx512 | CPU_VNNI,
+    CPU_avx512_bf16 = CPU_avx512_vnni | CPU_BF16,
+    CPU_amx = CPU_avx512_bf16 | CPU_AMX
+};
+typedef struct cpu_set {
+    const char *name; /* "avx512_vnni"; NULL behind the last */
+    cpu_features features;
+} cpu_set;
+extern const cpu_set cpu_sets[]; /* of this architecture, those with more features behind those with fewer */
+
+static inline bool cpu_has(cpu_features has, cpu_features needs) { return (needs & ~has) == 0; }
+/* cpu_set_name - the last of cpu_sets that these features contain. */
+const char *cpu_set_name(cpu_features features);
 
 enum { VERDICT_BYTES = 640 };
 
@@ -41,7 +55,7 @@ typedef struct device_facts {
     /* the context's number, unique in the process; 0: no context, and plans are not kept */
     uint64_t context;
     const char *engine;
-    cpu_level level;
+    cpu_features features;
     int threads; /* a call uses at most these by default */
     /* operands in host memory are copied to the device, into rows that begin at multiples of 16 bytes */
     bool copies;
@@ -114,17 +128,13 @@ enum {
     GPU_READS_LONG = 1073741824,
     GPU_SPLITS = 4194304, /* split-K in the kernel, where C has few tiles; the planner weighs such rows by their cost */
     GPU_CLUSTERS = 268435456, /* with GPU_SPLITS: blocks of a tile, if more than CLUSTER_BLOCKS, may be in clusters */
-    /* what the rows of gemm_wgmma_sm90 and of gemm_swapab_sm90 are */
-    GPU_MATRIX_ROW = GPU_WIDE | GPU_LINEAR_GRID | GPU_TMA | GPU_PACKS | GPU_READS_BOTH | GPU_PERSISTENT | GPU_THIS_SM |
-                     GPU_PRODUCTION | GPU_OWN_C | GPU_PDL,
-    GPU_WGMMA_ROW = GPU_MATRIX_ROW | GPU_WHOLE_EDGE,
+    /* what the rungs of the matrix units are, and the rows of gemm_wgmma_sm90 and of gemm_swapab_sm90 */
+    GPU_MATRIX_RUNG = GPU_WIDE | GPU_LINEAR_GRID | GPU_TMA | GPU_PACKS | GPU_PERSISTENT | GPU_THIS_SM,
+    GPU_WGMMA_ROW = GPU_MATRIX_RUNG | GPU_PRODUCTION | GPU_OWN_C | GPU_PDL | GPU_WHOLE_EDGE,
+    GPU_SWAP_AB_ROW = GPU_LINEAR_GRID | GPU_TMA | GPU_PACKS | GPU_THIS_SM | GPU_PRODUCTION | GPU_OWN_C | GPU_PDL |
+                      GPU_SWAP_AB,
     GPU_SPLITS_ROW = GPU_WIDE | GPU_LINEAR_GRID | GPU_PRODUCTION | GPU_SPLITS,
     GPU_SPLITS_TMA_ROW = GPU_SPLITS_ROW | GPU_TMA | GPU_PACKS | GPU_READS_BOTH | GPU_WHOLE_EDGE | GPU_PDL,
-    GPU_SWAP_AB_ROW = (GPU_MATRIX_ROW & ~(GPU_WIDE | GPU_PERSISTENT)) | GPU_SWAP_AB,
-    /* the same of types that the matrix units read along k only */
-    GPU_WGMMA_NK_ROW = (GPU_WGMMA_ROW & ~GPU_READS_BOTH) | GPU_READS_NK,
-    GPU_SWAP_AB_NK_ROW = (GPU_SWAP_AB_ROW & ~GPU_READS_BOTH) | GPU_READS_NK,
-    GPU_SWAP_AB_LONG_ROW = GPU_SWAP_AB_NK_ROW | GPU_READS_LONG,
     GPU_MMA_NK_ROW = GPU_LINEAR_GRID | GPU_PACKS | GPU_READS_NK | GPU_PRODUCTION | GPU_OWN_C,
     GPU_SIMT_ROW = GPU_LINEAR_GRID | GPU_PRODUCTION | GPU_OWN_C,
     GPU_TYPED_ROW = GPU_SIMT_ROW | GPU_TYPES | GPU_WIDE | GPU_SPLIT_K,
@@ -153,7 +163,7 @@ typedef struct gpu_kernel {
 typedef struct kernel_row {
     tw_lab_kernel lab;
     gpu_kernel gpu;
-    cpu_level level;
+    cpu_features features;          /* that a CPU row needs */
     cpu_whole *whole;               /* a rung computes the whole product */
     bool threaded;                  /* the call's threads share the blocks */
     cpu_micro *micro;               /* the micro-kernel, for src/engines/cpu/loops.c */
@@ -169,14 +179,17 @@ typedef struct kernel_row {
     cpu_reader *reader; /* a loop of the same loads */
 } kernel_row;
 
+/* kernel_needs_more - whether one CPU row needs more features of the processor than another. */
+bool kernel_needs_more(const kernel_row *one, const kernel_row *other);
+
 int kernel_count(void);
 const kernel_row *kernel_at(int index);
 int kernel_index(const kernel_row *row); /* where kernel_at() has it; kernel_count(): nowhere, or row is NULL */
 const kernel_row *kernel_named(const char *name); /* by its present or former name; NULL: no such row */
 
-/* kernel_probed - the CPU row with a probe of this type and the widest instruction set up to this one; NULL: none
- * multiplies the type. */
-const kernel_row *kernel_probed(tw_dtype dtype, cpu_level most);
+/* kernel_probed - the CPU row with a probe of this type that needs most of these features; NULL: none multiplies the
+ * type. */
+const kernel_row *kernel_probed(tw_dtype dtype, cpu_features has);
 
 /* kernel_takes_ops - whether a GPU row reads A and B stored or transposed as the problem has them, or packs them. */
 bool kernel_takes_ops(const kernel_row *row, const tw_problem *problem);

@@ -489,22 +489,75 @@ static void context_cases(void)
 static void probe_cases(void)
 {
     static const tw_dtype dtypes[] = {TW_F64, TW_F32, TW_CF64, TW_CF32, TW_BF16, TW_I8, TW_I16, TW_I32, TW_I64};
-    for (int i = 0; i < 9 * CPU_LEVELS; i++) {
+    for (int i = 0; cpu_sets[i / 9].name != NULL; i++) {
         const tw_dtype dtype = dtypes[i % 9];
-        const device_facts facts = {
-            .engine = "cpu", .level = (cpu_level)(i / 9), .threads = 1, .l1_bytes = 32768, .l2_bytes = 1 << 20};
+        const device_facts facts = {.engine = "cpu",
+                                    .features = cpu_sets[i / 9].features,
+                                    .threads = 1,
+                                    .l1_bytes = 32768,
+                                    .l2_bytes = 1 << 20};
         const tw_problem made = tw_problem_make(dtype, TW_N, TW_N, 64, 64, 64);
         tw_problem p;
         plan out;
         if (!tap_case("%s, %s: the probe of the production kernel", tw_lab_dtype_of(dtype)->name,
-                      cpu_level_name(facts.level)))
+                      cpu_set_name(facts.features)))
             continue;
         const bool planned = problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &out) == TW_OK;
-        const kernel_row *probed = kernel_probed(dtype, facts.level);
+        const kernel_row *probed = kernel_probed(dtype, facts.features);
         tap_result(planned && probed == out.row, "%s, planned %s", probed != NULL ? probed->lab.name : "none",
                    planned ? out.row->lab.name : tw_error_text());
     }
     expect("no probe on the CPU for e4m3", kernel_probed(TW_E4M3, CPU_amx) == NULL);
+}
+
+/* A set of features is no level: what a processor has of a later one helps, without the ones between. */
+static void feature_cases(void)
+{
+    static const struct {
+        cpu_features features;
+        tw_dtype dtype;
+        const char *named, *kernel;
+    } cases[] = {{CPU_avx512 | CPU_BF16 | CPU_AMX, TW_BF16, "avx512", "cpu_bf16_gemm_simd_avx512"},
+                 {CPU_avx512 | CPU_VNNI | CPU_AMX, TW_I8, "avx512_vnni", "cpu_i8_gemm_simd_avx512_vnni"},
+                 {CPU_avx2 | CPU_VNNI, TW_I8, "avx2", "cpu_i8_gemm_simd_avx2"},
+                 {CPU_VNNI | CPU_BF16, TW_F32, "base", "cpu_f32_gemm_simd_base"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const device_facts facts = {
+            .engine = "cpu", .features = cases[i].features, .threads = 1, .l1_bytes = 32768, .l2_bytes = 1 << 20};
+        const tw_problem made = tw_problem_make(cases[i].dtype, TW_N, TW_N, 64, 64, 64);
+        tw_problem p;
+        plan out;
+        if (!tap_case("of some features: %s", cases[i].kernel)) continue;
+        if (kernel_named(cases[i].kernel) == NULL) {
+            tap_skip("no such row on this architecture");
+            continue;
+        }
+        const bool planned = problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &out) == TW_OK;
+        tap_result(planned && out.row == kernel_named(cases[i].kernel) &&
+                       strcmp(cpu_set_name(cases[i].features), cases[i].named) == 0,
+                   "%s, named %s", planned ? out.row->lab.name : tw_error_text(), cpu_set_name(cases[i].features));
+    }
+}
+
+/* Every row is found by its name; where it was called otherwise once, and of a CPU family without its tile, also so. */
+static void name_cases(void)
+{
+    char name[128];
+    for (int i = 0; i < tw_lab_kernel_count(); i++) {
+        const tw_lab_kernel *k = tw_lab_kernel_at(i);
+        if (!tap_case("the names of %s", k->name)) continue;
+        const size_t before = (size_t)(strstr(k->name, k->rung) - k->name), after = before + strlen(k->rung);
+        bool found = tw_lab_kernel_named(k->name) == k;
+        snprintf(name, sizeof name, "%.*s%s%s", (int)before, k->name, k->formerly != NULL ? k->formerly : k->rung,
+                 k->name + after);
+        found = found && tw_lab_kernel_named(name) == k;
+        const bool tiled = k->family && strcmp(k->engine, "cpu") == 0;
+        if (tiled) *strrchr(name, '_') = '\0';
+        found = found && tw_lab_kernel_named(name) == k;
+        strcat(name, tiled ? "_" : "x"); /* is no name */
+        tap_result(found && tw_lab_kernel_named(name) == NULL, "%s", name);
+    }
+    expect("half a tile is no name", tw_lab_kernel_named("cpu_f32_gemm_simd_base_4x") == NULL);
 }
 
 /* Only the cpu engine multiplies complex numbers: the others refuse, also by a kernel that is named. */
@@ -593,6 +646,8 @@ int main(int argc, char **argv)
     context_cases();
     table_cases();
     probe_cases();
+    feature_cases();
+    name_cases();
     complex_cases();
     return tap_finish();
 }

@@ -94,7 +94,7 @@ static void transposed_cases(void)
         tw_close(context);
     }
     const device_facts facts = {
-        .engine = "cpu", .level = CPU_base, .threads = 1, .l1_bytes = 32768, .l2_bytes = 1048576};
+        .engine = "cpu", .features = CPU_base, .threads = 1, .l1_bytes = 32768, .l2_bytes = 1048576};
     tw_problem p, made = tw_problem_make(TW_F32, TW_T, TW_T, 64, 48, 80);
     plan one, other;
     bool planned = problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &one) == TW_OK;
@@ -354,7 +354,7 @@ static void tier_cases(void)
         narrow[MOST * MOST];
     static const int lengths[] = {1, 7, 8, 9, 16, 47, 48, 49, 100, MOST};
     const device_facts facts = {
-        .engine = "cpu", .level = CPU_base, .threads = 1, .l1_bytes = 32768, .l2_bytes = 1 << 20};
+        .engine = "cpu", .features = CPU_base, .threads = 1, .l1_bytes = 32768, .l2_bytes = 1 << 20};
     tw_context *context;
     bool same = true, tiers = true, small_m = true;
     for (int64_t i = 0; i < MOST * APART; i++)

@@ -26,7 +26,7 @@ enum { BASE_ROUNDS_TWICE = 0 };
 /* A type with an instruction set, and what is multiplied: A and B as stored, and their transposes. */
 typedef struct work {
     tw_dtype dtype;
-    cpu_level level;
+    cpu_features level;
     int64_t m, n, k, bytes, c_bytes; /* most of each */
     char *a[2], *b[2], *old, *c;
     bool fused, pairs;
@@ -71,7 +71,7 @@ static void free_work(work *w)
     free(w->old), free(w->c);
 }
 
-static bool make_work(tw_dtype dtype, cpu_level level, int64_t m, int64_t n, int64_t k, work *w)
+static bool make_work(tw_dtype dtype, cpu_features level, int64_t m, int64_t n, int64_t k, work *w)
 {
     const int parts = parts_of(dtype);
     uint64_t state = 12345;
@@ -258,7 +258,7 @@ static guard arena; /* for workspaces */
 static bool by_smaller_plan(pool *pool, const work *w, const tw_problem *user, int times, bool *computed)
 {
     const device_facts facts = {
-        .engine = "cpu", .level = w->level, .threads = times < 2 ? 2 : 1, .l1_bytes = 32768, .l2_bytes = 1 << 20};
+        .engine = "cpu", .features = w->level, .threads = times < 2 ? 2 : 1, .l1_bytes = 32768, .l2_bytes = 1 << 20};
     tw_problem p;
     plan made;
     *computed = problem_load(user, a_at(w, user, 0), b_at(w, user, 0), w->c, &p) == TW_OK &&
@@ -368,7 +368,7 @@ static bool more_agree(tw_context *const contexts[THREADS], pool *pool, const wo
 static int64_t panel_of(const work *w, int64_t k)
 {
     const device_facts facts = {
-        .engine = "cpu", .level = w->level, .threads = 1, .l1_bytes = 32768, .l2_bytes = 1 << 20};
+        .engine = "cpu", .features = w->level, .threads = 1, .l1_bytes = 32768, .l2_bytes = 1 << 20};
     const tw_problem user = problem_of(w, 0, 0, ROWS, COLS, k, false);
     tw_problem p;
     plan made;
@@ -403,7 +403,7 @@ static bool within_bound(tw_context *context, tw_dtype dtype, char text[256])
     return true;
 }
 
-static bool case_agrees(tw_context *const contexts[THREADS], pool *pool, tw_dtype dtype, cpu_level level, int64_t k,
+static bool case_agrees(tw_context *const contexts[THREADS], pool *pool, tw_dtype dtype, cpu_features level, int64_t k,
                         int number, bool more)
 {
     const int64_t *shape = larger[level == CPU_base ? 0 : level < CPU_avx512 ? 1 : 2][(int)dtype % 3];
@@ -417,7 +417,7 @@ static bool case_agrees(tw_context *const contexts[THREADS], pool *pool, tw_dtyp
     return same;
 }
 
-static void type_cases(pool *pool, tw_dtype dtype, cpu_level level)
+static void type_cases(pool *pool, tw_dtype dtype, cpu_features level)
 {
     const int64_t chunk = chunk_of(dtype);
     const struct {
@@ -431,11 +431,11 @@ static void type_cases(pool *pool, tw_dtype dtype, cpu_level level)
         opened = tw_open(&(tw_options){.size = sizeof(tw_options),
                                        .engine = "cpu",
                                        .threads = threads_of[t],
-                                       .instruction_set = cpu_level_name(level)},
+                                       .instruction_set = cpu_set_name(level)},
                          &contexts[t]) == TW_OK;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         if (!tap.full && i < 5 && (i + level) % 2 != 0) continue; /* they go round the instruction sets */
-        if (!tap_case("%s with %s instructions, k %d%s", tw_lab_dtype_of(dtype)->name, cpu_level_name(level),
+        if (!tap_case("%s with %s instructions, k %d%s", tw_lab_dtype_of(dtype)->name, cpu_set_name(level),
                       (int)cases[i].k, cases[i].more ? ", more tiles" : ""))
             continue;
         if (!opened)
@@ -447,7 +447,7 @@ static void type_cases(pool *pool, tw_dtype dtype, cpu_level level)
     }
     char text[256] = "";
     if (tap_case("%s with %s instructions: within the bound of chunks", tw_lab_dtype_of(dtype)->name,
-                 cpu_level_name(level))) {
+                 cpu_set_name(level))) {
         if (!opened)
             tap_skip(tw_error_text());
         else
@@ -460,7 +460,7 @@ int main(int argc, char **argv)
 {
     static const struct {
         tw_dtype dtype;
-        cpu_level level;
+        cpu_features level;
     } types[] = {
         {TW_F32, CPU_base},
         {TW_F64, CPU_base},

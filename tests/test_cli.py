@@ -531,7 +531,7 @@ def former_names():
     good("ladder", "--size", "64", "--samples", "1", "--rung", "r14_peak", "--json", "r.json")
     assert [r["rung"] for r in records(open("r.json").read())] == ["gemm_simd"]
     good("bench", "--shape", "9x8x7", "--samples", "1", "--kernel", "cpu_f32_r14_peak_base", "--json", "r.json")
-    assert [r["kernel"] for r in records(open("r.json").read())] == ["cpu_f32_gemm_simd_base"]
+    assert [r["kernel"] for r in records(open("r.json").read())] == ["cpu_f32_gemm_simd_base_4x8"]
     for former, name in (("r14h_hopper", "sgemm_tma_sm90_128x128"), ("r14n", "sgemm_tma_sm90_128x64"), ("r14w_64x192", "gemm_wgmma_sm90_64x192")):
         assert good("explain", former).stdout.startswith(name + ", cuda,"), former
     for words, says in ((("--rung", "r14", "--tile", "16"), "has a tile edge"), (("--all", "--tile", "16"), "--all does not work with"), (("--all", "--skinny"), "--all does not work with"),

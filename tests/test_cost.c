@@ -45,8 +45,8 @@ static void levels(void)
                  of("cuda", "sm_86", 82, TW_F64, 4096, false) > of("cuda", "sm_80", 82, TW_F64, 4096, false) &&
                  isinf(of("cuda", "sm_70", 80, TW_F32, 4096, false)) &&
                  isinf(of("opencl", "OpenCL 3.0", 8, TW_F32, 4096, false));
-    for (int level = 0; level < CPU_LEVELS; level++)
-        right = right && isfinite(of("cpu", cpu_level_name(level), 1, TW_I8, 64, false));
+    for (const cpu_set *set = cpu_sets; set->name != NULL; set++)
+        right = right && isfinite(of("cpu", set->name, 1, TW_I8, 64, false));
     tap_result(right, "sm_86 %g s in f64", of("cuda", "sm_86", 82, TW_F64, 4096, false));
 }
 

@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 from support.page import check
-from support.program import FAKE_OPENCL, PROGRAM, ROOT, clean_environment
+from support.program import FAKE_OPENCL, PROGRAM, ROOT, clean_environment, table_rows
 from support.tap import Skip, case, main
 
 
@@ -57,12 +57,7 @@ def line(output, start):
 
 
 def rungs(engine):
-    """From the table of kernels, so that a new rung is tried too."""
-    table = open(os.path.join(ROOT, "kernels", "kernels.def")).read()
-    rows = {"cpu": r"^CPU_(?:RUNG|WIDE)\((\w+)", "opencl": r"^(?:GPU_RUNG|GPU_TILE|OPENCL_(?:PTX_)?TILE\(\w+,|OPENCL_(?:PTX_)?(?:HALF|INTEGER)_TILE)[( ]+(\w+)", "cuda": r"^(?:GPU_RUNG|GPU_TILE|CUDA_RUNG\(\w+,|CUDA_(?:HALF|INTEGER|QUARTER)_RUNG|CUDA_TILE\(\w+,|CUDA_(?:HALF|INTEGER|QUARTER)_TILE)[( ]+(\w+)"}[engine]
-    found = re.findall(rows, table, re.M) + (["gemm_simd"] if engine == "cpu" else [])
-    assert len(found) > 5, table
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(name for name, _, _ in table_rows(engine)))
 
 
 NO_DRIVER = {"OCL_ICD_VENDORS": "/nowhere"}

@@ -59,7 +59,7 @@ static const kernel_row *row_of(const char *level)
     char name[64];
     snprintf(name, sizeof name, "cpu_f16_gemm_simd_%s", level);
     const kernel_row *row = kernel_named(name);
-    return row != NULL && row->level <= detect_level() ? row : NULL;
+    return row != NULL && cpu_has(detect_features(), row->features) ? row : NULL;
 }
 
 static const struct {

@@ -15,7 +15,7 @@ static void split_cases(void)
 {
     static const struct {
         int64_t m, n, ldb, l1_bytes;
-        cpu_level level;
+        cpu_features level;
         int threads;
         double beta;
         tw_dtype dtype;
@@ -37,7 +37,7 @@ static void split_cases(void)
     bool right = true;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const device_facts facts = {.engine = "cpu",
-                                    .level = cases[i].level,
+                                    .features = cases[i].level,
                                     .threads = cases[i].threads,
                                     .l1_bytes = cases[i].l1_bytes,
                                     .l2_bytes = 2097152};
@@ -59,7 +59,7 @@ static void small_m_cases(void)
 {
     static const struct {
         int64_t m, n, k, l1_bytes;
-        cpu_level level;
+        cpu_features level;
         int threads;
         double beta;
         tw_dtype dtype;
@@ -75,7 +75,7 @@ static void small_m_cases(void)
     bool right = true;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const device_facts facts = {.engine = "cpu",
-                                    .level = cases[i].level,
+                                    .features = cases[i].level,
                                     .threads = cases[i].threads,
                                     .l1_bytes = cases[i].l1_bytes,
                                     .l2_bytes = 1048576};
@@ -100,7 +100,7 @@ static void small_m_cases(void)
     }
     expect("plans: few rows of C read few rows of B at a time, along all columns of a task", right);
     const device_facts facts = {
-        .engine = "cpu", .level = CPU_avx2, .threads = 1, .l1_bytes = 32768, .l2_bytes = 1048576};
+        .engine = "cpu", .features = CPU_avx2, .threads = 1, .l1_bytes = 32768, .l2_bytes = 1048576};
     tw_problem p, made = tw_problem_make(TW_F32, TW_N, TW_N, 64, 200000, 1);
     plan one;
     made.ldb = INT64_C(1) << 62; /* B has one row, so any distance will do */
@@ -114,7 +114,7 @@ static void own_copies(void)
 {
     static const struct {
         tw_dtype dtype;
-        cpu_level level;
+        cpu_features level;
         int threads;
         int64_t m, n, k, k_step, copy_n;
     } cases[] = {
@@ -130,7 +130,7 @@ static void own_copies(void)
     bool right = true;
     for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
         const device_facts facts = {.engine = "cpu",
-                                    .level = cases[i / 2].level,
+                                    .features = cases[i / 2].level,
                                     .threads = cases[i / 2].threads,
                                     .l1_bytes = 49152,
                                     .l2_bytes = 1048576};
@@ -162,7 +162,7 @@ static void own_copies(void)
 static void conflicting_rows(void)
 {
     const device_facts facts = {
-        .engine = "cpu", .level = CPU_avx2, .threads = 1, .l1_bytes = 32768, .l2_bytes = 1048576};
+        .engine = "cpu", .features = CPU_avx2, .threads = 1, .l1_bytes = 32768, .l2_bytes = 1048576};
     bool right = true;
     for (int64_t n = 64; n <= 4096; n *= 8)
         for (int64_t ldb = 4096; ldb <= 4104; ldb += 8) {
@@ -180,11 +180,11 @@ static void conflicting_rows(void)
 static void copied_operands(void)
 {
     bool right = true;
-    for (cpu_level level = CPU_avx2; level <= CPU_avx512; level++)
+    for (cpu_features level = CPU_avx2; level != 0; level = level == CPU_avx2 ? CPU_avx512 : 0)
         for (int64_t edge = 191; edge <= 192; edge++)
             for (int of_m = 0; of_m < 2; of_m++) {
                 const device_facts facts = {
-                    .engine = "cpu", .level = level, .threads = 1, .l1_bytes = 32768, .l2_bytes = 1048576};
+                    .engine = "cpu", .features = level, .threads = 1, .l1_bytes = 32768, .l2_bytes = 1048576};
                 tw_problem p, made = tw_problem_make(TW_F32, TW_N, TW_N, of_m ? edge : 300, of_m ? 300 : edge, 200);
                 plan one;
                 const bool copies = level == CPU_avx2 && edge == 192;
@@ -203,7 +203,7 @@ static void packed_by_many(void)
 {
     static const struct {
         int64_t m, n;
-        cpu_level level;
+        cpu_features level;
         int threads;
         int64_t l1_bytes;
         tw_dtype dtype;
@@ -231,7 +231,7 @@ static void packed_by_many(void)
     bool right = true;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const device_facts facts = {.engine = "cpu",
-                                    .level = cases[i].level,
+                                    .features = cases[i].level,
                                     .threads = cases[i].threads,
                                     .l1_bytes = cases[i].l1_bytes,
                                     .l2_bytes = 2097152};
@@ -250,7 +250,7 @@ static void packed_by_many(void)
 static void triangles(void)
 {
     const device_facts facts = {
-        .engine = "cpu", .level = CPU_avx2, .threads = 1000, .l1_bytes = 32768, .l2_bytes = 1048576};
+        .engine = "cpu", .features = CPU_avx2, .threads = 1000, .l1_bytes = 32768, .l2_bytes = 1048576};
     tw_problem p, made = tw_problem_make(TW_F64, TW_N, TW_T, 256, 256, 256);
     plan whole, part;
     bool planned = problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &whole) == TW_OK;
@@ -277,7 +277,7 @@ static void unpacked_cases(void)
     bool right = true;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const device_facts facts = {
-            .engine = "cpu", .level = CPU_avx2, .threads = cases[i].threads, .l1_bytes = 32768, .l2_bytes = 1048576};
+            .engine = "cpu", .features = CPU_avx2, .threads = cases[i].threads, .l1_bytes = 32768, .l2_bytes = 1048576};
         tw_problem p, made = tw_problem_make(TW_F32, cases[i].op, cases[i].op, cases[i].m, cases[i].n, cases[i].k);
         plan one;
         bool planned = problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &one) == TW_OK &&
@@ -295,7 +295,7 @@ static void unpacked_cases(void)
         right = false;
     }
     const device_facts wide = {
-        .engine = "cpu", .level = CPU_avx512, .threads = 2, .l1_bytes = 32768, .l2_bytes = 1048576};
+        .engine = "cpu", .features = CPU_avx512, .threads = 2, .l1_bytes = 32768, .l2_bytes = 1048576};
     tw_problem p, made = tw_problem_make(TW_CF32, TW_N, TW_N, 100, 100, 100);
     plan one;
     right = right && problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &wide, NULL, &one) == TW_OK &&
@@ -330,7 +330,7 @@ static void counted_threads(void)
         tw_op op_b;
         int64_t m, n, k;
         uint32_t flags;
-        cpu_level level;
+        cpu_features level;
         int64_t l1_bytes;
         int threads, wanted, woken; /* of the device; of the plan */
     } cases[] = {
@@ -370,7 +370,7 @@ static void counted_threads(void)
     bool right = true;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const device_facts facts = {.engine = "cpu",
-                                    .level = cases[i].level,
+                                    .features = cases[i].level,
                                     .threads = cases[i].threads,
                                     .l1_bytes = cases[i].l1_bytes,
                                     .l2_bytes = 2097152};
@@ -403,8 +403,11 @@ static void even_cases(void)
     };
     bool right = true;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const device_facts facts = {
-            .engine = "cpu", .level = CPU_avx512, .threads = cases[i].threads, .l1_bytes = 49152, .l2_bytes = 2097152};
+        const device_facts facts = {.engine = "cpu",
+                                    .features = CPU_avx512,
+                                    .threads = cases[i].threads,
+                                    .l1_bytes = 49152,
+                                    .l2_bytes = 2097152};
         tw_problem p, made = tw_problem_make(cases[i].dtype, TW_N, TW_N, cases[i].m, cases[i].n, cases[i].k);
         plan one = {.threads = 0};
         bool planned = problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &one) == TW_OK &&
@@ -422,7 +425,7 @@ static void even_cases(void)
 static void long_k_cases(void)
 {
     static const struct {
-        cpu_level level;
+        cpu_features level;
         tw_dtype dtype;
         int64_t m, n, lda;
         bool direct_a;
@@ -435,7 +438,7 @@ static void long_k_cases(void)
     bool right = true;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const device_facts facts = {
-            .engine = "cpu", .level = cases[i].level, .threads = 1, .l1_bytes = 49152, .l2_bytes = 2097152};
+            .engine = "cpu", .features = cases[i].level, .threads = 1, .l1_bytes = 49152, .l2_bytes = 2097152};
         tw_problem p, made = tw_problem_make(cases[i].dtype, TW_N, TW_N, cases[i].m, cases[i].n, 8192);
         plan one = {.threads = 0};
         made.lda = cases[i].lda;
@@ -471,8 +474,11 @@ static void divided_cases(void)
     };
     bool right = true;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const device_facts facts = {
-            .engine = "cpu", .level = CPU_avx512, .threads = cases[i].threads, .l1_bytes = 32768, .l2_bytes = 1048576};
+        const device_facts facts = {.engine = "cpu",
+                                    .features = CPU_avx512,
+                                    .threads = cases[i].threads,
+                                    .l1_bytes = 32768,
+                                    .l2_bytes = 1048576};
         tw_problem p, made = tw_problem_make(TW_F32, TW_N, TW_T, cases[i].m, cases[i].n, cases[i].k);
         plan one = {.threads = 0};
         made.flags = cases[i].flags;
@@ -500,7 +506,7 @@ static void divided_cases(void)
     right = true;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         const device_facts facts = {
-            .engine = "cpu", .level = CPU_amx, .threads = others[i].threads, .l1_bytes = 49152, .l2_bytes = 2097152};
+            .engine = "cpu", .features = CPU_amx, .threads = others[i].threads, .l1_bytes = 49152, .l2_bytes = 2097152};
         tw_problem p, made = tw_problem_make(others[i].dtype, TW_N, TW_N, 128, 128, others[i].k);
         plan one = {.threads = 0};
         if (problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &one) == TW_OK &&
@@ -550,7 +556,7 @@ static void divided_cases(void)
     };
     for (size_t i = 0; i < sizeof alone / sizeof *alone; i++) {
         const device_facts facts = {
-            .engine = "cpu", .level = CPU_amx, .threads = alone[i].threads, .l1_bytes = 49152, .l2_bytes = 2097152};
+            .engine = "cpu", .features = CPU_amx, .threads = alone[i].threads, .l1_bytes = 49152, .l2_bytes = 2097152};
         tw_problem p, made = tw_problem_make(alone[i].dtype, TW_N, alone[i].op_b, alone[i].m, alone[i].n, alone[i].k);
         plan one = {.threads = 0};
         made.beta = alone[i].beta;
@@ -571,10 +577,15 @@ static void plan_cases(void)
 {
     static const int64_t lengths[] = {1, 5, 48, 333, 1000, 4097, 100000};
     static const device_facts devices[] = {
-        {.engine = "cpu", .level = CPU_base, .threads = 1, .l1_bytes = 16384, .l2_bytes = 131072},
-        {.engine = "cpu", .level = CPU_avx2, .threads = 8, .l1_bytes = 32768, .l2_bytes = 524288, .l3_bytes = 33554432},
+        {.engine = "cpu", .features = CPU_base, .threads = 1, .l1_bytes = 16384, .l2_bytes = 131072},
         {.engine = "cpu",
-         .level = CPU_avx512,
+         .features = CPU_avx2,
+         .threads = 8,
+         .l1_bytes = 32768,
+         .l2_bytes = 524288,
+         .l3_bytes = 33554432},
+        {.engine = "cpu",
+         .features = CPU_avx512,
          .threads = 128,
          .l1_bytes = 49152,
          .l2_bytes = 2097152,
@@ -665,10 +676,10 @@ static void complex_panels(void)
 {
     static const int64_t lengths[] = {1, 2, 7, 40, 300, 2000};
     bool same = true, bounded = true;
-    for (int level = CPU_base; level < CPU_LEVELS; level++)
+    for (const cpu_set *set = cpu_sets; set->name != NULL; set++)
         for (int64_t k = 1; k <= 4097; k = k * 3 / 2 + 1) {
             const device_facts facts = {
-                .engine = "cpu", .level = (cpu_level)level, .threads = 8, .l1_bytes = 32768, .l2_bytes = 1 << 20};
+                .engine = "cpu", .features = set->features, .threads = 8, .l1_bytes = 32768, .l2_bytes = 1 << 20};
             int64_t panel[2] = {0, 0};
             for (int x = 0; x < 6 * 6 * 16 * 2; x++) {
                 tw_problem p, made = tw_problem_make(x / 576 ? TW_CF64 : TW_CF32, (tw_op)(x % 4), (tw_op)(x / 4 % 4),

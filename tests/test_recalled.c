@@ -139,8 +139,8 @@ static bool as_made_anew(const tw_problem *p, device_facts device, uint64_t cont
 static void kept_plans(void)
 {
     static const device_facts devices[] = {
-        {.engine = "cpu", .level = CPU_base, .threads = 4, .l1_bytes = 32768, .l2_bytes = 524288},
-        {.engine = "cpu", .level = CPU_avx2, .threads = 2, .l1_bytes = 32768, .l2_bytes = 524288},
+        {.engine = "cpu", .features = CPU_base, .threads = 4, .l1_bytes = 32768, .l2_bytes = 524288},
+        {.engine = "cpu", .features = CPU_avx2, .threads = 2, .l1_bytes = 32768, .l2_bytes = 524288},
         {.engine = "cuda",
          .threads = 1,
          .copies = true,
@@ -203,7 +203,7 @@ static void kept_by_beta(void)
     for (int threads = 1; threads <= 16; threads *= 16)
         for (int beta = 0; beta < 2; beta++) {
             const device_facts device = {.engine = "cpu",
-                                         .level = CPU_avx512,
+                                         .features = CPU_avx512,
                                          .threads = threads,
                                          .l1_bytes = 49152,
                                          .l2_bytes = 2097152,

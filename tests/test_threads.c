@@ -385,7 +385,7 @@ static bool nobody_comes_late(pool *p)
 static bool plan_waits(pool *p, tw_problem problem, void (*change)(plan *, int), int how)
 {
     const device_facts facts = {
-        .engine = "cpu", .level = detect_level(), .threads = 4, .l1_bytes = 32768, .l2_bytes = 1 << 20};
+        .engine = "cpu", .features = detect_features(), .threads = 4, .l1_bytes = 32768, .l2_bytes = 1 << 20};
     tw_problem loaded;
     plan made;
     integers x = {0};

@@ -20,14 +20,14 @@ cpu_gemv_kernel gemv_tiles_bf16, gemv_tiles_i8;
 static bool multiply(const oracle *o, void *c, bool smaller, pool *pool)
 {
     const device_facts facts = {
-        .engine = "cpu", .level = CPU_amx, .threads = 1, .l1_bytes = 49152, .l2_bytes = 1 << 18};
+        .engine = "cpu", .features = CPU_amx, .threads = 1, .l1_bytes = 49152, .l2_bytes = 1 << 18};
     tw_problem p;
     plan made;
     if (problem_load(&o->problem, o->a, o->b, c, &p) != TW_OK || plan_find(&p, &facts, NULL, &made) != TW_OK)
         return false;
     if (smaller && !plan_shrink(&made)) return false;
     kernel_row row = *made.row;
-    if (row.level != CPU_amx) return false;
+    if (row.features != CPU_amx) return false;
     row.micro = p.dtype != TW_BF16 ? r13_matrix_i8 : r13_matrix_bf16, row.enter = row.leave = NULL;
     row.gemv = p.dtype != TW_BF16 ? gemv_tiles_i8 : gemv_tiles_bf16;
     made.row = &row;

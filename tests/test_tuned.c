@@ -10,7 +10,7 @@
 #include "tuned.h"
 
 static const device_facts avx2 = {.engine = "cpu",
-                                  .level = CPU_avx2,
+                                  .features = CPU_avx2,
                                   .threads = 2,
                                   .l1_bytes = 32768,
                                   .l2_bytes = 524288},
@@ -274,7 +274,7 @@ static void plan_cases(void)
         tuned_row row;
         plan made[2];
         device_facts facts = {
-            .engine = "cpu", .level = CPU_avx512, .threads = 16, .l1_bytes = 49152, .l2_bytes = 2097152};
+            .engine = "cpu", .features = CPU_avx512, .threads = 16, .l1_bytes = 49152, .l2_bytes = 2097152};
         const tw_problem given = tw_problem_make(TW_F64, TW_N, TW_N, 128, 128, 128);
         tw_problem p;
         bool right = problem_load(&given, (void *)64, (void *)64, (void *)64, &p) == TW_OK &&

@@ -5,8 +5,10 @@
  *                                            includes it, and above that
  *     embed --plain OUTPUT.c ROOT FILE...    for readers: each as it stands
  *     embed --tuned OUTPUT.c ROOT FILE...    the same of tuned rows, for the library
- *     embed --digest OUTPUT.c ROOT FILE...   for each engine a digest of its files, ENGINE/..., and of those beside
- *                                            them
+ *     embed --digest OUTPUT.c ROOT ROWS FILE...
+ *                                            for each engine a digest of what is compiled: its rows of ROWS (the text of
+ *                                            kernels/rows.h), without what they say to readers, and its files,
+ *                                            ENGINE/..., without comments
  *
  * #line directives keep the compilers' messages pointing at the files that people edit. */
 #include <stdbool.h>
@@ -68,31 +70,82 @@ static void put_file(const char *root, const char *path, int depth)
     fclose(input);
 }
 
-/* A row for the engine: of every file of its own, and of every file of none. */
-static void put_digest(const char *root, const char *engine, char **files, int count)
+static char *read_whole(const char *path)
 {
-    char whole[MOST_PATH], hex[65], block[4096];
+    FILE *input = fopen(path, "r");
+    char *text = NULL;
+    size_t bytes = 0, got;
+    if (input == NULL) stop("cannot be opened", path);
+    do {
+        if ((text = realloc(text, bytes + 65537)) == NULL) stop("there is no memory for it", path);
+        bytes += got = fread(text + bytes, 1, 65536, input);
+    } while (got > 0);
+    fclose(input);
+    text[bytes] = '\0';
+    return text;
+}
+
+/* The text of C without comments, and each run of blanks as one. */
+static void strip(char *text)
+{
+    char *to = text, quote = 0;
+    for (const char *at = text; *at != '\0'; at++) {
+        if (quote == 0 && at[0] == '/' && (at[1] == '*' || at[1] == '/')) {
+            const char *end = strstr(at + 2, at[1] == '*' ? "*/" : "\n");
+            at = end == NULL ? at + strlen(at) - 1 : end + (at[1] == '*') - (at[1] == '/');
+            continue;
+        }
+        if (quote != 0 ? *at == quote : *at == '"' || *at == '\'') quote = quote != 0 ? 0 : *at;
+        if (quote != 0 && *at == '\\' && at[1] != '\0') *to++ = *at++;
+        const int blank = quote == 0 && strchr(" \t\n", *at) != NULL;
+        if (!blank || (to > text && to[-1] != ' ')) *to++ = blank ? ' ' : *at;
+    }
+    *to = '\0';
+}
+
+/* What a row of kernels/rows.h says to readers, out of it: the words do not change what is compiled. */
+static void strip_row(char *line)
+{
+    static const char *const words[] = {"IDEA(\"", "SOURCE(\"", "FORMERLY"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        for (char *at, *end;
+             (at = strstr(line, words[i])) != NULL && (end = strchr(at + strlen(words[i]), i < 2 ? '"' : ')')) != NULL;)
+            memmove(at, end + 1, strlen(end));
+}
+
+/* A row for the engine: of its rows of the table, and of every file of its own. */
+static void put_digest(const char *root, const char *rows, const char *engine, char **files, int count)
+{
+    char whole[MOST_PATH], hex[65], of[16];
     sha256 sum;
     sha256_init(&sum);
+    char *text = read_whole(rows);
+    for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+        const bool named = sscanf(line, "%*s %15s", of) == 1;
+        if (!named || !(strcmp(of, engine) == 0 || (strcmp(of, "gpu") == 0 && strcmp(engine, "cpu") != 0))) continue;
+        strip_row(line);
+        sha256_add(&sum, line, strlen(line));
+    }
+    free(text);
     for (int i = 0; i < count; i++) {
-        if (strchr(files[i], '/') != NULL && strncmp(files[i], engine, strlen(engine)) != 0) continue;
+        if (strncmp(files[i], engine, strlen(engine)) != 0) continue;
         if (snprintf(whole, sizeof whole, "%s/%s", root, files[i]) >= (int)sizeof whole)
             stop("a path is too long", whole);
-        FILE *input = fopen(whole, "r");
-        if (input == NULL) stop("cannot be opened", whole);
-        for (size_t got; (got = fread(block, 1, sizeof block, input)) > 0;) sha256_add(&sum, block, got);
-        fclose(input);
+        text = read_whole(whole);
+        strip(text);
+        sha256_add(&sum, text, strlen(text));
+        free(text);
     }
     sha256_hex(&sum, hex);
     fprintf(output, "{\"%s\", \"%s\"},\n", engine, hex);
 }
 
-static int put_digests(const char *root, char **files, int count)
+static int put_digests(const char *root, const char *rows, char **files, int count)
 {
     static const char *const engines[] = {"cpu", "opencl", "cuda"};
     fprintf(output,
             "/* made by tools/embed.c */\n#include \"tuned_file.h\"\nconst kernel_digest kernel_digests[] = {\n");
-    for (size_t i = 0; i < sizeof engines / sizeof *engines; i++) put_digest(root, engines[i], files, count);
+    for (size_t i = 0; i < sizeof engines / sizeof *engines; i++) put_digest(root, rows, engines[i], files, count);
     fprintf(output, "{0, 0}};\n");
     return fclose(output) == 0 ? 0 : 1;
 }
@@ -104,9 +157,9 @@ int main(int argc, char **argv)
     const bool digest = argc > 1 && strcmp(argv[1], "--digest") == 0;
     plain = tuned || digest || (argc > 1 && strcmp(argv[1], "--plain") == 0);
     argv += plain, argc -= plain;
-    if (argc < 3 || (output = fopen(argv[1], "w")) == NULL)
-        stop("usage: embed [--plain|--tuned|--digest] OUTPUT.c ROOT FILE...", name);
-    if (digest) return put_digests(argv[2], argv + 3, argc - 3);
+    if (argc < 3 + digest || (output = fopen(argv[1], "w")) == NULL)
+        stop("usage: embed [--plain|--tuned|--digest] OUTPUT.c ROOT [ROWS] FILE...", name);
+    if (digest) return put_digests(argv[2], argv[3], argv + 4, argc - 4);
     fprintf(output, "/* made by tools/embed.c */\n#include \"%s\"\n",
             tuned   ? "tuned.h"
             : plain ? "report/story.h"

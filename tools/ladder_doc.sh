@@ -1,8 +1,8 @@
 #!/bin/sh
-# ladder_doc.sh - writes docs/LADDER.md and docs/KERNELS.md: the rungs, and the production kernels, by the rows of kernels/kernels.def, the
-# comment at the head of each kernel's file, and the committed records; docs/ladder.svg, the chart of those records; and docs/speed.svg, whole
-# products in f32 over sizes beside other libraries, a picture for each machine.
-# With --check it writes nothing and fails if a file is not what it would write. $TILEWRIGHT: the program, which draws; default build/tilewright.
+# ladder_doc.sh - writes docs/LADDER.md and docs/KERNELS.md: the rungs, and the production kernels, by the rows of kernels/kernels.def as the build
+# has them in kernels/rows.txt, the comment at the head of each kernel's file, and the committed records; docs/ladder.svg, the chart of those
+# records; and docs/speed.svg, whole products in f32 over sizes beside other libraries, a picture for each machine.
+# With --check it writes nothing and fails if a file is not what it would write. $TILEWRIGHT: the program of a build folder, which draws; default build/tilewright.
 set -eu
 cd "$(dirname "$0")/.."
 program=${TILEWRIGHT:-build/tilewright}
@@ -13,22 +13,22 @@ beside='results/nvidia-h200/cublas/small.jsonl results/nvidia-h200/cublas/f32.js
 new=$(mktemp -d "${TMPDIR:-/tmp}/tilewright-docs.XXXXXX")
 trap 'rm -rf "$new"' EXIT
 
-# one_line - each row of the table on a line of its own, texts of several pieces in one
-one_line() {
-    awk '/^[A-Z_]+\(/ { row = "" } /^([A-Z]|    )/ { sub(/^ +/, ""); row = row (row ~ /,$/ ? " " : "") $0 }
-        /"\)\)$/ { gsub(/" *"/, "", row); print row }' kernels/kernels.def
-}
-
-[ "$(one_line | wc -l)" -eq "$(grep -c '^[A-Z_]*(' kernels/kernels.def)" ] || {
-    echo "kernels.def: a row does not end with the text of SOURCE, or has none" >&2
-    exit 1
-}
-
-# rows MACRO AWK-PROGRAM - word[2], word[3] ... are the row's words up to the texts, $2 its idea, $4 its sources.
+# rows WHAT ENGINE AWK-PROGRAM - of each such row: types "bf16, f16", name, the numbers behind it as word[2] ..., idea, source, formerly
 rows() {
-    one_line | awk -F'"' "/^$1\\(/ { split(\$1, word, /[(,)] */); $2 }"
+    awk "function text(field, from) {
+            from = index(\$0, field \"(\\\"\")
+            return from ? substr(\$0, from + length(field) + 2, index(substr(\$0, from + length(field) + 2), \"\\\")\") - 1) : \"\"
+        }
+        /^($1) ($2) / {
+            types = name = \$0
+            sub(/^[^(]*\\(/, \"\", types); sub(/\\).*/, \"\", types)
+            sub(/^[^)]*\\) /, \"\", name); split(name, word, \" \"); name = word[1]
+            idea = text(\"IDEA\"); source = text(\"SOURCE\"); formerly = \"\"
+            if (match(\$0, /FORMERLY[^)]*/)) { formerly = substr(\$0, RSTART, RLENGTH); sub(/.*[( ]/, \"\", formerly) }
+            $3
+        }" "${program%/*}/kernels/rows.txt"
 }
-names() { one_line | sed -n "s/^$1(\([a-z0-9_]*\),.*/\1/p" | awk '!seen[$0]++'; }
+names() { rows "$1" "$2" 'print name' | awk '!seen[$0]++'; }
 
 # head_of FILE - the comment at the head of the file, without its stars
 head_of() {
@@ -220,34 +220,22 @@ r13_matrix. These are other types too, so the step is to r13_matrix alone.
 | rung | idea on a GPU | on the CPU |
 |---|---|---|
 TEXT
-    rows 'CPU_(RUNG|WIDE)' 'printf "%s|%s\n", word[2], $2' >"$new/cpu_ideas"
-    rows CPU_TILES 'printf "r13_matrix|%s\n", $2' | uniq >>"$new/cpu_ideas"
-    idea='printf "| [%s](#%s)%s | %s |", rung, rung, types, $2; while ((getline line < cpu) > 0) if (index(line, rung "|") == 1) {
-        printf " %s", substr(line, length(rung) + 2) } close(cpu); print " |"'
-    idea="cpu = \"$new/cpu_ideas\"; $idea"
-    rows GPU_RUNG "rung = word[2]; types = \"\"; if (rung ~ /^r/) { $idea }"
-    rows CUDA_RUNG "rung = word[3]; types = \" (\" word[2] \")\"; $idea"
-    rows CUDA_HALF_RUNG "rung = word[2]; types = \" (bf16, f16)\"; $idea"
-    rows CUDA_INTEGER_RUNG "rung = word[2]; types = \" (i8, u8)\"; $idea"
-    rows CUDA_QUARTER_RUNG "rung = word[2]; types = \" (e4m3, e5m2)\"; $idea"
-    rows GPU_RUNG "rung = word[2]; types = \"\"; if (rung !~ /^r/) { $idea }"
+    rows 'rung|wide|matrix' cpu 'print name "|" idea' | awk '!seen[$0]++' >"$new/cpu_ideas"
+    step="printf \"| [%s](#%s)%s | %s |\", name, name, types == \"f32\" && name !~ /^r12/ ? \"\" : \" (\" types \")\", idea
+        while ((getline line < \"$new/cpu_ideas\") > 0) if (index(line, name \"|\") == 1) printf \" %s\", substr(line, length(name) + 2)
+        close(\"$new/cpu_ideas\"); print \" |\""
+    rows rung gpu "if (name ~ /^r/) { $step }"
+    rows rung cuda "$step"
+    rows rung gpu "if (name !~ /^r/) { $step }"
     cat <<'TEXT'
 
 Each section below shows the CUDA kernel, then what differs in OpenCL, then the CPU's counterpart in short. All of the
 latter is in `tilewright explain r05 --engine cpu`. On the CPU r01 to r07 are compiled for the baseline of the
 architecture. r09 to r11 are compiled for each instruction set, and the widest that the processor has is chosen.
 TEXT
-    for rung in $(names GPU_RUNG | grep '^r') $(rows CUDA_RUNG 'print word[3]') $(names CUDA_HALF_RUNG) $(names CUDA_INTEGER_RUNG) \
-        $(names CUDA_QUARTER_RUNG) $(names GPU_RUNG | grep -v '^r'); do
+    for rung in $(names rung gpu | grep '^r') $(names rung cuda) $(names rung gpu | grep -v '^r'); do
         section "$rung" ladder/
     done
-}
-
-# tiles MACRO TYPES FIRST - a row of the table for each tile of a family, whose name is the row's FIRST word
-tiles() {
-    rows "$1" "match(\$0, /FORMERLY\([a-z0-9_]*/)
-        printf \"| [%s_%sx%s](#%s) | %s | %s | %s | %s |\\n\", word[$3], word[$3 + 1], word[$3 + 2], word[$3], $2,
-            substr(\$0, RSTART + 9, RLENGTH - 9), \$2, \$4"
 }
 
 kernels() {
@@ -273,16 +261,12 @@ gemm_simd, formerly r14_peak, is compiled for each instruction set. The widest t
 gemv_simd and, on the matrix unit, gemv_tiles compute a C of one row or one column, triangle_simd the diagonal blocks of
 trmm and trsm; convert_f16 widens f16 for the kernel of f32, and rounds C.
 
-| kernel | tile | depth of a panel | idea | sources |
-|---|---|---|---|---|
+| kernel | types | tile | depth of a panel | idea | sources |
+|---|---|---|---|---|---|
 TEXT
-    # behind the names stand TILE and its numbers
-    rows 'CPU_(PEAK|INTEGER|DOT)' 'printf "| [cpu_%s_gemm_simd_%s](#gemm_simd) | %s x %s | %s | %s | %s |\n",
-        word[2], word[3], word[5], word[6], word[7], $2, $4'
-    rows 'CPU_(HALF|DOT_OF)' 'printf "| [cpu_%s_gemm_simd_%s](#gemm_simd) | %s x %s | %s | %s | %s |\n",
-        word[2], word[4], word[6], word[7], word[8], $2, $4'
-    rows CPU_TILES_OF 'printf "| [cpu_%s_r13_matrix_amx](LADDER.md#r13_matrix) | %s x %s | %s | %s | %s |\n", word[2], word[5], word[6], word[7], $2, $4'
-    rows CPU_TILES 'printf "| [cpu_%s_r13_matrix_amx](LADDER.md#r13_matrix) | %s x %s | %s | %s | %s |\n", word[2], word[4], word[5], word[6], $2, $4'
+    tile='printf "| [%s_%s](%s) | %s | %s x %s | %s | %s | %s |\n", name, word[3], page, types, word[4], word[5], word[6], idea, source'
+    rows tile cpu "page = \"#gemm_simd\"; word[3] = word[3] \"_\" word[4] \"x\" word[5]; $tile"
+    rows matrix cpu "page = \"LADDER.md#r13_matrix\"; $tile"
     for file in gemm_simd gemv_simd gemv_tiles convert_f16 triangle_simd; do section "$file" ''; done
     cat <<'TEXT'
 
@@ -291,27 +275,14 @@ TEXT
 | kernel | types | formerly | idea | sources |
 |---|---|---|---|---|
 TEXT
-    tiles GPU_TILE '"f32"' 2
-    tiles CUDA_TILE 'word[2]' 3
-    tiles CUDA_HALF_TILE '"bf16, f16"' 2
-    tiles CUDA_INTEGER_TILE '"i8, u8"' 2
-    tiles CUDA_QUARTER_TILE '"e4m3, e5m2"' 2
-    tiles OPENCL_TILE 'word[2] ", OpenCL"' 3
-    tiles OPENCL_HALF_TILE '"bf16, f16, OpenCL"' 2
-    tiles OPENCL_INTEGER_TILE '"i8, u8, OpenCL"' 2
-    tiles OPENCL_PTX_TILE 'word[2] ", OpenCL"' 3
-    tiles OPENCL_PTX_HALF_TILE '"bf16, f16, OpenCL"' 2
-    tiles OPENCL_PTX_INTEGER_TILE '"i8, u8, OpenCL"' 2
-    tiles CUDA_BATCH 'word[2]' 3
-    tiles CUDA_HALF_BATCH '"bf16, f16"' 2
-    tiles CUDA_INTEGER_BATCH '"i8, u8"' 2
-    tiles CUDA_QUARTER_BATCH '"e4m3, e5m2"' 2
-    for file in $({
-        names GPU_TILE
-        rows 'CUDA_(TILE|BATCH)' 'print word[3]'
-        names 'CUDA_[HIQ][A-Z]*_[TB][AI][A-Z]*'
-        rows 'OPENCL_(PTX_)?TILE' 'print word[3]'
-    } | awk '!seen[$0]++'); do
+    tile='printf "| [%s_%sx%s](#%s) | %s%s | %s | %s | %s |\n", name, word[2], word[3], name, types, only, formerly, idea, source'
+    rows tile cuda "only = \"\"; $tile"
+    rows tile opencl "only = \", OpenCL\"; $tile"
+    rows batch cuda "only = \"\"; $tile"
+    done=' '
+    for file in $(names 'tile|batch' cuda) $(names tile opencl); do
+        case $done in *" $file "*) continue ;; esac
+        done="$done$file "
         section "$file" ''
     done
 }

@@ -50,7 +50,7 @@ for name in $scripts; do
 done
 rm -rf "$folder/tilewright-kernels"
 [ ! -d "$build/tilewright-kernels" ] || cp -R "$build/tilewright-kernels" "$folder/" || exit 1
-cp tests/run.sh tests/times "$folder/tests/" && cp tests/support/tap.sh tests/support/*.py "$folder/tests/support/" && cp kernels/kernels.def "$folder/kernels/" && cp LICENSE "$folder/" || exit 1
+cp tests/run.sh tests/times "$folder/tests/" && cp tests/support/tap.sh tests/support/*.py "$folder/tests/support/" && cp "$build/kernels/rows.txt" "$folder/kernels/" && cp LICENSE "$folder/" || exit 1
 
 for file in "$folder"/tilewright "$folder"/*.so* "$folder"/tests/test_*; do
     case $file in *.sh | *.py | *'*'*) continue ;; esac

@@ -70,13 +70,24 @@ def begun(process, files=1):
         time.sleep(0.01)
 
 
+def table_rows(engine, what="rung|wide|tile"):
+    """(rung or family, numbers behind it, fields) of the engine's rows of the table of kernels, as the build has it as text:
+    so that a new row is tried too."""
+    text = open(os.path.join(os.path.dirname(PROGRAM), "kernels", "rows.txt")).read()
+    engines = engine if engine == "cpu" else f"gpu|{engine}"
+    found = re.findall(rf"^(?:{what}) (?:{engines}) \(.*?\) (\w+) ?([\w ]*) : (.*)", text, re.M)
+    assert len(found) > 5, text
+    return [(name, numbers.split(), fields) for name, numbers, fields in found]
+
+
 def called_now(record):
     """A record's rung: a production kernel may have another name than when it was timed."""
     if record["rung"] == "r14_peak" and record["engine"] == "cpu":
         return "gemm_simd"
-    table = open(os.path.join(ROOT, "kernels", "kernels.def")).read()
-    tile = re.search(rf"_TILE\((?:f32, )?(\w+), (\d+), (\d+), \d+, FORMERLY\({record['rung']}\)", table)
-    return "{}_{}x{}".format(*tile.groups()) if tile else record["rung"]
+    for name, (m, n), fields in table_rows(record["engine"], "tile"):
+        if re.search(rf"FORMERLY\w*\((?:type, )?{record['rung']}\)", fields):
+            return f"{name}_{m}x{n}"
+    return record["rung"]
 
 
 def contents():

@@ -8,7 +8,7 @@
 /* ---- detect.c ---- */
 
 /* from CPUID feature bits and the register state that the system saves; never model names */
-cpu_level detect_level(void);
+cpu_features detect_features(void);
 
 typedef struct cpu_caches {
     int64_t l1_bytes, l2_bytes, l3_bytes; /* of one core's data; 0 unknown */
@@ -83,7 +83,7 @@ typedef struct workspace workspace; /* kept from call to call */
 enum { KEPT_WORKSPACES = 8 };
 
 struct engine {
-    cpu_level level;
+    cpu_features features;
     cpu_caches caches;
     int threads;
     char threads_from[64], name[96];

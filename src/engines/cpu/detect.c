@@ -41,19 +41,19 @@ static bool may_use_tiles(uint32_t d7, uint64_t state)
 #endif
 }
 
-/* AVX512_VNNI and AVX512_BF16, which need no registers beyond AVX-512's, and AMX. Each is found on processors with the
- * one before only. */
-static cpu_level level_of_products(uint32_t c7, uint32_t d7, uint64_t state)
+/* Of products: AVX512_VNNI and AVX512_BF16, which need no registers beyond AVX-512's, and AMX. */
+static cpu_features features_of_products(uint32_t c7, uint32_t d7, uint64_t state)
 {
     enum { VNNI = 1 << 11, BF16 = 1 << 5 }; /* leaf 7: of ecx; its subleaf 1: of eax */
     uint32_t a, b, c, d;
-    if (!(c7 & VNNI)) return CPU_avx512;
-    if (!__get_cpuid_count(7, 1, &a, &b, &c, &d) || !(a & BF16)) return CPU_avx512_vnni;
-    return may_use_tiles(d7, state) ? CPU_amx : CPU_avx512_bf16;
+    cpu_features found = c7 & VNNI ? CPU_VNNI : 0;
+    if (__get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & BF16)) found |= CPU_BF16;
+    if (cpu_has(CPU_avx512 | found, CPU_avx512_bf16) && may_use_tiles(d7, state)) found |= CPU_AMX;
+    return found;
 }
 
 /* Intel SDM vol. 1, 14.3 and 15.2: the feature bit alone is not enough, the system must save the registers too. */
-cpu_level detect_level(void)
+cpu_features detect_features(void)
 {
     enum { XMM_YMM = 0x6, OPMASK_ZMM = 0xe6 };
     uint32_t a, b, c, d, b7, c7, d7;
@@ -63,12 +63,13 @@ cpu_level detect_level(void)
     uint64_t state = saved_register_state();
     if ((state & XMM_YMM) != XMM_YMM) return CPU_base;
     uint32_t avx512 = bit_AVX512F | bit_AVX512DQ | bit_AVX512BW | bit_AVX512VL;
-    return (b7 & avx512) == avx512 && (state & OPMASK_ZMM) == OPMASK_ZMM ? level_of_products(c7, d7, state) : CPU_avx2;
+    if ((b7 & avx512) != avx512 || (state & OPMASK_ZMM) != OPMASK_ZMM) return CPU_avx2;
+    return CPU_avx512 | features_of_products(c7, d7, state);
 }
 #elif defined(__aarch64__)
-cpu_level detect_level(void) { return CPU_neon; } /* part of the architecture */
+cpu_features detect_features(void) { return CPU_neon; } /* part of the architecture */
 #else
-cpu_level detect_level(void) { return CPU_base; }
+cpu_features detect_features(void) { return CPU_base; }
 #endif
 
 static int64_t with_suffix(const char *text)

@@ -83,16 +83,16 @@ static tw_status choose_wait(engine *e)
 
 /* The instruction set to use: the widest of the processor, also after an error, or less where the caller or
  * TILEWRIGHT_CPU says so. */
-static tw_status choose_level(const char *wanted, const char *wanted_by, cpu_level has, cpu_level *out)
+static tw_status choose_features(const char *wanted, const char *wanted_by, cpu_features has, cpu_features *out)
 {
     *out = has;
     if (wanted == NULL) return TW_OK;
-    for (cpu_level level = CPU_base; level < CPU_LEVELS; level++) {
-        if (strcmp(wanted, cpu_level_name(level)) != 0) continue;
-        if (level > has)
+    for (const cpu_set *set = cpu_sets; set->name != NULL; set++) {
+        if (strcmp(wanted, set->name) != 0) continue;
+        if (!cpu_has(has, set->features))
             return fail(TW_NO_DEVICE, "%s asks for %s instructions, this processor has %s", wanted_by, wanted,
-                        cpu_level_name(has));
-        *out = level;
+                        cpu_set_name(has));
+        *out = set->features;
         return TW_OK;
     }
 #if defined(__aarch64__)
@@ -109,11 +109,11 @@ static tw_status engine_settings(const tw_options *options, bool despite, engine
     const char *wanted = options->instruction_set ? options->instruction_set : variable;
     if (options->device != 0)
         return fail(TW_NO_DEVICE, "device %d was asked for, the cpu engine has device 0 only", (int)options->device);
-    tw_status of_level = choose_level(wanted, options->instruction_set ? "options.instruction_set" : "TILEWRIGHT_CPU",
-                                      detect_level(), &e->level);
-    if (of_level != TW_OK && (options->instruction_set != NULL || !despite)) return of_level;
+    tw_status chosen = choose_features(wanted, options->instruction_set ? "options.instruction_set" : "TILEWRIGHT_CPU",
+                                       detect_features(), &e->features);
+    if (chosen != TW_OK && (options->instruction_set != NULL || !despite)) return chosen;
     char passed_over[400];
-    snprintf(passed_over, sizeof passed_over, "%.200s", of_level != TW_OK ? tw_error_text() : "");
+    snprintf(passed_over, sizeof passed_over, "%.200s", chosen != TW_OK ? tw_error_text() : "");
     e->caches = detect_caches();
     detect_name(e->name, sizeof e->name);
     for (int i = 0; i < 3; i++) {
@@ -140,7 +140,7 @@ static void cpu_describe(const engine *e, tw_device *out)
                        .l2_bytes = e->caches.l2_bytes,
                        .l3_bytes = e->caches.l3_bytes};
     snprintf(out->name, sizeof out->name, "%s", e->name);
-    snprintf(out->instruction_set, sizeof out->instruction_set, "%s", cpu_level_name(e->level));
+    snprintf(out->instruction_set, sizeof out->instruction_set, "%s", cpu_set_name(e->features));
     snprintf(out->threads_from, sizeof out->threads_from, "%s", e->threads_from);
 }
 
@@ -157,7 +157,7 @@ static tw_status cpu_devices(tw_device *devices, int32_t capacity, int32_t *coun
 
 static void cpu_state(char *text, size_t bytes)
 {
-    snprintf(text, bytes, "ready, with %s instructions", cpu_level_name(detect_level()));
+    snprintf(text, bytes, "ready, with %s instructions", cpu_set_name(detect_features()));
 }
 
 static tw_status cpu_open(const tw_options *options, bool despite, engine **out)
@@ -172,8 +172,8 @@ static tw_status cpu_open(const tw_options *options, bool despite, engine **out)
         free(made);
         return status;
     }
-    made->triangles[0] = kernel_probed(TW_F32, made->level);
-    made->triangles[1] = kernel_probed(TW_F64, made->level);
+    made->triangles[0] = kernel_probed(TW_F32, made->features);
+    made->triangles[1] = kernel_probed(TW_F64, made->features);
     *out = made;
     return TW_OK;
 }
@@ -182,7 +182,7 @@ static void cpu_facts(const engine *e, device_facts *out)
 {
     /* If the system does not tell, assume the smallest caches of the last fifteen years. */
     *out = (device_facts){.engine = "cpu",
-                          .level = e->level,
+                          .features = e->features,
                           .threads = e->threads,
                           .l1_bytes = e->caches.l1_bytes ? e->caches.l1_bytes : 32768,
                           .l2_bytes = e->caches.l2_bytes ? e->caches.l2_bytes : 262144,
@@ -191,7 +191,7 @@ static void cpu_facts(const engine *e, device_facts *out)
 
 static void cpu_identity(const engine *e, char *text, size_t bytes)
 {
-    snprintf(text, bytes, "%s, %d thread%s", cpu_level_name(e->level), e->threads, e->threads == 1 ? "" : "s");
+    snprintf(text, bytes, "%s, %d thread%s", cpu_set_name(e->features), e->threads, e->threads == 1 ? "" : "s");
 }
 
 /* ---- workspaces ---- */

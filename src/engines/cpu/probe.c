@@ -93,7 +93,7 @@ static double least_seconds(engine *e, int threads, int tries, read_work *work)
 
 tw_status cpu_peak_flops(engine *e, tw_dtype dtype, int threads, int tries, double *flops_per_s)
 {
-    flops_work work = {.row = kernel_probed(dtype, e->level), .rounds = 10000};
+    flops_work work = {.row = kernel_probed(dtype, e->features), .rounds = 10000};
     if (work.row == NULL) return fail(TW_NO_KERNEL, "the cpu engine has no probe for %s", dtype_find(dtype)->lab.name);
     double sink, begin = cpu_now_s(), flops = work.row->probe(work.rounds, &sink), seconds = cpu_now_s() - begin + 1e-9;
     work.flops_per_s = flops / seconds; /* what one thread does, more can do */
@@ -113,7 +113,7 @@ tw_status cpu_peak_flops(engine *e, tw_dtype dtype, int threads, int tries, doub
 tw_status cpu_bandwidth(engine *e, int64_t bytes, int threads, int tries, double *bytes_per_s)
 {
     enum { UNIT = 1024, LEAST_PER_TRY = 64 << 20 };
-    read_work work = {.row = kernel_probed(TW_F64, e->level), .parts = threads == 1 ? 1 : 4 * threads};
+    read_work work = {.row = kernel_probed(TW_F64, e->features), .parts = threads == 1 ? 1 : 4 * threads};
     work.part_bytes = round_up(ceil_div(bytes, work.parts), UNIT);
     int64_t total = work.part_bytes * work.parts;
     work.rounds = ceil_div(LEAST_PER_TRY, total);
