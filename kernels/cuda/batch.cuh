@@ -10,11 +10,6 @@
 #define WIDE 1
 #endif
 
-/* scalar: the type of alpha and beta */
-#define BATCH_PARAMETERS(scalar)                                                                                       \
-    int m, int n, int k, scalar alpha, const void *a_items, long lda, const void *b_items, long ldb, scalar beta,      \
-        void *c_items, long ldc, int works, int pointers, long stride_a, long stride_b, long stride_c
-
 /* Item number `item`: the address in an array of them, or so many strides from the first. */
 template <typename T>
 static __device__ __forceinline__ T *item_of(const void *items, int pointers, long stride, int item)

@@ -20,9 +20,3 @@ static __device__ __forceinline__ void store_box(const tensor_map *map, int x, i
                  : "memory");
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
-
-/* scalar: the type of alpha and beta; element_of_c: what C holds */
-#define BOXES_PARAMETERS(scalar, element_of_c)                                                                         \
-    const __grid_constant__ tensor_map a_map, const __grid_constant__ tensor_map b_map,                                \
-        const __grid_constant__ tensor_map c_map, int m, int n, int k, scalar alpha, scalar beta,                      \
-        element_of_c *__restrict__ c_items, long ldc, long stride_c, int works, int a_shared, int b_shared

@@ -19,12 +19,14 @@
  * CHANGED   from dgemm_mma_sm80: the walk over items for split-K and rasterisation.
  * SOURCE    PTX ISA (mma.sync for f64, cp.async); Kerr et al.: CUTLASS, 2017 */
 #include "rung.cuh"
+#include "arguments.h"
 #include "batch.cuh"
 #include "dgemm_tile.cuh"
 
 ASSUME(BM == BN)
 
-extern "C" __global__ void __launch_bounds__(THREADS, ROW_BLOCKS) dgemm_batched_mma_sm80(BATCH_PARAMETERS(double))
+extern "C" __global__ void __launch_bounds__(THREADS, ROW_BLOCKS)
+    dgemm_batched_mma_sm80(BATCH_ARGUMENTS(PARAMETER, double))
 {
     extern __shared__ __align__(16) struct stage ring[];
     const bool a_along = !OP_A, b_along = OP_B;

@@ -25,6 +25,7 @@
  * SOURCE    PTX ISA (mma.sync for f64, cp.async); Kerr et al.: CUTLASS, 2017 */
 #define SUMS_F64 1
 #include "rung.cuh"
+#include "arguments.h"
 #include "ampere.cuh"
 #include "dgemm_tile.cuh"
 
@@ -33,9 +34,7 @@ enum { EACH = BM * BN / 2 / THREADS /* pairs of sums of a thread */, GROUP_M = 8
 #include "splitk.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
-    dgemm_mma_sm80(int m, int n, int k, double alpha, const double *__restrict__ a, long lda,
-                   const double *__restrict__ b, long ldb, double beta, double *__restrict__ c, long ldc, int splits,
-                   double2 *memory, unsigned long long *flags, unsigned long long epoch)
+    dgemm_mma_sm80(PLAIN_ARGUMENTS(PARAMETER, double, double, double, double), SPLIT_ARGUMENTS(PARAMETER, double2 *))
 {
     extern __shared__ __align__(16) struct stage ring[];
     const bool a_along = !OP_A, b_along = OP_B;

@@ -14,13 +14,13 @@
  * CHANGED   from r10s_scalar: f64, a quarter of its tile, one buffer.
  * SOURCE    Kerr et al.: CUTLASS, 2017 */
 #include "rung.cuh"
+#include "arguments.h"
 
 enum { BM = ROW_M, BN = ROW_N, BK = ROW_K, THREADS = ROW_THREADS, PAD = 2 };
 ASSUME(BM == 64 && BN == 64 && BK == 16 && THREADS == 256)
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-    dgemm_simt(int m, int n, int k, double alpha, const double *__restrict__ a, long lda, const double *__restrict__ b,
-               long ldb, double beta, double *__restrict__ c, long ldc)
+    dgemm_simt(PLAIN_ARGUMENTS(PARAMETER, double, double, double, double))
 {
     __shared__ double a_tile[BK][BM + PAD], b_tile[BK][BN + PAD];
     int tid = threadIdx.x, tx = tid % 16, ty = tid / 16, tiles_n = ceil_div(n, BN);

@@ -46,6 +46,7 @@
  * SOURCE    PTX ISA (mma.sync for f64, cp.async.bulk.tensor and its swizzles, mbarrier) */
 #define SUMS_F64 1
 #include "rung.cuh"
+#include "arguments.h"
 #include "hopper.cuh"
 #include "dgemm_pieces.cuh"
 
@@ -255,9 +256,7 @@ static __device__ __forceinline__ void store_part(double *c, long ldc, int i0, i
 #endif
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
-    dgemm_tma_sm90(const __grid_constant__ tensor_map a_map, const __grid_constant__ tensor_map b_map, int m, int n,
-                   int k, double alpha, double beta, double *__restrict__ c, long ldc, int splits, double2 *memory,
-                   unsigned long long *flags, unsigned long long epoch)
+    dgemm_tma_sm90(MAPPED_ARGUMENTS(PARAMETER, double, double), SPLIT_ARGUMENTS(PARAMETER, double2 *))
 {
     extern __shared__ __align__(1024) struct memory shared[];
     struct stage *ring = shared->stage;

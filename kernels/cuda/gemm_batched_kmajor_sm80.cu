@@ -18,6 +18,7 @@
  * CHANGED   from gemm_batched_mma_sm80: gemm_mma_sm80's tile, and what does not lie along k is transposed on its way.
  * SOURCE    PTX ISA (mma.sync, ldmatrix, cp.async) */
 #include "rung.cuh"
+#include "arguments.h"
 #include "c_pairs.cuh"
 #include "batch.cuh"
 #include "kmajor_tile.cuh"
@@ -77,7 +78,8 @@ static __device__ __forceinline__ void fetch_tile(char *tile, const struct opera
         fetch_words<EDGE, ALONG>(tile, o->x, o->ld, edge0, edges, piece * BK, k);
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, ROW_BLOCKS) gemm_batched_kmajor_sm80(BATCH_PARAMETERS(number))
+extern "C" __global__ void __launch_bounds__(THREADS, ROW_BLOCKS)
+    gemm_batched_kmajor_sm80(BATCH_ARGUMENTS(PARAMETER, number))
 {
     extern __shared__ __align__(128) struct stage ring[];
     const bool a_along = !OP_A, b_along = OP_B;

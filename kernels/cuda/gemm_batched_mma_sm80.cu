@@ -17,6 +17,7 @@
  * CHANGED   from sgemm_batched_cpasync_sm80: mma for FMAs, and the loads of its operands.
  * SOURCE    PTX ISA: ldmatrix, mma.sync m16n8k16 */
 #include "rung.cuh"
+#include "arguments.h"
 #include "c_pairs.cuh"
 #include "batch.cuh"
 
@@ -51,7 +52,7 @@ struct stage {
 };
 ASSUME(STAGES * sizeof(struct stage) <= ROW_BYTES)
 
-extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemm_batched_mma_sm80(BATCH_PARAMETERS(float))
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemm_batched_mma_sm80(BATCH_ARGUMENTS(PARAMETER, float))
 {
     extern __shared__ __align__(16) struct stage ring[];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, low = lane % 8, q = lane / 8;

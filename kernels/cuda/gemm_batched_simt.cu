@@ -12,10 +12,11 @@
  * CHANGED   from gemm_simt: the items; f32 and f64 too.
  * SOURCE    Kerr et al.: CUTLASS, 2017 */
 #include "rung.cuh"
+#include "arguments.h"
 #include "batch.cuh"
 #include "simt_tile.cuh"
 
-extern "C" __global__ void __launch_bounds__(THREADS) gemm_batched_simt(BATCH_PARAMETERS(number))
+extern "C" __global__ void __launch_bounds__(THREADS) gemm_batched_simt(BATCH_ARGUMENTS(PARAMETER, number))
 {
     int tiles_n = ceil_div(n, BN), tiles = ceil_div(m, BM) * tiles_n, item = blockIdx.x / tiles,
         tile = blockIdx.x % tiles;

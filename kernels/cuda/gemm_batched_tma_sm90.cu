@@ -20,6 +20,7 @@
  * CHANGED   from gemm_batched_mma_sm80: TMA copies.
  * SOURCE    PTX ISA: cp.async.bulk.tensor and its swizzles, ldmatrix, mma.sync */
 #include "rung.cuh"
+#include "arguments.h"
 #include "hopper.cuh"
 #include "boxes.cuh"
 #include "ampere.cuh"
@@ -53,7 +54,8 @@ static __device__ __forceinline__ int place(int line, int eighth, int low)
     return line * 128 + ((eighth ^ low) << 4);
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemm_batched_tma_sm90(BOXES_PARAMETERS(float, float))
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
+    gemm_batched_tma_sm90(BOXES_ARGUMENTS(PARAMETER, float, float))
 {
     extern __shared__ __align__(1024) struct ring ring[];
     int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, low = lane % 8, q = lane / 8, s = 0, phase = 0,

@@ -22,6 +22,7 @@
  * CHANGED   from gemm_batched_tma_sm90: wgmma in place of ldmatrix and mma.sync.
  * SOURCE    PTX ISA: wgmma, cp.async.bulk.tensor; promotion: DeepGEMM and CUTLASS, 2025 */
 #include "rung.cuh"
+#include "arguments.h"
 #define MATRIX_N          ROW_N
 #define MATRIX_MN_MAJOR_A 0
 #define MATRIX_MN_MAJOR_B 0
@@ -69,7 +70,7 @@ static __device__ __forceinline__ void blend_all(number *sum, const element_c *c
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
-    gemm_batched_wgmma_sm90(BOXES_PARAMETERS(number, element_c))
+    gemm_batched_wgmma_sm90(BOXES_ARGUMENTS(PARAMETER, number, element_c))
 {
     extern __shared__ __align__(1024) struct ring ring[];
     int tid = threadIdx.x, lane = tid % 32, warp_row = tid / 32 * 16, s = 0, phase = 0;

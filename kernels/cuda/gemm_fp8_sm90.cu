@@ -23,6 +23,7 @@
 #define GROUP_M 8
 #endif
 #include "rung.cuh"
+#include "arguments.h"
 #define MATRIX_N          ROW_N
 #define MATRIX_MN_MAJOR_A 0
 #define MATRIX_MN_MAJOR_B 0
@@ -57,10 +58,7 @@ ASSUME_BOXES(64, BK, 64, BK)
 
 #include "raster.cuh"
 
-extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    gemm_fp8_sm90(const __grid_constant__ tensor_map a_map, const __grid_constant__ tensor_map b_map,
-                  const __grid_constant__ tensor_map c_map, int m, int n, int k, float alpha, float beta,
-                  element_c *__restrict__ c, long ldc)
+extern "C" __global__ void __launch_bounds__(THREADS, 1) gemm_fp8_sm90(MAPPED_C_ARGUMENTS(PARAMETER, float, element_c))
 {
     extern __shared__ __align__(1024) struct ring ring[];
     int tid = threadIdx.x, lane = tid % 32, s = 0, phase = 0, blocks = ceil_div(k, BK), i0, j0;

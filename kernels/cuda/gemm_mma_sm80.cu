@@ -14,6 +14,7 @@
  * CHANGED   from r13m_mma: the types; operands along k only; C of several types.
  * SOURCE    PTX ISA (mma.sync, ldmatrix, cp.async); Kerr et al.: CUTLASS, 2017 */
 #include "rung.cuh"
+#include "arguments.h"
 #include "c_types.cuh"
 #include "ampere.cuh"
 #include "kmajor_tile.cuh"
@@ -23,8 +24,7 @@ enum { GROUP_M = 8 };
 #include "raster.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
-    gemm_mma_sm80(int m, int n, int k, number alpha, const char *__restrict__ a, long lda, const char *__restrict__ b,
-                  long ldb, number beta, element_c *__restrict__ c, long ldc)
+    gemm_mma_sm80(PLAIN_ARGUMENTS(PARAMETER, number, char, char, element_c))
 {
     extern __shared__ __align__(128) struct stage ring[];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, blocks = ceil_div(k, BK), now = 0, to = STAGES - 1, i0, j0;

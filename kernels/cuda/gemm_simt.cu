@@ -9,11 +9,11 @@
  * CHANGED   from dgemm_simt: the types.
  * SOURCE    Kerr et al.: CUTLASS, 2017; OCP 8-bit floating point specification 1.0 */
 #include "rung.cuh"
+#include "arguments.h"
 #include "simt_tile.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-    gemm_simt(int m, int n, int k, number alpha, const TYPE_A *__restrict__ a, long lda, const TYPE_B *__restrict__ b,
-              long ldb, number beta, element_c *__restrict__ c, long ldc)
+    gemm_simt(PLAIN_ARGUMENTS(PARAMETER, number, TYPE_A, TYPE_B, element_c))
 {
     int tiles_n = ceil_div(n, BN);
     multiply_tile(m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, blockIdx.x / tiles_n * BM, blockIdx.x % tiles_n * BN);

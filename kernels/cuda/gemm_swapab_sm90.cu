@@ -45,6 +45,7 @@
  * CHANGED   from gemm_wgmma_sm90: operands swapped, split-K and stream-K, the TMA traffic; threads store C.
  * SOURCE    PTX ISA; stream-K: as sgemm_tma_sm90 */
 #include "rung.cuh"
+#include "arguments.h"
 /* the sums of fp8 are promoted: added in f32 once in 128 steps of k (docs/ACCURACY.md) */
 #define PROMOTES (ELEMENT_BYTES == 1 && !SUMS_S32)
 #if FEW_ROWS
@@ -227,9 +228,7 @@ static __device__ __forceinline__ void fix_up(number *sum, const four_sums *memo
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    gemm_swapab_sm90(const __grid_constant__ tensor_map a_map, const __grid_constant__ tensor_map b_map, int m, int n,
-                     int k, number alpha, number beta, element_c *__restrict__ c, long ldc, int splits, int length,
-                     four_sums *memory, unsigned long long *flags, unsigned long long epoch)
+    gemm_swapab_sm90(MAPPED_ARGUMENTS(PARAMETER, number, element_c), SPLIT_RUNS_ARGUMENTS(PARAMETER, four_sums *))
 {
     extern __shared__ __align__(1024) struct ring ring[];
     const tensor_map *x_map = FEW_ROWS ? &b_map : &a_map, *y_map = FEW_ROWS ? &a_map : &b_map;

@@ -43,6 +43,7 @@
 #define GROUP_M 8
 #endif
 #include "rung.cuh"
+#include "arguments.h"
 #define MATRIX_N          ROW_N
 #define MATRIX_MN_MAJOR_A OP_A
 #if OP_B
@@ -103,9 +104,7 @@ static __device__ __forceinline__ void go_round(int *s, int *phase, int blocks)
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    gemm_wgmma_sm90(const __grid_constant__ tensor_map a_map, const __grid_constant__ tensor_map b_map,
-                    const __grid_constant__ tensor_map c_map, int m, int n, int k, number alpha, number beta,
-                    element_c *__restrict__ c, long ldc)
+    gemm_wgmma_sm90(MAPPED_C_ARGUMENTS(PARAMETER, number, element_c))
 {
     extern __shared__ __align__(1024) struct ring ring[];
     int tid = threadIdx.x, lane = tid % 32, group = tid / 128, s = 0, phase = 0, blocks = ceil_div(k, BK), i0, j0;

@@ -19,6 +19,7 @@
  *           STAGES * sizeof(struct stage).
  * SOURCE    PTX ISA: cp.async; Volkov, Demmel 2008 */
 #include "rung.cuh"
+#include "arguments.h"
 #include "wide.cuh"
 #include "batch.cuh"
 
@@ -74,7 +75,8 @@ static __device__ __forceinline__ void read_steps(float (*x)[STEP], const float 
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) sgemm_batched_cpasync_sm80(BATCH_PARAMETERS(float))
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
+    sgemm_batched_cpasync_sm80(BATCH_ARGUMENTS(PARAMETER, float))
 {
     extern __shared__ __align__(16) struct stage ring[];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 8 * 2 + lane % 2, h = lane / 2 % 4;

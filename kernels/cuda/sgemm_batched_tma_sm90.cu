@@ -30,6 +30,7 @@
  * CHANGED   from sgemm_tma_sm90: items as the third dimension, transposing in the kernel instead of a pass before it.
  * SOURCE    as sgemm_tma_sm90; PTX ISA: swizzles of cp.async.bulk.tensor */
 #include "rung.cuh"
+#include "arguments.h"
 #include "wide.cuh"
 #include "hopper.cuh"
 #include "boxes.cuh"
@@ -148,7 +149,8 @@ static __device__ __forceinline__ void multiply(struct ring *ring, const tensor_
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) sgemm_batched_tma_sm90(BOXES_PARAMETERS(float, float))
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
+    sgemm_batched_tma_sm90(BOXES_ARGUMENTS(PARAMETER, float, float))
 {
     extern __shared__ __align__(1024) struct ring ring[];
     int cut = gridDim.x - works, work = blockIdx.x, rest = work >= works, tile = rest ? work - works : work;

@@ -27,6 +27,7 @@
  * CHANGED   from sgemm_tma_sm90: cp.async for TMA, transposing while copying, and a tile that is 8 deep.
  * SOURCE    PTX ISA (cp.async); as sgemm_tma_sm90 */
 #include "rung.cuh"
+#include "arguments.h"
 #include "wide.cuh"
 #define COPY_FROM(x) __cvta_generic_to_global(x)
 #include "ampere.cuh"
@@ -93,7 +94,8 @@ static __device__ __forceinline__ void fetch(const bool transposed, tile_row *ti
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) sgemm_cpasync_sm80(PARAMETERS)
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
+    sgemm_cpasync_sm80(PLAIN_ARGUMENTS(PARAMETER, float, float, float, float))
 {
     extern __shared__ __align__(16) struct stage ring[];
     int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, blocks = ceil_div(k, BK), first = k - (blocks - 1) * BK,

@@ -11,6 +11,7 @@
  * CHANGED   from r11: fetch and keep, one for both operands.
  * SOURCE    as r11. */
 #include "rung.cuh"
+#include "arguments.h"
 #include "wide.cuh"
 
 /* Blocks per multiprocessor: before sm_90 the one-by-one loads need more registers than two leave. */
@@ -55,7 +56,8 @@ static __device__ __forceinline__ void keep(const bool transposed, tile_row *til
         *(float4 *)&tile[p][edge] = x;
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) sgemm_simt(PARAMETERS)
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
+    sgemm_simt(PLAIN_ARGUMENTS(PARAMETER, float, float, float, float))
 {
     __shared__ __align__(16) tile_row a_tile[2][BK], b_tile[2][BK];
     int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, now = 0;

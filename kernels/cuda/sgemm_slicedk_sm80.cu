@@ -53,6 +53,7 @@
  * CHANGED   from sgemm_simt: sliced-K and split-K, asynchronous copies.
  * SOURCE    PTX ISA (cp.async); sliced-K: NVIDIA: CUTLASS, 2017; lanes: maxas */
 #include "rung.cuh"
+#include "arguments.h"
 #include "wide.cuh"
 #include "ampere.cuh"
 #include "pdl.cuh"
@@ -224,7 +225,7 @@ static __device__ __forceinline__ int with_of(const float *x, long ld)
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
-    sgemm_slicedk_sm80(PARAMETERS, int splits, float4 *memory, unsigned long long *flags, unsigned long long epoch)
+    sgemm_slicedk_sm80(PLAIN_ARGUMENTS(PARAMETER, float, float, float, float), SPLIT_ARGUMENTS(PARAMETER, float4 *))
 {
     extern __shared__ __align__(16) union slice slices[];
     const bool a_along = !OP_A, b_along = OP_B;

@@ -33,6 +33,7 @@
  * CHANGED   from sgemm_slicedk_sm80: TMA copies; the tile; K-major operands are transposed.
  * SOURCE    PTX ISA: cp.async.bulk.tensor and its swizzles; sliced-K: NVIDIA: CUTLASS, 2017 */
 #include "rung.cuh"
+#include "arguments.h"
 #include "wide.cuh"
 #include "hopper.cuh"
 
@@ -178,9 +179,7 @@ static __device__ __forceinline__ void mainloop(float (*sum)[TN], struct memory 
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    sgemm_slicedk_tma_sm90(const __grid_constant__ tensor_map a_map, const __grid_constant__ tensor_map b_map, int m,
-                           int n, int k, float alpha, float beta, float *__restrict__ c, long ldc, int splits,
-                           float4 *memory, unsigned long long *flags, unsigned long long epoch)
+    sgemm_slicedk_tma_sm90(MAPPED_ARGUMENTS(PARAMETER, float, float), SPLIT_ARGUMENTS(PARAMETER, float4 *))
 {
     extern __shared__ __align__(1024) struct memory shared[];
     float sum[TM][TN] = {0};

@@ -53,8 +53,8 @@
  *           WIDE = 1 (128-bit stores) promises c aligned to 16 bytes and ldc a multiple of 4; WIDE = 0 takes any. Fewer
  *           than 2^31 tiles.
  * HOST      tiles = ceil(m / 128) * ceil(n / 128), grid whole + ceil(steps of the other tiles, so counted, / length),
- *           block 128, dynamic shared memory sizeof(struct ring) = 49176 bytes. whole = tiles: no stream-K; partials
- *           and flags are not used. Otherwise partials has 128 * 128 floats for each run, and flags 8 bytes for each,
+ *           block 128, dynamic shared memory sizeof(struct ring) = 49176 bytes. whole = tiles: no stream-K; memory
+ *           and flags are not used. Otherwise memory has 128 * 128 floats for each run, and flags 8 bytes for each,
  *           of any content but `epoch`. Two tensor maps, rank 2, FLOAT32, element strides 1, no interleave, no swizzle,
  *           zeros outside, L2 promotion 256 B, box {128, 16}; addresses and strides multiples of 16 bytes:
  *               a_map: op(A) transposed, k x m: dims {m, k}
@@ -73,6 +73,7 @@
  * SOURCE    PTX ISA; Osama et al.: Stream-K, 2023; banks and reuse: maxas, and Jia et al.: Dissecting the NVIDIA Volta
  *           GPU architecture via microbenchmarking, 2018 */
 #include "rung.cuh"
+#include "arguments.h"
 #include "wide.cuh"
 #include "hopper.cuh"
 #include "flags.cuh"
@@ -238,9 +239,7 @@ static __device__ __forceinline__ void mainloop(float (*sum)[8], const int bands
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
-    sgemm_tma_sm90(const __grid_constant__ tensor_map a_map, const __grid_constant__ tensor_map b_map, int m, int n,
-                   int k, float alpha, float beta, float *__restrict__ c, long ldc, int whole, int length,
-                   float *__restrict__ partials, unsigned long long *flags, unsigned long long epoch)
+    sgemm_tma_sm90(MAPPED_ARGUMENTS(PARAMETER, float, float), STREAM_K_ARGUMENTS(PARAMETER, float *__restrict__))
 {
     extern __shared__ __align__(1024) struct ring ring[];
     int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, s = 0, phase = 0, steps = ceil_div(k, BK),
@@ -275,7 +274,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         else
             mainloop(sum, 4, ring, &a_map, &b_map, i0, j0, a_at, b_at, from, to, &s, &phase);
         if (to < steps) { /* word by word: vectors would tie the sums to the worst registers */
-            float *partial = partials + (long)run * (BM * BN) + tid;
+            float *partial = memory + (long)run * (BM * BN) + tid;
             UNROLLED
             for (int e = 0; e < 128; e++) {
                 if (e == 32 && residue) break;
@@ -286,7 +285,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
             if (from > 0) {
                 ROLLED
                 for (int other = units_before(tile, whole, wide, steps) / length; other < run; other++) {
-                    const volatile float *partial = partials + (long)other * (BM * BN) + tid;
+                    const volatile float *partial = memory + (long)other * (BM * BN) + tid;
                     wait_for_flag(&flags[other], epoch);
                     UNROLLED
                     for (int e = 0; e < 128; e++) {

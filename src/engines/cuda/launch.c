@@ -1,4 +1,5 @@
 /* launch.c - launches CUDA kernels: tensor maps for TMA, arguments by family, grids, batches. */
+#include "../../../kernels/cuda/arguments.h"
 #include "../gpu.h"
 #include "cuda_engine.h"
 
@@ -98,17 +99,19 @@ static tw_status launch_grid(engine *e, const runnable *r, int64_t width, int64_
     return launch_kernel(e, r, r->kernel, p->row->gpu.traits & GPU_PDL, cluster, config, arguments);
 }
 
-/* The arguments of a product's kernels. Each family takes some of them, in the order of its parameters. */
+/* The arguments of a product's kernels: each family takes those of its lists in kernels/cuda/arguments.h. */
 typedef struct arguments {
+    cu_tensor_map a_map, b_map, c_map;
     int m, n, k;
     scalar alpha, beta;
     cu_pointer a, b, c;
     int64_t lda, ldb, ldc;
-    int whole, each, length; /* whole, splits and length of the plan's k_split */
-    int splits;              /* blocks that divide the k of a tile */
-    cu_pointer sums, flags;  /* of the partial sums */
-    uint64_t epoch;          /* the value that signals a flag of this launch */
+    int whole, length;        /* of the plan's k_split */
+    int splits;               /* blocks that divide the k of a tile */
+    cu_pointer memory, flags; /* of the partial sums */
+    uint64_t epoch;           /* the value that signals a flag of this launch */
 } arguments;
+#define ADDRESS(type, name) &x.name
 
 static arguments arguments_of(engine *e, const runnable *r, const buffer *a, const buffer *b, const buffer *c)
 {
@@ -128,12 +131,12 @@ static arguments arguments_of(engine *e, const runnable *r, const buffer *a, con
                                                  : p->ldb,
                       .ldc = p->ldc,
                       .whole = (int)gpu->k_split.whole,
-                      .each = (int)gpu->k_split.splits,
                       .length = (int)gpu->k_split.length,
-                      .splits = splits_each(r->plan),
-                      .sums = r->workspace + (cu_pointer)(gpu->pack_a.bytes + gpu->pack_b.bytes),
+                      .splits = r->plan->row->gpu.traits & GPU_SWAP_AB ? (int)gpu->k_split.splits
+                                                                       : splits_each(r->plan),
+                      .memory = r->workspace + (cu_pointer)(gpu->pack_a.bytes + gpu->pack_b.bytes),
                       .epoch = next_epoch(e)};
-    made.flags = made.sums +
+    made.flags = made.memory +
                  (cu_pointer)(gpu->k_split.count * gpu->block_m * gpu->block_n * kernel_sum_bytes(r->plan->row));
     return made;
 }
@@ -145,10 +148,10 @@ static int box_rows(const kernel_row *row, bool along_k, bool across, int64_t ed
     return along_k && (row->gpu.traits & GPU_WHOLE_EDGE) ? (int)edge : across ? row->lab.tile_k : rows;
 }
 
-/* The tensor maps of A, B and C, each all 0 where no kernel reads it: operands with nothing to load, a C that is not
- * stored by TMA. */
+/* The tensor maps of A, B and C. Each stays all 0 where no kernel reads it: operands with nothing to load, a C that is
+ * not stored by TMA. */
 static tw_status encode_maps(engine *e, const plan *p, const buffer *a, const buffer *b, const buffer *c,
-                             cu_tensor_map maps[3])
+                             arguments *made)
 {
     const gpu_plan *gpu = &p->gpu;
     const tw_problem *x = &p->problem;
@@ -156,15 +159,14 @@ static tw_status encode_maps(engine *e, const plan *p, const buffer *a, const bu
     const bool a_across = kernel_reads_across(p->row, x, 0), b_across = kernel_reads_across(p->row, x, 1),
                along = g->traits & GPU_READS_NK, a_along = along ? !a_across : x->op_a == TW_N,
                b_along = along ? !b_across : x->op_b == TW_T;
-    memset(maps, 0, 3 * sizeof *maps);
     if (x->k > 0) {
-        TRY(encode_operand(e, p, &maps[0], a->device, &gpu->pack_a, a_along, gpu->few_rows,
+        TRY(encode_operand(e, p, &made->a_map, a->device, &gpu->pack_a, a_along, gpu->few_rows,
                            box_rows(p->row, a_along, a_across, gpu->block_m, g->a_box_rows), g->a_box_cols));
-        TRY(encode_operand(e, p, &maps[1], b->device, &gpu->pack_b, b_along, !gpu->few_rows,
+        TRY(encode_operand(e, p, &made->b_map, b->device, &gpu->pack_b, b_along, !gpu->few_rows,
                            box_rows(p->row, b_along, b_across, gpu->block_n, g->b_box_rows), g->b_box_cols));
     }
     if ((g->traits & GPU_OWN_C) && x->beta == 0 && kernel_is_wide(p->row, x))
-        TRY(encode_map(e, x->dtype_c, &maps[2], c->device, x->m, x->n, x->ldc, 64,
+        TRY(encode_map(e, x->dtype_c, &made->c_map, c->device, x->m, x->n, x->ldc, 64,
                        128 / dtype_find(x->dtype_c)->lab.bytes, CU_TENSOR_SWIZZLE_128B, CU_TENSOR_L2_256B));
     return TW_OK;
 }
@@ -173,17 +175,12 @@ static tw_status launch_mapped(engine *e, runnable *r, const buffer *a, const bu
 {
     const plan *p = r->plan;
     const int traits = p->row->gpu.traits;
-    cu_tensor_map maps[3], *a_map = &maps[0], *b_map = &maps[1], *c_map = &maps[2];
-    TRY(encode_maps(e, p, a, b, c, maps));
     arguments x = arguments_of(e, r, a, b, c);
-    /* a kernel takes as many as it has */
-    void *stream_k[] = {a_map, b_map,  &x.m,     &x.n,      &x.k,    &x.alpha, &x.beta,
-                        &x.c,  &x.ldc, &x.whole, &x.length, &x.sums, &x.flags, &x.epoch};
-    void *own_c[] = {a_map, b_map, c_map, &x.m, &x.n, &x.k, &x.alpha, &x.beta, &x.c, &x.ldc};
-    void *sliced_k[] = {a_map, b_map,  &x.m,      &x.n,    &x.k,     &x.alpha, &x.beta,
-                        &x.c,  &x.ldc, &x.splits, &x.sums, &x.flags, &x.epoch};
-    void *swap_ab[] = {a_map, b_map,  &x.m,    &x.n,      &x.k,    &x.alpha, &x.beta,
-                       &x.c,  &x.ldc, &x.each, &x.length, &x.sums, &x.flags, &x.epoch};
+    TRY(encode_maps(e, p, a, b, c, &x));
+    void *stream_k[] = {MAPPED_ARGUMENTS(ADDRESS, , ), STREAM_K_ARGUMENTS(ADDRESS, )},
+         *own_c[] = {MAPPED_C_ARGUMENTS(ADDRESS, , )},
+         *sliced_k[] = {MAPPED_ARGUMENTS(ADDRESS, , ), SPLIT_ARGUMENTS(ADDRESS, )},
+         *swap_ab[] = {MAPPED_ARGUMENTS(ADDRESS, , ), SPLIT_RUNS_ARGUMENTS(ADDRESS, )};
     return launch_grid(e, r, p->gpu.grid_x, p->gpu.grid_y,
                        traits & GPU_SWAP_AB                   ? swap_ab
                        : traits & GPU_OWN_C                   ? own_c
@@ -204,8 +201,8 @@ static tw_status launch_plain(engine *e, runnable *r, const buffer *a, const buf
         x.m = (int)(p->m - first);
         x.a += (cu_pointer)(first * (gpu->pack_a.needed || p->op_a == TW_N ? x.lda : 1) * bytes);
         x.c += (cu_pointer)(first * x.ldc * c_bytes);
-        void *plain[] = {&x.m,    &x.n, &x.k,   &x.alpha,  &x.a,    &x.lda,   &x.b,    &x.ldb,
-                         &x.beta, &x.c, &x.ldc, &x.splits, &x.sums, &x.flags, &x.epoch}; /* as above */
+        /* a kernel takes as many as it has */
+        void *plain[] = {PLAIN_ARGUMENTS(ADDRESS, , , , ), SPLIT_ARGUMENTS(ADDRESS, )};
         TRY(launch_grid(e, r, gpu->grid_x, min_i64(gpu->grid_y - y, MOST_GRID_Y), plain));
         if (r->add != NULL) {
             runnable adds = *r;
@@ -307,9 +304,10 @@ static tw_status encode_boxes(engine *e, tw_dtype dtype, cu_tensor_map *map, uin
 
 /* The arguments of a batch's kernels: the first items, or arrays of addresses, and the number of tiles. */
 typedef struct batch_arguments {
+    cu_tensor_map a_map, b_map, c_map;
     int m, n, k;
     scalar alpha, beta;
-    cu_pointer a, b, c;
+    cu_pointer a_items, b_items, c_items;
     int64_t lda, ldb, ldc, stride_a, stride_b, stride_c;
     int works, pointers, a_shared, b_shared;
 } batch_arguments;
@@ -333,23 +331,22 @@ static batch_arguments batch_arguments_of(const tw_problem *p, const tw_batch *b
 }
 
 /* Items at strides by a row that loads by TMA. */
-static tw_status launch_boxes(engine *e, runnable *r, batch_arguments *x, int64_t items)
+static tw_status launch_boxes(engine *e, runnable *r, const batch_arguments *first, int64_t items)
 {
     enum { C_LINE = 128 }; /* bytes */
     const plan *plan = r->plan;
     const tw_problem *p = &plan->problem;
     const int64_t edge = plan->gpu.block_m, depth = plan->row->lab.tile_k, line = plan->row->gpu.a_box_cols,
                   cut = plan->gpu.cut;
-    cu_tensor_map maps[3];
-    TRY(encode_boxes(e, p->dtype, &maps[0], x->a, problem_a_rows(p), problem_a_cols(p), x->lda, items, x->stride_a,
+    batch_arguments x = *first;
+    TRY(encode_boxes(e, p->dtype, &x.a_map, x.a_items, problem_a_rows(p), problem_a_cols(p), x.lda, items, x.stride_a,
                      p->op_a == TW_N ? edge : depth, p->op_a == TW_N ? depth : line));
-    TRY(encode_boxes(e, p->dtype, &maps[1], x->b, problem_b_rows(p), problem_b_cols(p), x->ldb, items, x->stride_b,
+    TRY(encode_boxes(e, p->dtype, &x.b_map, x.b_items, problem_b_rows(p), problem_b_cols(p), x.ldb, items, x.stride_b,
                      p->op_b == TW_N ? depth : edge, p->op_b == TW_N ? line : depth));
-    TRY(encode_boxes(e, p->dtype_c, &maps[2], x->c, p->m, p->n, x->ldc, items, x->stride_c, edge,
+    TRY(encode_boxes(e, p->dtype_c, &x.c_map, x.c_items, p->m, p->n, x.ldc, items, x.stride_c, edge,
                      C_LINE / dtype_find(p->dtype_c)->lab.bytes));
-    void *boxes[] = {&maps[0], &maps[1], &maps[2], &x->m,        &x->n,     &x->k,        &x->alpha,
-                     &x->beta, &x->c,    &x->ldc,  &x->stride_c, &x->works, &x->a_shared, &x->b_shared};
-    return launch_grid(e, r, min_i64(x->works, plan->gpu.grid_x) + (x->works > cut * 3 / 2 ? cut : 0), 1, boxes);
+    void *boxes[] = {BOXES_ARGUMENTS(ADDRESS, , )};
+    return launch_grid(e, r, min_i64(x.works, plan->gpu.grid_x) + (x.works > cut * 3 / 2 ? cut : 0), 1, boxes);
 }
 
 /* A whole batch, or as many items at a time as a kernel can count. */
@@ -363,15 +360,14 @@ static tw_status launch_batch(engine *e, runnable *r, const buffer *a, const buf
     for (int64_t first = 0; first < batch->count && !stop_asked(r->stop); first += most) {
         const int64_t items = min_i64(batch->count - first, most);
         x.works = (int)(items * tiles);
-        x.a = address_of(batch, a, batch->stride_a, first, p->dtype).device;
-        x.b = address_of(batch, b, batch->stride_b, first, p->dtype).device;
-        x.c = address_of(batch, c, batch->stride_c, first, p->dtype_c).device;
+        x.a_items = address_of(batch, a, batch->stride_a, first, p->dtype).device;
+        x.b_items = address_of(batch, b, batch->stride_b, first, p->dtype).device;
+        x.c_items = address_of(batch, c, batch->stride_c, first, p->dtype_c).device;
         if (r->plan->row->gpu.traits & GPU_TMA) {
             TRY(launch_boxes(e, r, &x, items));
             continue;
         }
-        void *plain[] = {&x.m,    &x.n, &x.k,   &x.alpha, &x.a,        &x.lda,      &x.b,        &x.ldb,
-                         &x.beta, &x.c, &x.ldc, &x.works, &x.pointers, &x.stride_a, &x.stride_b, &x.stride_c};
+        void *plain[] = {BATCH_ARGUMENTS(ADDRESS, )};
         TRY(launch_grid(e, r, min_i64(x.works, gpu->grid_x), 1, plain));
     }
     return TW_OK;
