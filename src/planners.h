@@ -1,5 +1,4 @@
-/* planners.h - what plan.c and the planners of the CPU (plan_cpu.c), of GPUs (plan_gpu.c) and of OpenCL's further types
- * (plan_opencl.c) ask of each other. */
+/* planners.h - what plan.c and the planners of the CPU (plan_cpu.c) and of GPUs (plan/) ask of each other. */
 #ifndef TILEWRIGHT_PLANNERS_H
 #define TILEWRIGHT_PLANNERS_H
 
@@ -22,15 +21,9 @@ bool plan_offers(const kernel_row *row, const device_facts *device);
  * others, of these the last whose vectors the device has, else the first; elsewhere the row with the lower cost. */
 bool plan_opencl_beats(const kernel_row *one, const kernel_row *later, const tw_problem *p, const device_facts *device);
 
-/* plan_split_opencl - how the groups of a GPU_TYPES row that can divide k do so. */
-k_split plan_split_opencl(const kernel_row *row, const tw_problem *p, const device_facts *device);
-
 /* plan_opencl_alone - should items, each by this plan, follow each other rather than be one launch on this device,
  * whose facts have their number? */
 bool plan_opencl_alone(const plan *each, const device_facts *together);
-
-/* plan_cycles_opencl - the cycles that a GPU of OpenCL is expected to take with this row. */
-double plan_cycles_opencl(const kernel_row *row, const tw_problem *p, const device_facts *device);
 
 /* plan_types_opencl - the compiler's options for the types of a GPU_TYPES row; returns their length. */
 int plan_types_opencl(const tw_problem *p, char *text, size_t bytes);

@@ -24,7 +24,7 @@ find include src kernels lab io cli blas dist pblas python -type f \( -name '*.c
             engine = substr(file, 1, RLENGTH)
             return "^(" engine "|kernels/|include/|src/engines/[a-z]+\\.h$|src/(plan|error|table|jit_cache|processors|thread)\\.h$)"
         }
-        if (file ~ /^src\//) return "^(include/|kernels/|src/[^/]*$|src/engines/(engine|spread)\\.h$)"
+        if (file ~ /^src\//) return "^(include/|kernels/|src/[^/]*$|src/plan/[^/]*$|src/engines/(engine|spread)\\.h$)"
     }
     function exists(path,    line) {
         if (!(path in known)) { known[path] = (getline line < path) >= 0; close(path) }

@@ -139,7 +139,7 @@ COVERING = [
     (r"kernels/opencl/|engines/opencl/", PANELS + ["test_sizes", "test_batch --only opencl", *(f"test_faults{part} --only opencl" for part in ("", "_calls", "_cache"))]),
     (r"blas/", ["test_blas", "test_blas_batch", "test_names64", "test_complex", "test_level3", "test_route", *API]),
     (r"src/(first_use|self_test)", ["test_first_use"]),
-    (r"src/plan_gpu", ["test_plans", *API, "test_kernels --only opencl_f32_sgemm", "test_strides --only opencl"]),
+    (r"src/plan/", ["test_plans", *API, "test_kernels --only opencl_f32_sgemm", "test_strides --only opencl"]),
     (r"src/(plan|table|problem)", ["test_plans", *LOOPS, "test_complex", "test_threads", "test_blas", "test_random",
                                    "test_kernels --only opencl_f32_sgemm", *MEMORY]),
     (r"cpu/pack_words", ["test_tiles", *LOOPS]), # which has the layouts and the deep panels of AMX

@@ -1,7 +1,6 @@
-/* plan_opencl.c - what rows that only OpenCL has need of a plan: the names of their types, how processors divide C into
+/* opencl.c - what rows that only OpenCL has need of a plan: the names of their types, how processors divide C into
  * blocks, and what tiles cost GPUs, also with k divided. Pure, as plan.c. */
-#include "planners.h"
-#include "tuned.h"
+#include "families.h"
 
 #include <stdio.h>
 
@@ -140,26 +139,27 @@ static double gpu_cycles(const kernel_row *row, const tw_problem *p, const devic
     return best;
 }
 
-double plan_cycles_opencl(const kernel_row *row, const tw_problem *p, const device_facts *device)
+static double cycles(const kernel_row *row, const tw_problem *p, const device_facts *device)
 {
     k_split split;
     return gpu_cycles(row, p, device, &split);
 }
 
-k_split plan_split_opencl(const kernel_row *row, const tw_problem *p, const device_facts *device)
+static k_split divide(const kernel_row *row, const tw_problem *p, const device_facts *device)
 {
     k_split split;
     gpu_cycles(row, p, device, &split);
-    return split;
+    return row->gpu.traits & GPU_SPLIT_K ? split : (k_split){0};
 }
+
+const gpu_family family_opencl = {.divide = divide, .cycles = cycles};
 
 bool plan_opencl_alone(const plan *each, const device_facts *together)
 {
     device_facts alone = *together;
     alone.items = 0;
-    return each->gpu.k_split.count > 0 &&
-           (double)together->items * plan_cycles_opencl(each->row, &each->problem, &alone) <
-               plan_cycles_opencl(each->row, &each->problem, together);
+    return each->gpu.k_split.count > 0 && (double)together->items * cycles(each->row, &each->problem, &alone) <
+                                              cycles(each->row, &each->problem, together);
 }
 
 static bool has_vectors(const kernel_row *row, const device_facts *device)

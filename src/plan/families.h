@@ -1,0 +1,53 @@
+/* families.h - what the planner asks of each family of GPU kernels: how k is divided, and how long a product takes. A
+ * family has a file here, named after how it divides k. All are pure, as plan.c. */
+#ifndef TILEWRIGHT_PLAN_FAMILIES_H
+#define TILEWRIGHT_PLAN_FAMILIES_H
+
+#include "../planners.h"
+#include "../tuned.h"
+
+typedef struct gpu_family {
+    /* divide - how blocks divide k, in the least estimated time; NULL: they do not */
+    k_split (*divide)(const kernel_row *row, const tw_problem *p, const device_facts *device);
+    /* cycles - how long the busiest multiprocessor takes, packing and launch in; NULL: not modelled */
+    double (*cycles)(const kernel_row *row, const tw_problem *p, const device_facts *device);
+    /* suits - whether the row is weighed for this problem at all; NULL: always */
+    bool (*suits)(const kernel_row *row, const tw_problem *p, const device_facts *device);
+} gpu_family;
+
+extern const gpu_family family_simt, family_stream_k, family_sliced_k, family_splits, family_wgmma, family_swap_ab,
+    family_opencl;
+
+/* simt_cycles - the common model of f32: `launch`, a packing pass of `pass` if there is one, then the longer of
+ * `multiply` and of loading the operands from memory. */
+double simt_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device, double launch, double pass,
+                   double multiply);
+
+/* wgmma_mainloop - cycles of a row of the matrix units alone, to compare tiles that pack and read the same. */
+double wgmma_mainloop(const kernel_row *row, const tw_problem *p, const device_facts *device);
+
+/* packing_cycles - of the packing pass: it reads and writes each element; single bytes at a lower rate. */
+double packing_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device,
+                      const tuned_values *tuned);
+
+/* cluster_bytes - what cluster reduction adds to a block's shared memory: a tile's worth of sums that the others send,
+ * and a barrier (kernels/cuda/splitk.cuh). */
+int64_t cluster_bytes(const kernel_row *row);
+
+/* Split-K through memory: blocks of a group of the fix-up; most bytes of partial sums for each multiprocessor. */
+enum { FIX_UP_GROUP = 8, MOST_SUMS = 500000 };
+
+/* fix_up_cycles - partial sums are stored, waited for and read, by groups of 8 and then once more: those of `each` tiles
+ * of so many bytes on a multiprocessor. */
+double fix_up_cycles(const tuned_values *tuned, int64_t splits, int64_t each, double tile_bytes);
+
+static inline double longer(double x, double y) { return x > y ? x : y; }
+
+static inline int64_t multiprocessors_of(const device_facts *device) { return max_i64(device->multiprocessors, 1); }
+
+static inline int64_t tiles_of(const kernel_row *row, const tw_problem *p)
+{
+    return ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n);
+}
+
+#endif

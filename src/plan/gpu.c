@@ -1,0 +1,168 @@
+/* gpu.c - a GPU launch: the grid and the compiler's options; and which of two kernels is better. What a family's kernels
+ * cost, and how they divide k, stands in the files beside this. Pure, as plan.c. */
+#include "families.h"
+
+#include <stdio.h>
+
+static const gpu_family family_others; /* rungs; and processors' rows, which their own rules compare */
+
+static const gpu_family *family_of(const kernel_row *row)
+{
+    const int traits = row->gpu.traits;
+    if (!(traits & GPU_PRODUCTION) || (traits & GPU_PANELS)) return &family_others;
+    if (strcmp(row->lab.engine, "opencl") == 0) return &family_opencl;
+    return traits & GPU_STREAM_K                                       ? &family_stream_k
+           : traits & GPU_SLICED_K                                     ? &family_sliced_k
+           : traits & GPU_SPLITS                                       ? &family_splits
+           : traits & GPU_SWAP_AB                                      ? &family_swap_ab
+           : (traits & (GPU_OWN_C | GPU_TMA)) == (GPU_OWN_C | GPU_TMA) ? &family_wgmma
+                                                                       : &family_simt;
+}
+
+/* A GPU_SPLIT_K row: split k so that there are about BLOCKS blocks, whatever the device, so that the bits depend on the
+ * shape alone; not at all where there is no memory for the partial sums. */
+static k_split split_k_by_shape(const plan *plan, const device_facts *device)
+{
+    enum { BLOCKS = 1024 };
+    const tw_problem *p = &plan->problem;
+    int64_t steps = max_i64(ceil_div(p->k, plan->tile), 1),
+            splits = device->no_workspace ? 1 : max_i64(min_i64(BLOCKS / max_i64(plan->gpu.grid_x, 1), steps), 1);
+    int64_t length = ceil_div(steps, splits);
+    splits = ceil_div(steps, length); /* none is empty */
+    if (splits == 1) return (k_split){.whole = plan->gpu.grid_x, .splits = 1};
+    return (k_split){.splits = splits,
+                     .count = plan->gpu.grid_x * splits,
+                     .length = length,
+                     .bytes = round_up(splits * p->m * p->n * 4, 256)};
+}
+
+/* The operands' types by the names of PTX, where a kernel takes several; of 2 bytes IN_F16 says which. */
+static int types_text(const tw_problem *p, char *text, size_t bytes)
+{
+    static const struct {
+        tw_dtype dtype;
+        const char *name;
+    } names[] = {{TW_I8, "s8"}, {TW_U8, "u8"}, {TW_TF32, "tf32"}, {TW_E4M3, "e4m3"}, {TW_E5M2, "e5m2"}};
+    const char *a = NULL, *b = NULL;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (names[i].dtype == p->dtype) a = names[i].name;
+        if (names[i].dtype == (p->dtype_b != 0 ? p->dtype_b : p->dtype)) b = names[i].name;
+    }
+    if (a == NULL || b == NULL) return 0;
+    const dtype_row *dtype = dtype_find(p->dtype);
+    return snprintf(text, bytes, " -DELEMENT_BYTES=%d -DTYPE_A=%s -DTYPE_B=%s%s", dtype->lab.bytes, a, b,
+                    dtype->result == TW_I32 ? " -DSUMS_S32=1" : "");
+}
+
+/* A GPU launch: one block of threads for each block of C; the compiler is told what is constant. */
+void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choice)
+{
+    const tw_problem *p = &plan->problem;
+    const kernel_row *row = plan->row;
+    gpu_plan *gpu = &plan->gpu;
+    bool square = row->gpu.traits & GPU_SQUARE, typed = row->gpu.traits & GPU_TYPES;
+    plan->threads = 1;
+    gpu->source = choice->source != NULL ? *choice->source
+                                         : (tw_lab_source){.file = row->lab.file, .entry = row->gpu.entry};
+    plan->tile = kernel_tile(row, p, choice->tile);
+    gpu->few_rows = (row->gpu.traits & GPU_SWAP_AB) && p->m <= p->n;
+    bool long_m = (row->gpu.traits & GPU_SWAP_AB) && !gpu->few_rows;
+    gpu->block_m = square ? plan->tile : long_m ? row->lab.tile_n : row->lab.tile_m;
+    gpu->block_n = square ? plan->tile : long_m ? row->lab.tile_m : row->lab.tile_n;
+    gpu->threads_x = square ? plan->tile : row->gpu.threads_x;
+    gpu->threads_y = square ? plan->tile : row->gpu.threads_y;
+    gpu->grid_x = ceil_div(p->n, gpu->block_n);
+    gpu->grid_y = ceil_div(p->m, gpu->block_m);
+    if (row->gpu.traits & GPU_LINEAR_GRID) gpu->grid_x *= gpu->grid_y, gpu->grid_y = 1;
+    if (row->gpu.traits & GPU_PERSISTENT) /* the fewest blocks that need as few waves */
+        gpu->grid_x = ceil_div(gpu->grid_x, max_i64(ceil_div(gpu->grid_x, max_i64(device->multiprocessors, 1)), 1));
+    if (gpu->one_launch)
+        gpu->grid_x = row->gpu.blocks_each > 0 ? (int64_t)row->gpu.blocks_each * max_i64(device->multiprocessors, 1)
+                                               : INT32_MAX;
+    /* sgemm_batched_tma_sm90: two of the three blocks on each multiprocessor */
+    if (gpu->one_launch && (row->gpu.traits & GPU_TMA) && row->gpu.blocks_each == 0)
+        gpu->cut = 2 * max_i64(device->multiprocessors, 1);
+    gpu->pack_a = kernel_packing_a(row, p);
+    gpu->pack_b = kernel_packing_b(row, p);
+    const gpu_family *family = family_of(row);
+    if (family->divide != NULL) gpu->k_split = family->divide(row, p, device);
+    if ((row->gpu.traits & GPU_SPLIT_K) && !typed) gpu->k_split = split_k_by_shape(plan, device);
+    if (gpu->k_split.count > 0) gpu->grid_x = gpu->k_split.whole + gpu->k_split.count;
+    if (device->items > 1) gpu->items = device->items;
+    gpu->dynamic_bytes = row->gpu.dynamic_bytes + (gpu->k_split.by_cluster ? (int)cluster_bytes(row) : 0);
+    plan->workspace_bytes = (size_t)(gpu->pack_a.bytes + gpu->pack_b.bytes + gpu->k_split.bytes);
+    if (row->gpu.traits & GPU_PANELS) plan_panels(plan, device);
+    gpu->transposes_b = (row->gpu.traits & GPU_TRANSPOSES_B) && p->op_b == TW_N;
+    /* one text for all layouts */
+    bool packs = (row->gpu.traits & (GPU_PACKS | GPU_READS_BOTH)) == GPU_PACKS || (row->gpu.traits & GPU_PANELS),
+         packs_a = packs && !kernel_reads_across(row, p, 0), packs_b = packs && !kernel_reads_across(row, p, 1);
+    bool row_in_warp = (row->gpu.traits & GPU_ROW_BARRIER) && device->warp > 0 && device->warp % plan->tile == 0;
+    int used = snprintf(gpu->options, sizeof gpu->options, "-DTILE=%d -DOP_A=%d -DOP_B=%d -DWIDE=%d%s%s%s",
+                        plan->tile ? plan->tile : 16,
+                        packs_a ? (row->gpu.traits & GPU_READS_KM ? TW_T : TW_N) : p->op_a,
+                        packs_b             ? (row->gpu.traits & GPU_READS_NK ? TW_T : TW_N)
+                        : gpu->transposes_b ? TW_T
+                                            : p->op_b,
+                        kernel_is_wide(row, p), row_in_warp ? " -DSUBGROUP_BARRIER=1" : "",
+                        !typed && (p->dtype == TW_F16 || p->dtype_c == TW_F16) ? " -DIN_F16=1" : "",
+                        choice->default_build ? " -DDEFAULT_BUILD" : "");
+    if ((row->gpu.traits & GPU_OWN_C) && !typed)
+        used += snprintf(gpu->options + used, sizeof gpu->options - (size_t)used,
+                         " -DC_HALF=%d -DTILE_M=%d -DTILE_N=%d", dtype_find(p->dtype_c)->lab.bytes == 2,
+                         (int)gpu->block_m, (int)gpu->block_n);
+    used += typed ? plan_types_opencl(p, gpu->options + used, sizeof gpu->options - (size_t)used)
+                  : types_text(p, gpu->options + used, sizeof gpu->options - (size_t)used);
+    if (row->gpu.traits & GPU_SWAP_AB)
+        used += snprintf(gpu->options + used, sizeof gpu->options - (size_t)used, " -DFEW_ROWS=%d", gpu->few_rows);
+    if (gpu->k_split.by_cluster)
+        used += snprintf(gpu->options + used, sizeof gpu->options - (size_t)used, " -DCLUSTER_REDUCE=1");
+    gpu->own_options = used;
+    kernel_options(row, gpu->options + used, sizeof gpu->options - (size_t)used);
+}
+
+/* Rows that no cost model compares: the one with the lower tuned cost; of equal ones `later`, unless `first`. */
+static bool beats_by_rule(const kernel_row *one, const kernel_row *later, const tw_problem *p,
+                          const device_facts *device, bool first)
+{
+    tuned_values rooms[2];
+    const double cost = tuned_find(device, p, one, &rooms[0])->cost,
+                 of_later = tuned_find(device, p, later, &rooms[1])->cost;
+    return cost != of_later ? cost < of_later : first;
+}
+
+/* Whether `one` is better than `later`, a later row of the table. Cost models decide between thin and wide swap-AB
+ * tiles, between tiles of one family (a later tile of stream-K must win by 0.5 %), and wherever k can be divided.
+ * Otherwise the later row is better, unless only `one` loads by TMA, or a tuned row says so. */
+bool plan_gpu_beats(const kernel_row *one, const kernel_row *later, const tw_problem *p, const device_facts *device)
+{
+    const gpu_family *of_one = family_of(one), *of_later = family_of(later);
+    const double lead = of_later == &family_stream_k ? 1.005 : 1;
+    if ((one->gpu.traits | later->gpu.traits) & GPU_TYPES) return plan_opencl_beats(one, later, p, device);
+    if (of_later == &family_swap_ab) {
+        /* whatever it is, a wider tile is weighed as one of the matrix units */
+        const gpu_family *wide = of_one == &family_swap_ab ? of_one : &family_wgmma;
+        return !of_later->suits(later, p, device) || wide->cycles(one, p, device) <= of_later->cycles(later, p, device);
+    }
+    if (of_later == &family_wgmma && (of_one == &family_wgmma || of_one == &family_swap_ab))
+        return wgmma_mainloop(one, p, device) <= wgmma_mainloop(later, p, device);
+    const bool comparable = of_one == of_later && of_one->divide != NULL && of_one != &family_opencl;
+    if (comparable || of_one == &family_sliced_k || of_later == &family_sliced_k)
+        return of_one->cycles(one, p, device) <= lead * of_later->cycles(later, p, device);
+    return beats_by_rule(one, later, p, device, (one->gpu.traits & GPU_TMA) && !(later->gpu.traits & GPU_TMA));
+}
+
+void plan_reason(const tw_problem *problem, const device_facts *device, char *text, size_t bytes)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (int i = 0; i < kernel_count(); i++) {
+        const kernel_row *row = kernel_at(i);
+        if (row->gpu.entry == NULL || !plan_offers(row, device)) continue;
+        const gpu_family *family = family_of(row);
+        if (family->cycles == NULL || family == &family_simt || device->vector_bytes > 0 || used >= bytes) continue;
+        if (!kernel_fits(row, problem, device, 0, NULL, 0)) continue;
+        if (family->suits != NULL && !family->suits(row, problem, device)) continue;
+        used += (size_t)snprintf(text + used, bytes - used, "%s%s %.0f", used == 0 ? "cycles expected: " : ", ",
+                                 row->lab.rung, family->cycles(row, problem, device));
+    }
+}

@@ -1,0 +1,54 @@
+/* wgmma.c - gemm_wgmma_sm90 and gemm_fp8_sm90: persistent blocks, k not divided. */
+#include "families.h"
+
+/* The cycles of the busiest multiprocessor of a GPU_OWN_C row. For each block of k its tensor cores work and its copies
+ * arrive; these overlap to half. Copies share the bandwidth of the L2, and lines that do not begin at multiples of 128
+ * bytes cost four times as much. Two warpgroups ping-pong: one stores while the other multiplies, until the last. Tiles
+ * with more sums multiply a little slower. Numbers fitted to an H200 (docs/perf/gemm-wgmma.md#c-by-tma). */
+static double wgmma_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device,
+                           const tuned_values *tuned)
+{
+    enum { MULTIPLIED_BYTES = 4096, STORED_BYTES = 11, LINE = 128, ACROSS_LINES = 4 };
+    double m = row->lab.tile_m, n = row->lab.tile_n, k = row->lab.tile_k, bytes = dtype_find(p->dtype)->lab.bytes,
+           c_bytes = dtype_find(p->dtype_c)->lab.bytes;
+    int64_t tiles = ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n),
+            blocks = ceil_div(p->k, row->lab.tile_k);
+    int64_t rounds = ceil_div(tiles, max_i64(device->multiprocessors, 1)), line = (int64_t)(LINE / bytes);
+    double lines = m * (kernel_packing_a(row, p).ld % line != 0 ? ACROSS_LINES : 1) +
+                   n * (kernel_packing_b(row, p).ld % line != 0 ? ACROSS_LINES : 1);
+    double units = m * n * k * bytes / MULTIPLIED_BYTES * (m * n > 128 * 128 ? 1.03 : 1),
+           copies = lines * k * bytes * (double)ceil_div(tiles, max_i64(rounds, 1)) / tuned->wgmma_l2_bytes;
+    double block = units > copies ? units + copies / 2 : copies + units / 2;
+    double multiply = (double)blocks * block + tuned->block, store = m * n * c_bytes / STORED_BYTES,
+           last = (double)(rounds > 1 ? rounds : 0) / 2;
+    /* the two that share a tile of fp8 store it before they go on */
+    if (bytes == 1 && dtype_find(p->dtype)->result != TW_I32) return (double)rounds * (multiply + store);
+    /* storing takes longer than multiplying where k is small */
+    return longer((double)rounds * multiply + store, last * (multiply + store));
+}
+
+double wgmma_mainloop(const kernel_row *row, const tw_problem *p, const device_facts *device)
+{
+    tuned_values room;
+    const tuned_values *tuned = tuned_find(device, p, row, &room);
+    return tuned->cost * wgmma_cycles(row, p, device, tuned);
+}
+
+/* Each box line outside the matrix costs some TMA time, and the memory is kept a little less busy than could be: for 16
+ * cycles of 19. */
+static double cycles(const kernel_row *row, const tw_problem *p, const device_facts *device)
+{
+    enum { BUSY = 16, OF_CYCLES = 19, PER_LINE_OUTSIDE = 4 };
+    tuned_values room;
+    const tuned_values *tuned = tuned_find(device, p, row, &room);
+    const double memory = (double)max_i64(p->m, p->n) * (double)p->k * dtype_find(p->dtype)->lab.bytes /
+                          (tuned->dram_bytes * BUSY / OF_CYCLES * (double)multiprocessors_of(device));
+    const bool along = row->gpu.traits & GPU_READS_NK;
+    const int64_t a_outside = along || p->op_a == TW_N ? max_i64(row->lab.tile_m - p->m, 0) : 0,
+                  b_outside = along || p->op_b == TW_T ? max_i64(row->lab.tile_n - p->n, 0) : 0;
+    const double loads = (double)((a_outside + b_outside) * ceil_div(p->k, row->lab.tile_k) * PER_LINE_OUTSIDE);
+    return tuned->cost *
+           (longer(wgmma_cycles(row, p, device, tuned) + loads, memory) + packing_cycles(row, p, device, tuned));
+}
+
+const gpu_family family_wgmma = {.cycles = cycles};
