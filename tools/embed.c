@@ -7,7 +7,7 @@
  *     embed --tuned OUTPUT.c ROOT FILE...    the same of tuned rows, for the library
  *     embed --digest OUTPUT.c ROOT ROWS FILE...
  *                                            for each engine a digest of what is compiled: its rows of ROWS (the text of
- *                                            kernels/rows.h), without what they say to readers, and its files,
+ *                                            kernels/rows.def), without what they say to readers, and its files,
  *                                            ENGINE/..., without comments
  *
  * #line directives keep the compilers' messages pointing at the files that people edit. */
@@ -103,7 +103,7 @@ static void strip(char *text)
     *to = '\0';
 }
 
-/* What a row of kernels/rows.h says to readers, out of it: the words do not change what is compiled. */
+/* What a row of kernels/rows.def says to readers, out of it: the words do not change what is compiled. */
 static void strip_row(char *line)
 {
     static const char *const words[] = {"IDEA(\"", "SOURCE(\"", "FORMERLY"};
