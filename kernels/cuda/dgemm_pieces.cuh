@@ -1,7 +1,8 @@
-/* dgemm_pieces.cuh - f64 on the matrix units: the sums of a piece of 16 x 8 that a lane holds, what one mma.sync adds
- * to them, and how they are stored. For dgemm_tile.cuh and dgemm_tma_sm90. After rung.cuh.
+/* dgemm_pieces.cuh - f64 on the matrix units: the sums of a piece of 16 x 8 that a lane holds, and what one mma.sync
+ * adds to them. For dgemm_tile.cuh and dgemm_tma_sm90. After rung.cuh.
  *
  * SOURCE    PTX ISA (mma.sync for f64) */
+#include "epilogue.cuh"
 
 /* The sums of a piece (16 x 8): of rows l / 4 and l / 4 + 8, columns l % 4 * 2 and the next. */
 struct piece_sums {
@@ -27,19 +28,4 @@ static __device__ __forceinline__ void multiply_8(struct piece_sums *x, const do
                      : "d"(a[2 * q + 1]), "d"(b[q]));
     }
 #endif
-}
-
-/* c <- alpha * sum + beta * c for 2 neighbours, of which `count` are there. */
-static __device__ __forceinline__ void store(double *c, int count, double alpha, const double *sum, double beta)
-{
-    if (WIDE && count >= 2) {
-        double2 y = beta != 0 ? *(const double2 *)c : make_double2(0, 0);
-        y.x = beta == 0 ? alpha * sum[0] : fma(alpha, sum[0], beta * y.x);
-        y.y = beta == 0 ? alpha * sum[1] : fma(alpha, sum[1], beta * y.y);
-        *(double2 *)c = y;
-        return;
-    }
-    UNROLLED
-    for (int q = 0; q < 2; q++)
-        if (q < count) c[q] = beta == 0 ? alpha * sum[q] : fma(alpha, sum[q], beta * c[q]);
 }

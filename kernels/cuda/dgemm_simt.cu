@@ -13,8 +13,10 @@
  * LIMITS    any m, n >= 1, k, ld, address and transposes. Fewer than 2^31 tiles.
  * CHANGED   from r10s_scalar: f64, a quarter of its tile, one buffer.
  * SOURCE    Kerr et al.: CUTLASS, 2017 */
+#define SUMS_F64 1
 #include "rung.cuh"
 #include "arguments.h"
+#include "epilogue.cuh"
 
 enum { BM = ROW_M, BN = ROW_N, BK = ROW_K, THREADS = ROW_THREADS, PAD = 2 };
 ASSUME(BM == 64 && BN == 64 && BK == 16 && THREADS == 256)
@@ -56,8 +58,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         for (int j = 0; j < 4; j++) {
             int row = i0 + ty + 16 * i, column = j0 + tx + 16 * j;
             if (row >= m || column >= n) continue;
-            double *to = &C(row, column);
-            *to = beta == 0 ? alpha * sum[i][j] : fma(alpha, sum[i][j], beta * *to);
+            put_one(&C(row, column), alpha, sum[i][j], beta);
         }
     }
 }

@@ -189,7 +189,7 @@ static __device__ __forceinline__ void store_warp(double *c, long ldc, int i_war
             for (int j = 0; j < PIECES_N; j++) {
                 const struct piece_sums *x = &sum[i][j];
                 int column = j_warp + 8 * j + 2 * step;
-                store(&C(r, column), n - column, alpha, lower ? x->lower : x->upper, beta);
+                put<2>(&C(r, column), n - column, alpha, lower ? x->lower : x->upper, beta);
             }
         }
     }

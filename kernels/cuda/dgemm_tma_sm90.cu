@@ -226,7 +226,7 @@ static __device__ __forceinline__ void store_warp(double *c, long ldc, int i_war
         UNROLLED
         for (int j = 0; j < PIECES_N; j++) {
             int column = j_warp + column_in_warp(t, j);
-            store(&C(r, column), n - column, alpha, i % 2 ? sum[i / 2][j].lower : sum[i / 2][j].upper, beta);
+            put<2>(&C(r, column), n - column, alpha, i % 2 ? sum[i / 2][j].lower : sum[i / 2][j].upper, beta);
         }
     }
 }
@@ -250,7 +250,7 @@ static __device__ __forceinline__ void store_part(double *c, long ldc, int i0, i
         int r = i0 + warp / WARPS_N * TM + row_in_warp(thread % 32 / 4, piece / PIECES_N * 2 + lower),
             column = j0 + warp % WARPS_N * TN + column_in_warp(thread % 4, piece % PIECES_N);
         const double sum[2] = {x[i].x, x[i].y};
-        if (own < PART && r < m) store(&C(r, column), n - column, alpha, sum, beta);
+        if (own < PART && r < m) put<2>(&C(r, column), n - column, alpha, sum, beta);
     }
 }
 #endif

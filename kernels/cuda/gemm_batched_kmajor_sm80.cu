@@ -19,7 +19,7 @@
  * SOURCE    PTX ISA (mma.sync, ldmatrix, cp.async) */
 #include "rung.cuh"
 #include "arguments.h"
-#include "c_pairs.cuh"
+#include "epilogue.cuh"
 #include "batch.cuh"
 #include "kmajor_tile.cuh"
 
@@ -126,7 +126,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, ROW_BLOCKS)
             UNROLLED
             for (int j = 0; j < WN / 8; j++) {
                 const number *x = &sum[i / 2][j][i % 2 * 2];
-                put(&C(row, c_j + 8 * j), n - c_j - 8 * j, alpha, x[0], x[1], beta);
+                put<2>(&C(row, c_j + 8 * j), n - c_j - 8 * j, alpha, x, beta);
             }
         }
     }

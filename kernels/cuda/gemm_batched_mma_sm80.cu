@@ -18,7 +18,7 @@
  * SOURCE    PTX ISA: ldmatrix, mma.sync m16n8k16 */
 #include "rung.cuh"
 #include "arguments.h"
-#include "c_pairs.cuh"
+#include "epilogue.cuh"
 #include "batch.cuh"
 
 typedef unsigned short element; /* its bits */
@@ -126,8 +126,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemm_batched_mma_s
             if (row >= m) continue;
             UNROLLED
             for (int j = 0; j < WARP_N / 8; j++)
-                put(&C(row, c_j + 8 * j), n - c_j - 8 * j, alpha, sum[i / 2][j][i % 2 * 2],
-                    sum[i / 2][j][i % 2 * 2 + 1], beta);
+                put<2>(&C(row, c_j + 8 * j), n - c_j - 8 * j, alpha, &sum[i / 2][j][i % 2 * 2], beta);
         }
     }
 }

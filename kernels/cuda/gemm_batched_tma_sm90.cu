@@ -24,6 +24,7 @@
 #include "hopper.cuh"
 #include "boxes.cuh"
 #include "ampere.cuh"
+#include "epilogue.cuh"
 
 typedef unsigned short element; /* its bits */
 
@@ -127,10 +128,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
                 int col = 8 * j + lane % 4 * 2;
                 const float *x = &sum[i / 2][j][i % 2 * 2];
                 float2 y = {0, 0};
-                if (beta != 0 && c_i + row < m && c_j + b_warp + col < n)
+                if (reads_c(beta) && c_i + row < m && c_j + b_warp + col < n)
                     y = *(const float2 *)&C(c_i + row, c_j + b_warp + col);
-                blend(&y.x, alpha, x[0], beta);
-                blend(&y.y, alpha, x[1], beta);
+                y.x = result(alpha, x[0], beta, y.x), y.y = result(alpha, x[1], beta, y.y);
                 *(float2 *)&ring->c[b_warp / 32][row][(col / 4 ^ row % 8) * 4 + col % 4] = y;
             }
         }

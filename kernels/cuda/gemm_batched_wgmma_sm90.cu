@@ -18,7 +18,7 @@
  * HOST      at most ROW_BLOCKS blocks per multiprocessor and works; dynamic shared memory sizeof(struct ring). Maps of
  *           rank 3 as in sgemm_batched_tma_sm90, swizzled by 128 bytes: boxes of 128 bytes along k and ROW_M or ROW_N
  *           rows; of C 128 bytes and ROW_M rows. TYPE_A, TYPE_B, ELEMENT_BYTES and SUMS_S32 as in rung.cuh, C_HALF and
- *           IN_F16 as in c_types.cuh.
+ *           IN_F16 as in epilogue.cuh.
  * CHANGED   from gemm_batched_tma_sm90: wgmma in place of ldmatrix and mma.sync.
  * SOURCE    PTX ISA: wgmma, cp.async.bulk.tensor; promotion: DeepGEMM and CUTLASS, 2025 */
 #include "rung.cuh"
@@ -57,15 +57,7 @@ static __device__ __forceinline__ void blend_all(number *sum, const element_c *c
     UNROLLED
     for (int e = 0; e < BN / 2; e++) {
         int i = row + e / 2 % 2 * 8, j = col + e / 4 * 8 + e % 2;
-        number old = 0;
-        if (i < m && j < n)
-#if C_HALF
-            old = float_of(C(i, j));
-#else
-            old = C(i, j);
-#endif
-        blend(&old, alpha, sum[e], beta);
-        sum[e] = old;
+        sum[e] = result(alpha, sum[e], beta, i < m && j < n ? value_of(C(i, j)) : 0);
     }
 }
 
@@ -124,14 +116,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         }
         /* epilogue: through shared memory, by TMA */
         int item = work / tiles, c_i = work % tiles / tiles_n * BM, c_j = work % tiles % tiles_n * BN;
-        if (beta != 0)
+        if (reads_c(beta))
             blend_all(sum, c_items + stride_c * item, ldc, c_i + warp_row + lane / 4, c_j + lane % 4 * 2, m, n, alpha,
                       beta);
         if (tid == 0) TMA_STORES_READ(0);
         __syncthreads(); /* the tile before has left */
         UNROLLED
         for (int e = 0; e < BN / OUT_COLS; e++)
-            stage_rows(shared_address(ring->c[e]), warp_row, lane, beta != 0 ? 1 : alpha, &sum[e * OUT_COLS / 2]);
+            stage_rows(shared_address(ring->c[e]), warp_row, lane, reads_c(beta) ? 1 : alpha, &sum[e * OUT_COLS / 2]);
         tma_fence();
         __syncthreads();
         if (tid == 0)

@@ -15,7 +15,7 @@
  * SOURCE    PTX ISA (mma.sync, ldmatrix, cp.async); Kerr et al.: CUTLASS, 2017 */
 #include "rung.cuh"
 #include "arguments.h"
-#include "c_types.cuh"
+#include "epilogue.cuh"
 #include "ampere.cuh"
 #include "kmajor_tile.cuh"
 
@@ -60,7 +60,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
             UNROLLED
             for (int e = 0; e < 4; e++) {
                 int row = i0 + i_warp + i * 16 + lane / 4 + e / 2 * 8, col = j0 + j_warp + j * 8 + lane % 4 * 2 + e % 2;
-                if (row < m && col < n) blend(&C(row, col), alpha, sum[i][j][e], beta);
+                if (row < m && col < n) put_one(&C(row, col), alpha, sum[i][j][e], beta);
             }
         }
     }

@@ -65,7 +65,7 @@
 #endif
 #include "hopper.cuh"
 #include "flags.cuh"
-#include "c_types.cuh"
+#include "epilogue.cuh"
 
 /* x is the operand along the long edge of the tile, y along the other. */
 enum {
@@ -180,12 +180,6 @@ static __device__ __forceinline__ bool next_k_range(struct k_range *p, int steps
     bool more = p->left > 0;
     if (more) *p = k_range_at(p->tile - 1, steps, p->left);
     return more;
-}
-
-/* c <- alpha * sum + beta * c, if it lies in C */
-static __device__ __forceinline__ void put(element_c *c, bool there, number alpha, number sum, number beta)
-{
-    if (there) blend(c, alpha, sum, beta);
 }
 
 /* ---- partial sums, by all consumers ---- */
@@ -327,10 +321,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         element_c *at = c + i * to_i + j * to_j;
         UNROLLED
         for (int e = 0; e < SUMS; e += 4, j += 8, at += 8 * to_j) {
-            put(at, i < many && j < few, alpha, sum[e], beta);
-            put(at + to_j, i < many && j + 1 < few, alpha, sum[e + 1], beta);
-            put(at + EIGHTH * to_i, i + EIGHTH < many && j < few, alpha, sum[e + 2], beta);
-            put(at + EIGHTH * to_i + to_j, i + EIGHTH < many && j + 1 < few, alpha, sum[e + 3], beta);
+            if (i < many && j < few) put_one(at, alpha, sum[e], beta);
+            if (i < many && j + 1 < few) put_one(at + to_j, alpha, sum[e + 1], beta);
+            if (i + EIGHTH < many && j < few) put_one(at + EIGHTH * to_i, alpha, sum[e + 2], beta);
+            if (i + EIGHTH < many && j + 1 < few) put_one(at + EIGHTH * to_i + to_j, alpha, sum[e + 3], beta);
         }
     } while (next_k_range(&k_range, steps));
 }

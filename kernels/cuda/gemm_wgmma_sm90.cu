@@ -115,7 +115,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
             raster(tile, tall, wide, &i0, &j0);
             for (int e = tid; e < BM * BN; e += THREADS)
-                if (i0 + e / BN < m) put(&C(i0 + e / BN, j0 + e % BN), min(n - j0 - e % BN, 1), alpha, 0, 0, beta);
+                if (i0 + e / BN < m && j0 + e % BN < n) put_one(&C(i0 + e / BN, j0 + e % BN), alpha, 0, beta);
         }
         return;
     }

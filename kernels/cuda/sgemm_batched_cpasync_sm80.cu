@@ -20,7 +20,7 @@
  * SOURCE    PTX ISA: cp.async; Volkov, Demmel 2008 */
 #include "rung.cuh"
 #include "arguments.h"
-#include "wide.cuh"
+#include "epilogue.cuh"
 #include "batch.cuh"
 
 #if ROW_M == 32
@@ -142,9 +142,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
             for (int j = 0; j < TN; j += OP_B ? 1 : 4) {
                 int col = c_j + edge_of(OP_B, 4, h, j);
                 if (!OP_B)
-                    store4(&C(row, col), n - col, alpha, &sum[i][j], beta);
+                    put<4>(&C(row, col), n - col, alpha, &sum[i][j], beta);
                 else if (col < n)
-                    blend(&C(row, col), alpha, sum[i][j], beta);
+                    put_one(&C(row, col), alpha, sum[i][j], beta);
             }
         }
     }

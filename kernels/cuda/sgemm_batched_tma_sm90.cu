@@ -31,7 +31,7 @@
  * SOURCE    as sgemm_tma_sm90; PTX ISA: swizzles of cp.async.bulk.tensor */
 #include "rung.cuh"
 #include "arguments.h"
-#include "wide.cuh"
+#include "epilogue.cuh"
 #include "hopper.cuh"
 #include "boxes.cuh"
 
@@ -143,8 +143,8 @@ static __device__ __forceinline__ void multiply(struct ring *ring, const tensor_
         for (int i = 0; i < 4 * BANDS; i++) {
             int row = c_i + i / 4 * 32 + i % 4;
             if (row >= m) continue;
-            store4(&C(row, c_j), n - c_j, alpha, &sum[i][0], beta);
-            store4(&C(row, c_j + 16), n - c_j - 16, alpha, &sum[i][4], beta);
+            put<4>(&C(row, c_j), n - c_j, alpha, &sum[i][0], beta);
+            put<4>(&C(row, c_j + 16), n - c_j - 16, alpha, &sum[i][4], beta);
         }
     }
 }

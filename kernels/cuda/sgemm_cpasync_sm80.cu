@@ -28,7 +28,7 @@
  * SOURCE    PTX ISA (cp.async); as sgemm_tma_sm90 */
 #include "rung.cuh"
 #include "arguments.h"
-#include "wide.cuh"
+#include "epilogue.cuh"
 #define COPY_FROM(x) __cvta_generic_to_global(x)
 #include "ampere.cuh"
 
@@ -152,7 +152,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     {
         int row = i0 + a_at + i / 4 * 32 + i % 4;
         if (row >= m) continue;
-        store4(&C(row, j0 + b_at), n - j0 - b_at, alpha, &sum[i][0], beta);
-        store4(&C(row, j0 + b_at + 16), n - j0 - b_at - 16, alpha, &sum[i][4], beta);
+        put<4>(&C(row, j0 + b_at), n - j0 - b_at, alpha, &sum[i][0], beta);
+        put<4>(&C(row, j0 + b_at + 16), n - j0 - b_at - 16, alpha, &sum[i][4], beta);
     }
 }

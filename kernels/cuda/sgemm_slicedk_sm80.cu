@@ -54,7 +54,7 @@
  * SOURCE    PTX ISA (cp.async); sliced-K: NVIDIA: CUTLASS, 2017; lanes: maxas */
 #include "rung.cuh"
 #include "arguments.h"
-#include "wide.cuh"
+#include "epilogue.cuh"
 #include "ampere.cuh"
 #include "pdl.cuh"
 
@@ -309,6 +309,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         int own = threadIdx.x + i * THREADS, e = own + first_quad(split, splits), row = e / (BN / 4),
             col = e % (BN / 4) * 4;
         if (own < quads_of_split(splits) && i0 + row < m)
-            store4(&C(i0 + row, j0 + col), n - j0 - col, alpha, &x[i].x, beta);
+            put<4>(&C(i0 + row, j0 + col), n - j0 - col, alpha, &x[i].x, beta);
     }
 }

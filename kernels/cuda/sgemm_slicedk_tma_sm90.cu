@@ -34,7 +34,7 @@
  * SOURCE    PTX ISA: cp.async.bulk.tensor and its swizzles; sliced-K: NVIDIA: CUTLASS, 2017 */
 #include "rung.cuh"
 #include "arguments.h"
-#include "wide.cuh"
+#include "epilogue.cuh"
 #include "hopper.cuh"
 
 /* Warps: WARPS_N side by side, SLICES along k. The lanes of a warp are arranged LM x LN, each with TM x TN sums. */
@@ -220,6 +220,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         int own = tid + i * THREADS, e = own + first_quad(split, splits), line = e / (BN / 4),
             col = tile % tiles_n * BN + e % (BN / 4) * 4;
         int row = tile / tiles_n * BM + (A_ALONG ? line / 4 + line % 4 * (WM / 4) : line);
-        if (own < quads_of_split(splits) && row < m) store4(&C(row, col), n - col, alpha, &x[i].x, beta);
+        if (own < quads_of_split(splits) && row < m) put<4>(&C(row, col), n - col, alpha, &x[i].x, beta);
     }
 }

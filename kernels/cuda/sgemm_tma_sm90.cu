@@ -74,7 +74,7 @@
  *           GPU architecture via microbenchmarking, 2018 */
 #include "rung.cuh"
 #include "arguments.h"
-#include "wide.cuh"
+#include "epilogue.cuh"
 #include "hopper.cuh"
 #include "flags.cuh"
 
@@ -192,7 +192,7 @@ static __device__ __forceinline__ void epilogue_rows(struct ring *ring, float *c
             const float *from = &lines[quad * 4 * BN + (col ^ swap_of(quad * 4))];
             UNROLLED
             for (int q = 0; q < 4; q++, rows--, c += ldc)
-                if (rows > 0 && col < cols) blend(&c[col], alpha, from[q * BN], beta);
+                if (rows > 0 && col < cols) put_one(&c[col], alpha, from[q * BN], beta);
         }
     }
     tma_fence();
@@ -300,8 +300,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
                 for (int i = 0; i < (BY_ROWS ? 4 : 16); i++) {
                     int row = i0 + a_at + i / 4 * 32 + i % 4;
                     if (row >= rows) continue;
-                    store4(&C(row, j0 + b_at), n - j0 - b_at, alpha, &sum[i][0], beta);
-                    store4(&C(row, j0 + b_at + 16), n - j0 - b_at - 16, alpha, &sum[i][4], beta);
+                    put<4>(&C(row, j0 + b_at), n - j0 - b_at, alpha, &sum[i][0], beta);
+                    put<4>(&C(row, j0 + b_at + 16), n - j0 - b_at - 16, alpha, &sum[i][4], beta);
                 }
             } else {
                 /* read again, so that nothing derived from it occupies registers in the mainloop */

@@ -1,6 +1,6 @@
 /* simt_tile.cuh - a block's tile of any type by plain multiply-adds: for gemm_simt, where the picture is, and
  * gemm_batched_simt. After rung.cuh. An element becomes a number when it is copied into shared memory. */
-#include "c_types.cuh"
+#include "epilogue.cuh"
 #include "tf32.cuh"
 
 enum { BM = ROW_M, BN = ROW_N, BK = ROW_K, THREADS = ROW_THREADS, PAD = 2 };
@@ -102,7 +102,7 @@ static __device__ __forceinline__ void multiply_tile(int m, int n, int k, number
         UNROLLED
         for (int j = 0; j < 4; j++) {
             int row = i0 + ty + 16 * i, column = j0 + tx + 16 * j;
-            if (row < m && column < n) blend(&C(row, column), alpha, sum[i][j], beta);
+            if (row < m && column < n) put_one(&C(row, column), alpha, sum[i][j], beta);
         }
     }
 }

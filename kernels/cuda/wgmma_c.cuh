@@ -1,7 +1,7 @@
 /* wgmma_c.cuh - how the sums of wgmma become C: by TMA through shared memory, or by the threads themselves. For
  * gemm_wgmma_sm90 and gemm_fp8_sm90, after hopper.cuh. WIDE = 1 promises c aligned to 16 bytes and rows of C a multiple
  * of 16 bytes apart. */
-#include "c_pairs.cuh"
+#include "epilogue.cuh"
 
 enum { OUT_COLS = 128 / sizeof(element_c) };
 
@@ -68,8 +68,8 @@ static __device__ __forceinline__ void epilogue_by_threads(element_c *c, long ld
     int lane = threadIdx.x % 32, row = i0 + threadIdx.x % 128 / 32 * 16 + lane / 4, col = j0 + lane % 4 * 2;
     UNROLLED
     for (int j = 0; j < columns / 8; j++, col += 8) {
-        if (row < m) put(&C(row, col), n - col, alpha, sum[4 * j], sum[4 * j + 1], beta);
-        if (row + 8 < m) put(&C(row + 8, col), n - col, alpha, sum[4 * j + 2], sum[4 * j + 3], beta);
+        if (row < m) put<2>(&C(row, col), n - col, alpha, &sum[4 * j], beta);
+        if (row + 8 < m) put<2>(&C(row + 8, col), n - col, alpha, &sum[4 * j + 2], beta);
     }
 }
 
@@ -77,5 +77,5 @@ static __device__ __forceinline__ void epilogue_by_threads(element_c *c, long ld
  * ends within them may not. */
 static __device__ __forceinline__ bool leaves_by_tma(int j0, const int columns, int n, number beta)
 {
-    return WIDE && beta == 0 && (j0 + columns <= n || n % (16 / (int)sizeof(element_c)) == 0);
+    return WIDE && !reads_c(beta) && (j0 + columns <= n || n % (16 / (int)sizeof(element_c)) == 0);
 }

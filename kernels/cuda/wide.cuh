@@ -1,6 +1,6 @@
-/* wide.cuh - loads and stores of four neighbours, for r09 and above. WIDE = 1 promises that a, b and c are aligned to
- * 16 bytes and that lda, ldb and ldc are multiples of 4; otherwise, and where fewer than four are there, they are taken
- * one by one. */
+/* wide.cuh - loads and stores of four neighbours, for r09 and above; production kernels store by epilogue.cuh. WIDE = 1
+ * promises that a, b and c are aligned to 16 bytes and that lda, ldb and ldc are multiples of 4; otherwise, and where
+ * fewer than four are there, they are taken one by one. */
 #ifndef WIDE
 #define WIDE 1
 #endif

@@ -30,7 +30,7 @@
  * SOURCE    PTX ISA (mma.sync, ldmatrix, cp.async); Kerr et al.: CUTLASS, 2017 */
 #include "../rung.cuh"
 #include "../wide.cuh"
-#include "../c_pairs.cuh"
+#include "../epilogue.cuh"
 #define COPY_FROM(x) __cvta_generic_to_global(x)
 #include "../ampere.cuh"
 
@@ -211,8 +211,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
             trade(four, sum[i][j], lane % 2);
             if (row >= m) continue;
 #if C_HALF
-            put(&C(row, col), n - col, alpha, four[0], four[1], beta);
-            put(&C(row, col + 2), n - col - 2, alpha, four[2], four[3], beta);
+            put<2>(&C(row, col), n - col, alpha, four, beta);
+            put<2>(&C(row, col + 2), n - col - 2, alpha, four + 2, beta);
 #else
             store4(&C(row, col), n - col, alpha, four, beta);
 #endif

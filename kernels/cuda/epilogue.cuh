@@ -1,0 +1,131 @@
+/* epilogue.cuh - what becomes of the sums of production kernels: c <- alpha * sum + beta * c, rounded once to C's type,
+ * for 1, 2 or 4 neighbours of a row at a time. After rung.cuh. That C is not read where beta is 0 is decided here alone.
+ *
+ * C_HALF = 1: C of 2 bytes, bf16 or with IN_F16 f16; else of the sums' type: f32, of integers i32, of f64 f64. WIDE = 1
+ * promises c aligned to 16 bytes and rows of C a multiple of 16 bytes apart. */
+#ifndef WIDE
+#define WIDE 1
+#endif
+#ifndef C_HALF
+#define C_HALF 0
+#endif
+#if C_HALF
+typedef unsigned short element_c;
+#else
+typedef number element_c;
+#endif
+
+static __device__ __forceinline__ bool reads_c(number beta) { return beta != 0; }
+
+/* What 2 bytes of the type of 2 bytes are worth. */
+static __device__ __forceinline__ float float_of(unsigned short x)
+{
+#if IN_F16
+    float y;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x));
+    return y;
+#else
+    return __uint_as_float((unsigned)x << 16);
+#endif
+}
+
+/* And what an element of C is. */
+static __device__ __forceinline__ number value_of(element_c x)
+{
+#if C_HALF
+    return float_of(x);
+#else
+    return x;
+#endif
+}
+
+static __device__ __forceinline__ float multiply_add_once(float a, float b, float c) { return fmaf(a, b, c); }
+static __device__ __forceinline__ double multiply_add_once(double a, double b, double c) { return fma(a, b, c); }
+static __device__ __forceinline__ int multiply_add_once(int a, int b, int c)
+{
+    return (int)((unsigned)a * (unsigned)b + (unsigned)c);
+}
+
+/* alpha * sum + beta * old; of integers modulo 2^32. old counts only where C is read. */
+static __device__ __forceinline__ number result(number alpha, number sum, number beta, number old)
+{
+#if SUMS_S32
+    number scaled = (int)((unsigned)alpha * (unsigned)sum), of_old = (int)((unsigned)beta * (unsigned)old);
+#else
+    number scaled = alpha * sum, of_old = beta * old;
+#endif
+    return reads_c(beta) ? multiply_add_once(alpha, sum, of_old) : scaled;
+}
+
+#if C_HALF && __CUDA_ARCH__ >= 800
+/* Both rounded, x in the low half. */
+static __device__ __forceinline__ unsigned pair_of(float x, float y)
+{
+    unsigned pair;
+    asm("cvt.rn." MATRIX_TYPE "x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(y), "f"(x));
+    return pair;
+}
+#endif
+
+/* Rounds N results. The instruction came with sm_80: before, bf16 is rounded by hand. */
+template <int N> static __device__ __forceinline__ void round_all(element_c *to, const number *x)
+{
+#if !C_HALF
+    UNROLLED
+    for (int q = 0; q < N; q++) to[q] = x[q];
+#elif __CUDA_ARCH__ >= 800
+    UNROLLED
+    for (int q = 0; q < N; q += 2) {
+        unsigned pair = pair_of(x[q], q + 1 < N ? x[q + 1] : 0);
+        to[q] = (unsigned short)pair;
+        if (q + 1 < N) to[q + 1] = (unsigned short)(pair >> 16);
+    }
+#else
+    UNROLLED
+    for (int q = 0; q < N; q++) {
+#if IN_F16
+        asm("cvt.rn.f16.f32 %0, %1;" : "=h"(to[q]) : "f"(x[q]));
+#else
+        unsigned bits = __float_as_uint(x[q]), nan = (bits & 0x7fffffff) > 0x7f800000;
+        to[q] = (unsigned short)(nan ? 0x7fff : (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+#endif
+    }
+#endif
+}
+
+template <int N> struct alignas(N * sizeof(element_c)) neighbours {
+    element_c c[N];
+};
+
+/* c[0 .. N - 1] <- alpha * sum + beta * c, of which `count` lie in C. */
+template <int N>
+static __device__ __forceinline__ void put(element_c *c, int count, number alpha, const number *sum, number beta)
+{
+    const bool whole = WIDE && count >= N;
+    neighbours<N> all = {};
+    number x[N];
+    if (reads_c(beta)) {
+        if (whole)
+            all = *(const neighbours<N> *)c;
+        else {
+            UNROLLED
+            for (int q = 0; q < N; q++)
+                if (q < count) all.c[q] = c[q];
+        }
+    }
+    UNROLLED
+    for (int q = 0; q < N; q++) x[q] = result(alpha, sum[q], beta, value_of(all.c[q]));
+    round_all<N>(all.c, x);
+    if (whole)
+        *(neighbours<N> *)c = all;
+    else {
+        UNROLLED
+        for (int q = 0; q < N; q++)
+            if (q < count) c[q] = all.c[q];
+    }
+}
+
+static __device__ __forceinline__ void put_one(element_c *c, number alpha, number sum, number beta)
+{
+    put<1>(c, 1, alpha, &sum, beta);
+}
