@@ -18,6 +18,7 @@
  * HOST      as sgemm_batched_cpasync_sm80, alpha and beta as double.
  * CHANGED   from dgemm_mma_sm80: the walk over items for split-K and rasterisation.
  * SOURCE    PTX ISA (mma.sync for f64, cp.async); Kerr et al.: CUTLASS, 2017 */
+#define SUMS_F64 1
 #include "rung.cuh"
 #include "arguments.h"
 #include "batch.cuh"

@@ -46,15 +46,24 @@ static __device__ __forceinline__ int multiply_add_once(int a, int b, int c)
     return (int)((unsigned)a * (unsigned)b + (unsigned)c);
 }
 
-/* alpha * sum + beta * old; of integers modulo 2^32. old counts only where C is read. */
-static __device__ __forceinline__ number result(number alpha, number sum, number beta, number old)
+/* alpha * sum, and with beta * old; of integers modulo 2^32. */
+static __device__ __forceinline__ number scaled(number alpha, number sum)
 {
 #if SUMS_S32
-    number scaled = (int)((unsigned)alpha * (unsigned)sum), of_old = (int)((unsigned)beta * (unsigned)old);
+    return (int)((unsigned)alpha * (unsigned)sum);
 #else
-    number scaled = alpha * sum, of_old = beta * old;
+    return alpha * sum;
 #endif
-    return reads_c(beta) ? multiply_add_once(alpha, sum, of_old) : scaled;
+}
+static __device__ __forceinline__ number blended(number alpha, number sum, number beta, number old)
+{
+    return multiply_add_once(alpha, sum, scaled(beta, old));
+}
+
+/* What becomes of a sum; old, C's element, counts only where C is read. */
+static __device__ __forceinline__ number result(number alpha, number sum, number beta, number old)
+{
+    return reads_c(beta) ? blended(alpha, sum, beta, old) : scaled(alpha, sum);
 }
 
 #if C_HALF && __CUDA_ARCH__ >= 800
@@ -112,9 +121,12 @@ static __device__ __forceinline__ void put(element_c *c, int count, number alpha
             for (int q = 0; q < N; q++)
                 if (q < count) all.c[q] = c[q];
         }
+        UNROLLED
+        for (int q = 0; q < N; q++) x[q] = blended(alpha, sum[q], beta, value_of(all.c[q]));
+    } else {
+        UNROLLED
+        for (int q = 0; q < N; q++) x[q] = scaled(alpha, sum[q]);
     }
-    UNROLLED
-    for (int q = 0; q < N; q++) x[q] = result(alpha, sum[q], beta, value_of(all.c[q]));
     round_all<N>(all.c, x);
     if (whole)
         *(neighbours<N> *)c = all;
@@ -127,5 +139,6 @@ static __device__ __forceinline__ void put(element_c *c, int count, number alpha
 
 static __device__ __forceinline__ void put_one(element_c *c, number alpha, number sum, number beta)
 {
-    put<1>(c, 1, alpha, &sum, beta);
+    number x = reads_c(beta) ? blended(alpha, sum, beta, value_of(*c)) : scaled(alpha, sum);
+    round_all<1>(c, &x);
 }
