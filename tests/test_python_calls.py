@@ -152,6 +152,8 @@ def calls_off_the_path():
         "alpha": lambda: tw.matmul(a, b, alpha=2.5),
         "complex alpha": lambda: tw.matmul(a, b, alpha=1j),
         "int8": lambda: tw.matmul(integers, integers),
+        "int64 with float32": lambda: tw.matmul(integers.astype(np.int64), b.astype("f4"), out=out),
+        "bool": lambda: tw.matmul(integers > 0, b),
         "int64": lambda: tw.matmul(integers.astype(np.int64), integers.astype(np.longlong)),
         "dtype": lambda: tw.matmul(a, b, dtype=np.float32),
         "dtype by name": lambda: tw.matmul(a, b, dtype="complex128"),
@@ -238,7 +240,7 @@ def drawn(seed):
                for _ in range(2)]
     first, second = kind(), kind()
     if happens(0.15):
-        first, second = pick(("f2", "f2"), ("i1", "i1"), ("i1", "u1"), ("u1", "i1"), ("i2", "u2"), ("i8", "q"), ("u8", "u4"))
+        first, second = pick(("f2", "f2"), ("i1", "i1"), ("i1", "u1"), ("u1", "i1"), ("i2", "u2"), ("i8", "q"), ("u8", "u4"), ("i8", "f4"), ("?", "f8"))
     a = numbers((*batches[0], m, k) if happens(0.85) else (k,), first)
     b = numbers((*batches[1], k + happens(0, 0.1), n) if happens(0.85) else (k,), second if happens(0.3) else first)
     shape = np.broadcast_shapes(*batches if a.ndim > 1 < b.ndim else [x.shape[:-2] for x in (a, b)])

@@ -24,7 +24,7 @@ static const struct {
     char format[3];
     uint8_t alignment;
 } elements[] = {{"d", 8}, {"f", 4}, {"Zd", 8}, {"Zf", 4}, {"e", 2}, {"b", 1}, {"B", 1}, {"h", 2},
-                {"H", 2}, {"i", 4}, {"I", 4},  {"l", 8},  {"L", 8}, {"q", 8}, {"Q", 8}};
+                {"H", 2}, {"i", 4}, {"I", 4},  {"l", 8},  {"L", 8}, {"q", 8}, {"Q", 8}, {"?", 1}};
 
 typedef tw_status gemm(tw_context *, const tw_problem *, const void *, const void *, void *);
 typedef tw_status gemm_batched(tw_context *, const tw_problem *, const tw_batch *, const void *, const void *, void *);

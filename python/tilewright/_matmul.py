@@ -163,10 +163,10 @@ def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Option
     a, b      NumPy arrays, or what makes one; PyTorch tensors, CuPy arrays and others that speak
               __cuda_array_interface__ or DLPack, on the CPU or on CUDA. Vectors, matrices, and stacks of matrices that
               broadcast. float64, float32, float16, bfloat16, int8, uint8; int16 to int64, uint16 to uint64,
-              complex128 and complex64 (CPU only); ml_dtypes' float8_e4m3fn and float8_e5m2 (CUDA only). Two float
-              types become the wider one; with a complex type the complex one whose parts hold both; two integer types
-              become the one that NumPy chooses, if that is one. uint8 with int8, and the two float8, are multiplied as
-              they are.
+              complex128 and complex64 (CPU only); ml_dtypes' float8_e4m3fn and float8_e5m2 (CUDA only). Two types
+              become the one that np.matmul multiplies in: int64 with float32 float64, uint8 with float32 float32, bool
+              with any other the other, float16 with bfloat16 float32. uint8 with int8, and the two float8, are
+              multiplied as they are; bool with bool only as another dtype.
     c         added to the product, broadcast to its shape. It is converted to the result's type first, of a float16
               or bfloat16 result to float32 (on CUDA in batches only), and does not widen the result: float64 is rounded
               to float32, int64 wraps around to int32. Not changed, unless it is `out` too.
@@ -180,8 +180,8 @@ def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Option
               itself.
     dtype     type of the result. Without it float64, float32, complex types and integers of 16 bits and more stay, as
               NumPy's, modulo 2**n; int8 and uint8 give int32, and bfloat16, float16 and float8 give float32, the type
-              of their sums. float8 can give bfloat16 and float16 too. If the operands' type can't have this result,
-              they are converted to it.
+              of their sums. float8 can give bfloat16 and float16 too. If the operands' types can't have this result,
+              they are converted to it, where np.matmul's casting rule allows it; int8 and uint8 to floats alone.
     multiply_as
               "tf32": float32 operands count as rounded to 10 bits of fraction, to nearest even (CUDA only). Nothing
               else multiplies in tf32.
@@ -388,19 +388,13 @@ def type_name(dtype: Any) -> Optional[str]:
         raise TypeError(f"dtype is {dtype!r}, expected one of {', '.join(CODES)}") from None
 
 
-# What holds the numbers of a type that has no product, by NumPy's kind of it and whether it has over 2 bytes.
-HOLDS = {("b", False): "int8", ("i", False): "float32", ("u", False): "float32", ("f", True): "float64",
-         ("i", True): "float64, exact up to 2**53", ("u", True): "float64, exact up to 2**53", ("c", True): "complex128"}
-
-
 def holder(name: str) -> str:
     """", such as float64": the type to convert to; "" where nobody can say."""
     try:
-        found = np.dtype(name)
+        found = {"f": "float64", "c": "complex128"}.get(np.dtype(name).kind)
     except TypeError:
-        return ", such as float32" if name.startswith("float") else ""
-    held = HOLDS.get((found.kind, found.itemsize > 2))
-    return f", such as {held}" if held is not None else ""
+        found = "float32" if name.startswith("float") else None
+    return f", such as {found}" if found is not None else ""
 
 
 def choose_types(a: str, b: str, wanted: Optional[str], turns: bool = False,
@@ -408,20 +402,21 @@ def choose_types(a: str, b: str, wanted: Optional[str], turns: bool = False,
     """(the operands' types, the result's) for types by name; turns: a scalar has an imaginary part. TypeError names
     what there is no product of."""
     for operand, name in (("a", a), ("b", b)):
-        if name not in RESULTS:
+        if name not in RESULTS and name != "bool":
             raise TypeError(f"{operand} is {name}; there are products of float64, float32, bfloat16, float16, "
                             "float8_e4m3fn, float8_e5m2, integers of 8 to 64 bits, complex128 and complex64: convert "
                             f"it with astype(){holder(name)}")
-    operands = Operands(a, b)
-    if not mixes(a, b):
-        operands = both(integer(a, b) if a in INTEGERS or b in INTEGERS else wider(a, b))
-    if turns:
-        if operands.a not in COMPLEX:
-            raise TypeError(f"alpha or beta has an imaginary part, and a and b are {operands.a}: convert them")
-        operands = both(COMPLEX[operands.a])
+    given, operands = Operands(a, b), Operands(a, b) if mixes(a, b) else both(common(a, b))
+    if turns and operands.a in COMPLEX:
+        given = operands = both(COMPLEX[operands.a])
+    if wanted is None and operands.a == "bool":
+        raise TypeError("a and b are bool, of which NumPy's product is a logical or: give a dtype, such as 'int32', "
+                        "which counts")
     result = RESULTS[operands.a][0] if wanted is None else wanted
-    if result not in RESULTS[operands.a]:
-        operands = both(converted(operands.a, result))
+    if result not in RESULTS.get(operands.a, ()):
+        operands = both(converted(given, operands, result))
+    if turns and not is_complex(operands.a):
+        raise TypeError(f"alpha or beta has an imaginary part, and a and b are {operands}: convert them")
     if tf32 and operands != both("float32"):
         raise TypeError(f"multiply_as='tf32' multiplies float32, and a and b are {operands}: convert them with "
                         "astype()")
@@ -437,38 +432,38 @@ def mixes(a: str, b: str) -> bool:
     return a == b or a in SMALL and b in SMALL or a in FP8 and b in FP8
 
 
-def integer(a: str, b: str) -> str:
-    """The integer type that NumPy converts both to."""
-    if a in INTEGERS and b in INTEGERS:
-        found = str(np.promote_types(a, b).name)
-        if found in INTEGERS:
-            return found
-        raise TypeError(f"a is {a} and b is {b}, which NumPy rounds to {found}: convert one of them")
-    whole = next(x for x in (a, b) if x in INTEGERS)
-    raise TypeError(f"a is {a} and b is {b}: convert one of them" +
-                    (f"; {whole} with astype(){holder(whole)}" if whole in MODULAR else ""))
-
-
-def wider(a: str, b: str) -> str:
-    """The float or complex type that holds both."""
-    if is_complex(a) or is_complex(b):
-        return max(COMPLEX[a], COMPLEX[b], key=lambda name: BYTES[name])
+def common(a: str, b: str) -> str:
+    """The type that np.matmul converts both to. bfloat16 and float8 count as float32 beside integers; beside each other
+    and beside float16 the one that holds both."""
+    if a not in ML_DTYPES and b not in ML_DTYPES:
+        return str(np.promote_types(a, b).name)
+    ours, other = (a, b) if a in ML_DTYPES else (b, a)
+    if other in INTEGERS:
+        return str(np.promote_types("float32", other).name)
+    if other == "bool" or is_complex(other):
+        return ours if other == "bool" else other
     return "float32" if {a, b} == {"float16", "bfloat16"} else a if BYTES[a] > BYTES[b] else b
 
 
-def converted(operands: str, wanted: str) -> str:
-    """The type that operands are converted to for a result that they do not have themselves."""
-    if wanted in ("complex128", "complex64") and operands in COMPLEX:
+KINDS = "bool", "uint", "int", "float", "complex"
+
+
+def kind_of(name: str) -> int:
+    """A type's kind: NumPy's casting rule "same_kind" never goes to a lower one."""
+    return next(place for place, kind in enumerate(KINDS) if kind in name)
+
+
+def converted(given: Operands, operands: Operands, wanted: str) -> str:
+    """The type that both are converted to for a result that `operands` do not have themselves: the result's, if
+    np.matmul's casting rule takes what is given there. int8 and uint8 become floats alone."""
+    can = sorted((x for x in RESULTS if x in RESULTS[x] and all(kind_of(y) <= kind_of(x) for y in given[:2])),
+                 key=kind_of)
+    if operands.a in SMALL:
+        can = [x for x in can if kind_of(x) == KINDS.index("float")]
+    if wanted in can:
         return wanted
-    if wanted in ("float64", "float32", "bfloat16", "float16") and not is_complex(operands):
-        return wanted
-    whole = [x for x in MODULAR if operands in MODULAR and np.can_cast(operands, x, "same_kind")]
-    if wanted in whole:
-        return wanted
-    floats = (whole if operands in INTEGERS else ("complex128", "complex64") if is_complex(operands) else
-              ("float64", "float32", "bfloat16", "float16", "complex128", "complex64"))
-    can = dict.fromkeys((*RESULTS[operands], *floats))
-    raise TypeError(f"the result cannot be {wanted}: products of {operands} are {' or '.join(can)}")
+    are = " or ".join(dict.fromkeys((*RESULTS.get(operands.a, ()), *can)))
+    raise TypeError(f"the result cannot be {wanted}: products of {operands} are {are}")
 
 
 def is_complex(name: str) -> bool:

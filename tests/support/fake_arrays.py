@@ -136,9 +136,9 @@ class TorchType:
         return "torch." + self.name
 
 
-for name in ("float64", "float32", "float16", "int8", "int32", "uint8"):
+for name in ("float64", "float32", "float16", "int8", "int16", "int32", "uint8", "bool"):
     setattr(torch, name, TorchType(name))
-torch.bfloat16, torch.int16 = TorchType("bfloat16"), TorchType("int16")
+torch.bfloat16 = TorchType("bfloat16")
 torch.strided, torch.contiguous_format = "strided", "contiguous"
 
 
