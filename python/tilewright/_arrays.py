@@ -20,7 +20,7 @@ import numpy as np
 from . import _library, _matmul
 from ._errors import raise_for
 from ._layout import Call, Ints, NeedsCopy, at_strides, contiguous, plan, product_shape
-from ._library import BYTES, DEVICE, FP8, MODULAR, RESULTS, Batch, Engine, Launch, Problem, debugging, done, lib
+from ._library import BYTES, DEVICE, FP8, MODULAR, Batch, Engine, Launch, Problem, debugging, done, lib
 from ._matmul import Conjugated, Number, Operands
 
 __all__: List[str] = []
@@ -481,10 +481,7 @@ def on_device(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dty
         raise ValueError(f"the operands lie on the devices {', '.join(str(view.device) for view in views)} of CUDA: "
                          "copy them to one")
     shape = product_shape(first.shape, second.shape)
-    wanted = _matmul.type_name(dtype)
-    if (wanted is None and to is not None and to.dtype in RESULTS.get(first.dtype, ()) and
-            _matmul.mixes(first.dtype, second.dtype)):
-        wanted = to.dtype
+    wanted = to.dtype if dtype is None and to is not None else _matmul.type_name(dtype)
     operands, result = _matmul.choose_types(first.dtype, second.dtype, wanted, alpha.imag != 0 or beta.imag != 0,
                                             tf32)
     if operands.a in MODULAR:

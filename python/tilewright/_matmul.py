@@ -176,8 +176,8 @@ def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Option
     conjugate_a, conjugate_b
               multiply with the complex conjugate of a, of b, without a copy of it: a @ b.T with conjugate_b is a @
               b.conj().T. A real array is its own.
-    out       where the result goes: an array of the result's shape and type. It may overlap the operands, but not
-              itself.
+    out       where the result goes: an array of the result's shape, whose type counts as dtype, if that is not given.
+              It may overlap the operands, but not itself.
     dtype     type of the result. Without it float64, float32, complex types and integers of 16 bits and more stay, as
               NumPy's, modulo 2**n; int8 and uint8 give int32, and bfloat16, float16 and float8 give float32, the type
               of their sums. float8 can give bfloat16 and float16 too. If the operands' types can't have this result,
@@ -538,13 +538,11 @@ def element_strides(x: "np.ndarray[Any, Any]") -> Optional[Tuple[int, ...]]:
     return tuple(strides)
 
 
-def wanted_type(a: Any, b: Any, out: Any, dtype: Any) -> Optional[str]:
-    """The result's type, of those that the operands can have: what is asked for, else that of `out`."""
-    wanted = type_name(dtype)
-    if wanted is None and out is not None and mixes(name_of(a.dtype), name_of(b.dtype)):
-        found = name_of(getattr(out, "dtype", a.dtype))
-        return found if found in RESULTS.get(name_of(a.dtype), ()) else None
-    return wanted
+def wanted_type(out: Any, dtype: Any) -> Optional[str]:
+    """The result's type, if one is asked for: by dtype, else by `out`."""
+    if dtype is not None or not isinstance(out, _ndarray):
+        return type_name(dtype)
+    return name_of(out.dtype)
 
 
 def check_host_out(out: Any, shape: Tuple[int, ...], result: str) -> None:
@@ -560,7 +558,7 @@ def on_host(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype
     name, device = _library.engine_and_device(engine)
     a, b = array("a", a), array("b", b)
     shape = product_shape(a.shape, b.shape)
-    operands, result = choose_types(name_of(a.dtype), name_of(b.dtype), wanted_type(a, b, out, dtype),
+    operands, result = choose_types(name_of(a.dtype), name_of(b.dtype), wanted_type(out, dtype),
                                     alpha.imag != 0 or beta.imag != 0, tf32)
     check_engine(operands, name, a, b)
     if out is not None:
@@ -754,7 +752,7 @@ class Plan:
         scaled = scalars(c, alpha, beta)
         self._given = *scaled, dtype, on
         self._prepare(a, b, c, out, stream)
-        self._given = *scaled, dtype if out is None else self.dtype, on
+        self._given = *scaled, self.dtype, on
 
     def _prepare(self, a: Any, b: Any, c: Any, out: Any, stream: Any) -> None:
         alpha, beta, dtype, engine = self._given
@@ -832,7 +830,7 @@ def prepare(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype
     check_plain("a", a)
     check_plain("b", b)
     name, device = _library.engine_and_device(engine)
-    operands, result = choose_types(name_of(a.dtype), name_of(b.dtype), wanted_type(a, b, out, dtype),
+    operands, result = choose_types(name_of(a.dtype), name_of(b.dtype), wanted_type(out, dtype),
                                     alpha.imag != 0 or beta.imag != 0, tf32)
     check_engine(operands, name, a, b)
     shape = product_shape(a.shape, b.shape)
