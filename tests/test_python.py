@@ -750,10 +750,13 @@ def plans():
     assert np.array_equal(square, kept @ kept)
     refuses(ValueError, lambda: product(a[:9], b), "a has the shape (9, 30), planned was (20, 30)")
     refuses(ValueError, lambda: product(a, np.asfortranarray(b)), "b has the strides (8, 240), planned was (80, 8)")
-    row = tw.Plan(a[:1].copy(), b)
-    for _ in range(2):
-        assert np.array_equal(row(a[3:4].copy(), b), a[3:4] @ b)
-        refuses(ValueError, lambda: row(a[::2][:1], b), "a has the strides (480, 8), planned was (240, 8)")
+    row, wide = tw.Plan(a[:1].copy(), b), integers((20, 40), "f8")
+    for x in (a[3:4].copy(), a[::2][2:3], wide[4:5, :30], np.lib.stride_tricks.as_strided(a[3:], (1, 30), (-3, 8))):
+        for to in (None, np.zeros((1, 10)), np.zeros((3, 40))[1:2, :10]):
+            for _ in range(2):  # the stride of one element means nothing
+                assert np.array_equal(row(x, b, out=to), x @ b)
+    refuses(ValueError, lambda: row(wide[:1, ::-1][:, :30], b), "a has the strides (320, -8), planned was (240, 8)")
+    refuses(TypeError, lambda: product(a.astype("f4"), b), "a has the strides (120, 4), planned was (240, 8); a has the type float32")
     refuses(TypeError, lambda: product([[1.0]], b), "list is no array")
     like = types.SimpleNamespace(shape=a.shape, dtype=a.dtype, __array__=lambda: a)
     refuses(TypeError, lambda: tw.Plan(like, b), "SimpleNamespace is no array")

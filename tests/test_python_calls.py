@@ -181,6 +181,10 @@ def the_extension_takes_what_python_saw_once():
                 made = [plan(a, b, **more) for _ in range(3)]
             assert run.call_count == 1 and all(np.array_equal(x, a @ b) for x in made), run.call_count
         assert plan(a, b, out=out) is out and not seen
+        column = tw.Plan(a[:, :1], b[:1])
+        column(a[:, :1], b[:1])
+        with unittest.mock.patch.object(_matmul, "layout_of", side_effect=AssertionError):
+            column(a.reshape(8, 4, 2)[:, :1, 0], b[:1])  # of another stride, which means nothing
 
 
 # ---- random calls ---------------------------------------------------------------------------------------------------

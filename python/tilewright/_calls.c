@@ -45,7 +45,6 @@ typedef struct {
     PyObject *array[ARRAYS], *copy[B + 1];
     Py_buffer view[ARRAYS];
     bool held[ARRAYS];
-    bool ones; /* whether a dimension has one element: NumPy may show another stride of it than the array's own */
     size_t key_bytes;
     unsigned char key[MOST_KEY];
 } call;
@@ -68,11 +67,13 @@ static bool hold(call *x, int which, PyObject *array)
     uint8_t type = 0;
     while (type < sizeof elements / sizeof *elements && strcmp(view->format, elements[type].format)) type++;
     if (type == sizeof elements / sizeof *elements || view->ndim > MOST_DIMENSIONS) return false;
-    for (int i = 0; i < view->ndim; i++) x->ones = x->ones || view->shape[i] == 1;
     const uint8_t head[] = {type, (uint8_t)view->ndim};
     put(x, head, sizeof head);
     put(x, view->shape, (size_t)view->ndim * sizeof *view->shape);
+    unsigned char *strides = x->key + x->key_bytes;
     put(x, view->strides, (size_t)view->ndim * sizeof *view->strides);
+    for (int i = 0; i < view->ndim; i++) /* that of one element means nothing */
+        if (view->shape[i] == 1) memset(strides + (size_t)i * sizeof *view->strides, 0, sizeof *view->strides);
     return (uintptr_t)view->buf % elements[type].alignment == 0; /* where NumPy also says so in the format */
 }
 
@@ -220,7 +221,6 @@ static bool options(const kept *k, call *x, uint8_t flags, PyObject *alpha, PyOb
 {
     for (int i = 0; i < ARRAYS; i++) x->array[i] = NULL, x->held[i] = false;
     x->copy[A] = x->copy[B] = NULL;
-    x->ones = false;
     double parts[2];
     uint8_t head[2] = {flags, 0};
     x->key_bytes = sizeof head;
@@ -288,15 +288,13 @@ static kept *begun(PyObject *module, Py_ssize_t count, Py_ssize_t expected)
     return NULL;
 }
 
-/* planned(recipes, a, b, c, out) -> the product, or a key for recipes, or None where these cannot have one. A plan is
-   of the very strides that it was made for. */
+/* planned(recipes, a, b, c, out) -> the product, or a key for recipes, or None where these cannot have one. */
 static PyObject *planned(PyObject *module, PyObject *const *given, Py_ssize_t count)
 {
     const kept *k = begun(module, count, 5);
     call x;
     if (!k) return NULL;
-    bool known = options(k, &x, 0, NULL, NULL, NULL) && arrays(k, &x, given[1], given[2], given[3], given[4]) &&
-                 !x.ones;
+    bool known = options(k, &x, 0, NULL, NULL, NULL) && arrays(k, &x, given[1], given[2], given[3], given[4]);
     PyObject *key, *result = looked_up(k, given[0], &x, known, &key);
     if (!result && !PyErr_Occurred()) return key ? key : Py_NewRef(Py_None);
     Py_XDECREF(key);

@@ -9,7 +9,7 @@ import sys
 import warnings
 from ctypes import addressof, byref, c_char
 from types import GenericAlias, SimpleNamespace
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Tuple, Type, Union
 
 import numpy as np
 
@@ -780,7 +780,8 @@ class Plan:
         return f"<tilewright.Plan {a} @ {b} -> {self.shape} {self.dtype}>"
 
     def __call__(self, a: Any, b: Any, /, c: Any = None, *, out: Any = None, stream: Any = None) -> Any:
-        """The planned product of these arrays. ValueError if they are not laid out as the planned ones."""
+        """The planned product of these arrays. ValueError if they are not laid out as the planned ones, TypeError if
+        they are of other types."""
         key = None
         if _calls is not None and stream is None:
             key = made = _calls.planned(self._known, a, b, c, out)
@@ -809,10 +810,15 @@ class Plan:
                       conjugate_b=self._conjugated[1], multiply_as=self._multiply_as)
 
     def _refuse(self, a: Any, b: Any) -> None:
-        differ = [f"{name} has the {what} {found}, planned was {planned}"
-                  for name, layout, like in zip("ab", (layout_of(a), layout_of(b)), self._like)
-                  for what, found, planned in zip(("shape", "strides", "type"), layout, like) if found != planned]
-        raise ValueError("; ".join(differ) + ": plan again, or pass arrays like the planned ones")
+        differ: List[str] = []
+        kind: Type[Exception] = ValueError
+        for name, layout, like in zip("ab", (layout_of(a), layout_of(b)), self._like):
+            for what, found, planned in zip(("shape", "strides", "type"), layout, like):
+                if found != planned and (what != "strides" or layout[0] != like[0] or steps(layout) != steps(like)):
+                    differ.append(f"{name} has the {what} {found}, planned was {planned}")
+                    kind = TypeError if what == "type" else kind
+        if differ:
+            raise kind("; ".join(differ) + ": plan again, or pass arrays like the planned ones")
 
 
 def layout_of(x: Any) -> Tuple[Any, ...]:
@@ -822,6 +828,12 @@ def layout_of(x: Any) -> Tuple[Any, ...]:
         raise TypeError(f"{type(x).__name__} is no array, and a plan is made of arrays")
     strides = x.stride() if callable(getattr(x, "stride", None)) else getattr(x, "strides", None)
     return tuple(x.shape), tuple(strides) if strides else None, str(x.dtype)
+
+
+def steps(layout: Tuple[Any, ...]) -> Any:
+    """The strides that mean something: of more than one element."""
+    shape, strides, _ = layout
+    return strides and [stride for n, stride in zip(shape, strides) if n > 1]
 
 
 def prepare(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype: Any, engine: Optional[Engine],
