@@ -877,9 +877,19 @@ print(*got, count() - before)
     limit = tw._library.lib.tw_threads_get()
     second.__exit__(None, None, None)
     assert (limit, tw._library.lib.tw_threads_get()) == (3, 0), "blocks that overlap"
+    limit, seen = tw.threads(2), []
+    see = limit(lambda: seen.append(tw._library.lib.tw_threads_get()))
+    for _ in range(2):
+        with limit, tw.threads(3):
+            seen.append(tw._library.lib.tw_threads_get())
+            with limit:
+                see()
+            seen.append(tw._library.lib.tw_threads_get())
+    assert seen == [3, 2, 3] * 2 and tw._library.lib.tw_threads_get() == 0, seen
     refuses(ValueError, lambda: tw.threads(-7), "most is -7, expected 0 to 4096 threads")
     refuses(ValueError, lambda: tw.threads(10**30), "expected 0 to 4096 threads")
-    refuses(TypeError, lambda: tw.threads(1.5), "float")
+    for wrong in (1.5, "2", None):
+        refuses(TypeError, lambda: tw.threads(wrong), f"most is {wrong!r}, expected a whole number")
 
 
 @case

@@ -229,7 +229,7 @@ def refuses(kind, text, **options):
 
 refuses(ValueError, "threads is -1, expected 0 to 4096", threads=-1)
 refuses(ValueError, "expected 0 to 4096", threads=10**30)
-refuses(TypeError, "float", threads=1.5)
+refuses(TypeError, "threads is 1.5, expected a whole number", threads=1.5)
 try:
     tw._arrays.check_engine(tw._library.engine_of(None, 2), 0)
 except ValueError as error:

@@ -204,10 +204,18 @@ def engine_of(text: Any, threads: Any) -> Optional[Engine]:
         return None
     if text is not None and not isinstance(text, str):
         raise TypeError(f"engine is {text!r}, expected 'cpu', 'cuda' or 'opencl', or one with a device as 'cuda:1'")
-    if threads is not None and not 0 <= index(threads) <= MOST_THREADS:
-        raise ValueError(f"threads is {threads}, expected 0 to {MOST_THREADS}")
     return Engine(None if text is None else str.__str__(text),  # not a subclass
-                  None if threads is None else index(threads))
+                  None if threads is None else thread_count("threads", threads))
+
+
+def thread_count(name: str, given: Any) -> int:
+    try:
+        count = index(given)
+    except TypeError:
+        raise TypeError(f"{name} is {given!r}, expected a whole number") from None
+    if not 0 <= count <= MOST_THREADS:
+        raise ValueError(f"{name} is {count}, expected 0 to {MOST_THREADS} threads")
+    return count
 
 
 def engine_and_device(engine: Optional[Engine]) -> Tuple[str, int]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 import ctypes
 import importlib
 import sys
-from contextlib import AbstractContextManager, contextmanager
-from operator import index
+from contextlib import AbstractContextManager, ContextDecorator
 from threading import Lock
-from typing import Any, Dict, Generator, List
+from typing import Any, Dict, List
 
-from ._library import MOST_THREADS, SONAME, Device, done, lib
+from ._library import SONAME, Device, done, lib, thread_count
 
 __all__: List[str] = []
 
@@ -18,7 +17,7 @@ _blocks: Dict[object, int] = {}  # those that are open, the newest last, and the
 _outside = 0  # the limit without them
 
 
-def threads(most: int) -> AbstractContextManager[None]:
+def threads(most: int) -> Limit:
     """At most so many threads for each product on the CPU that begins inside the block; 0: as many as without a limit.
 
     >>> import numpy as np, tilewright
@@ -28,30 +27,35 @@ def threads(most: int) -> AbstractContextManager[None]:
            [3.]])
 
     The limit is the process's: products of other threads have it too. After the block the limit from before it holds
-    again; of blocks that overlap in several threads, that of the newest still open. Results keep their bits.
+    again; of blocks that overlap in several threads, that of the newest still open. Results keep their bits. What is
+    returned limits nothing by itself; several blocks may begin with it, and it decorates a function whose calls are
+    such blocks.
 
     Raises    ValueError (less than 0, more than 4096), TypeError (no whole number)
     """
-    wanted = index(most)
-    if not 0 <= wanted <= MOST_THREADS:
-        raise ValueError(f"most is {wanted}, expected 0 to {MOST_THREADS} threads")
-    return _limited(wanted)
+    return Limit(thread_count("most", most))
 
 
-@contextmanager
-def _limited(most: int) -> Generator[None, None, None]:
-    global _outside
-    block = object()
-    with _lock:
-        if not _blocks:
-            _outside = lib.tw_threads_get()
-        _blocks[block] = most
-        done(lib.tw_threads_set(most))
-    try:
-        yield
-    finally:
+class Limit(ContextDecorator, AbstractContextManager[None]):
+    """What threads() returns. A block may begin inside another of the same limit, or beside it in another thread."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._open: List[object] = []
+
+    def __enter__(self) -> None:
+        global _outside
+        block = object()
         with _lock:
-            del _blocks[block]
+            if not _blocks:
+                _outside = lib.tw_threads_get()
+            done(lib.tw_threads_set(self._most))
+            _blocks[block] = self._most
+            self._open.append(block)
+
+    def __exit__(self, *_: object) -> None:
+        with _lock:
+            del _blocks[self._open.pop()]
             lib.tw_threads_set(next(reversed(_blocks.values()), _outside))
 
 
