@@ -689,17 +689,21 @@ def what_is_more_than_its_numbers_is_refused():
         def __array__(self, *_, **__):
             return plain
 
-    class Exchanged(Holder):  # as JAX's bfloat16, which NumPy's DLPack does not know
+    class Exchanged(Holder):  # as JAX's bfloat16, which NumPy's DLPack does not know, or pyarrow's nulls
         __array_priority__ = 100
         __rmatmul__ = None
 
+        def __init__(self, error):
+            self.error = error
+
         def __dlpack__(self, **_):
-            raise BufferError("bfloat16")
+            raise self.error("none by DLPack")
 
         def __dlpack_device__(self):
             return 1, 0
 
-    for x in (plain.view(Plain), np.matrix(plain), plain.view(np.recarray), Holder(), Exchanged(), plain.tolist()):
+    raising = [Exchanged(error) for error in (BufferError, RuntimeError, TypeError, ValueError)]
+    for x in (plain.view(Plain), np.matrix(plain), plain.view(np.recarray), Holder(), *raising, plain.tolist()):
         got = tw.matmul(x, x)
         assert type(got) is np.ndarray and np.array_equal(got, plain @ plain), type(x)
     assert tw.matmul(np.float64(2) * np.ones(2), plain[0]) == 4

@@ -411,9 +411,8 @@ def host_view(x: Any, name: str) -> Any:
                 return np.from_dlpack(x, copy=False)
             # DLPack could not say then that an array may be written, or is a copy.
             return np.asarray(Writable(np.from_dlpack(x)))
-        except (BufferError, RuntimeError, TypeError) as error:  # a type that NumPy does not know
-            if isinstance(error, TypeError) and name != "out":  # of `out`: DLPack before it knew copy=False
-                raise
+        except (BufferError, RuntimeError, TypeError, ValueError):
+            pass  # a type that NumPy does not know, nulls that DLPack has not, or an `out` before DLPack knew copy=False
     if name == "out":  # NumPy might make a copy
         raise TypeError(f"out is {type(x).__name__}, which is no array that NumPy can write into")
     # Whoever speaks DLPack has plain numbers, though its own operators may go first, as those of JAX's bfloat16.
