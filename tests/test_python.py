@@ -658,7 +658,11 @@ def what_is_more_than_its_numbers_is_refused():
         __array_ufunc__ = None
 
     masked = np.ma.masked_array(plain, [[True, False], [False, False]])
-    odd = [Framed(), Sparse(), plain.view(Unit), masked]
+    class Table:  # as pyarrow's, and polars' frame, which have no rules of their own, but columns with names
+        columns = __array__ = to_numpy = None
+        __module__ = "tables.lib"
+
+    odd = [Framed(), Sparse(), plain.view(Unit), masked, Table()]
     assert np.matmul(Framed(), plain) == "by its own rules" == plain @ Sparse()
     try:
         import scipy.sparse
@@ -672,6 +676,16 @@ def what_is_more_than_its_numbers_is_refused():
         refuses(TypeError, lambda: tw.matmul(plain, plain, out=x), "out is ", says)
         if isinstance(x, np.ndarray):
             refuses(TypeError, lambda: tw.Plan(x, plain), "a is ", says)
+
+    for name, way in (("Frame", "to_numpy()"), ("Matrix", "toarray()"), ("Quantity", "magnitude"), ("Lazy", "compute()")):
+        kind = type(name, (Framed,), {way.strip("()"): None, "__module__": "frames.core"})
+        for where, call in (("b", lambda x: tw.matmul(plain, x)), ("c", lambda x: tw.matmul(plain, plain, x)), ("beta", lambda x: tw.matmul(plain, plain, plain, beta=x))):
+            refuses(TypeError, lambda: call(kind()), f"{where} is frames's {name}, which multiplies by rules of its own: give its number", f"{where}.{way}")
+        refuses(TypeError, lambda: tw.matmul(plain, plain, out=kind()), f"out is {name}")
+    refuses(TypeError, lambda: tw.matmul(Table(), plain), "a is tables's Table, whose columns have names: give its numbers, a.to_numpy()")
+    refuses(TypeError, lambda: tw.matmul(Sparse(), plain), ": use its @, or give an array of NumPy's")
+    refuses(TypeError, lambda: tw.matmul(plain, plain, Sparse()), "rules of its own: give an array of NumPy's")
+    refuses(TypeError, lambda: tw.matmul(plain, plain, out=masked), "give out.data")
 
     class Proxy:  # as pint's quantity: the instance answers what its array does, the type does not
         __array_ufunc__ = None

@@ -203,8 +203,9 @@ def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Option
     Returns   an array of the operands' own kind; plain arrays for np.matrix and other subclasses of NumPy's array. On
               CUDA it is computed on the stream and not waited for.
     Raises    ValueError (shapes, an `out` that overlaps itself) and TypeError (types; objects that are more than their
-              numbers: labels of pandas, masks, units, sparse and lazy arrays); what the library refuses is a subclass
-              of tilewright.Error. In the main thread KeyboardInterrupt, or what another signal's handler raises, also
+              numbers: labels of pandas, polars and pyarrow, masks, units, sparse and lazy arrays, of which
+              to_numpy() or its like gives the numbers); what the library refuses is a subclass of
+              tilewright.Error. In the main thread KeyboardInterrupt, or what another signal's handler raises, also
               while the product is computed; `out` is undefined then
     """
     if _calls is not None and threads is None:
@@ -335,6 +336,8 @@ def check_plain(name: str, x: object) -> None:
     if kind is _ndarray:
         return
     if isinstance(x, np.ma.MaskedArray):
+        if name == "out":
+            raise TypeError("out is a masked array, and the product would be written below the mask: give out.data")
         raise TypeError(f"{name} is a masked array, and the product would be of the numbers below the mask: "
                         f"multiply with np.ma.dot(), or give what stands for them, {name}.filled(0)")
     if issubclass(kind, NUMPY):
@@ -344,9 +347,30 @@ def check_plain(name: str, x: object) -> None:
         own = any(hasattr(kind, protocol) for protocol in ("__array_ufunc__", "__array_function__"))
         priority = getattr(kind, "__array_priority__", 0)
         own |= isinstance(priority, (int, float)) and priority > 0 and hasattr(kind, "__rmatmul__")
+        if not own and hasattr(kind, "columns") and hasattr(kind, "__array__"):  # polars' frames, pyarrow's tables
+            raise TypeError(f"{name} is {called(kind)}, whose columns have names: {plainly(name, kind)}")
     if own:
-        raise TypeError(f"{name} is {kind.__module__.partition('.')[0]}'s {kind.__name__}, which multiplies by rules "
-                        f"of its own: use its @, or give its numbers as an array of NumPy's")
+        use = "use its @, or " if name in ("a", "b") and hasattr(kind, "__matmul__") else ""
+        raise TypeError(f"{name} is {called(kind)}, which multiplies by rules of its own: {use}{plainly(name, kind)}")
+
+
+def called(kind: type) -> str:
+    """A class, for a sentence: its library's, except Python's own."""
+    library = kind.__module__.partition(".")[0]
+    return kind.__name__ if library == "builtins" else f"{library}'s {kind.__name__}"
+
+
+# How objects of other libraries give their numbers, by what their classes have. The first counts.
+WAYS = {"to_numpy": "to_numpy()", "column_names": "to_pandas().to_numpy()", "toarray": "toarray()",
+        "todense": "todense()", "magnitude": "magnitude", "to_value": "to_value()", "to_dataarray": "to_dataarray()",
+        "collect": "collect()", "compute": "compute()"}
+
+
+def plainly(name: str, kind: type) -> str:
+    way = None if name == "out" else next((way for attribute, way in WAYS.items() if hasattr(kind, attribute)), None)
+    if name in ("alpha", "beta"):
+        return "give its number" + (f", {name}.{way}" if way else "")
+    return f"give its numbers, {name}.{way}" if way else "give an array of NumPy's"
 
 
 def named(name: str) -> "np.dtype[Any]":
