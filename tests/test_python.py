@@ -686,6 +686,11 @@ def what_is_more_than_its_numbers_is_refused():
     refuses(TypeError, lambda: tw.matmul(Sparse(), plain), ": use its @, or give an array of NumPy's")
     refuses(TypeError, lambda: tw.matmul(plain, plain, Sparse()), "rules of its own: give an array of NumPy's")
     refuses(TypeError, lambda: tw.matmul(plain, plain, out=masked), "give out.data")
+    lazy = type("LazyFrame", (), {"columns": None, "collect": None, "__module__": "polars.lazyframe.frame"})()
+    for x, says in ((lazy, "polars's LazyFrame, expected an array: give its numbers, {}.collect()"), ({1, 2}, "set, expected an array"),
+                    ((i for i in "ab"), "generator, expected an array"), (np.array({}), "numpy's ndarray, expected an array")):
+        refuses(TypeError, lambda: tw.matmul(x, plain), "a is " + says.format("a"))
+        refuses(TypeError, lambda: tw.matmul(plain, plain, x), "c is " + says.format("c"))
 
     class Proxy:  # as pint's quantity: the instance answers what its array does, the type does not
         __array_ufunc__ = None

@@ -325,7 +325,10 @@ def array(name: str, x: Any) -> "np.ndarray[Any, Any]":
     if x is None or isinstance(x, (str, bytes)):
         raise TypeError(f"{name} is {type(x).__name__}, expected an array")
     check_plain(name, x)
-    return np.asarray(x)
+    made = np.asarray(x)
+    if made.ndim == 0 and made.dtype == object:  # of what NumPy reads no elements
+        raise TypeError(f"{name} is {called(type(x))}, expected an array: {plainly(name, type(x))}")
+    return made
 
 
 def check_plain(name: str, x: object) -> None:
