@@ -252,7 +252,7 @@ def integers_are_numpys_modulo_2_to_the_n():
         refuses(TypeError, lambda: tw.matmul(a, b, engine="opencl"), f"{dtype} is multiplied on the CPU only, and the engine is opencl")
 
 
-NONE = "float128", "complex256", "object", "datetime64[s]"
+NONE = "float128", "complex256", "object", "<U1", "datetime64[s]"
 KINDS_OF_NUMPY = "?bBhHiIlLqQefdFD"
 
 
@@ -462,7 +462,8 @@ def c_is_added_and_kept():
     assert tw.matmul(a, b, c, out=out) is out and np.array_equal(out, a @ b + c)
     refuses(ValueError, lambda: tw.matmul(a, b, c[:2]), "(2, 6)", "(4, 3, 6)")
     refuses(ValueError, lambda: tw.matmul(a, b, beta=1), "beta is 1")
-    refuses(TypeError, lambda: tw.matmul(a.astype("f4"), b.astype("f4"), c.astype(complex)))
+    for wrong in (c.astype(complex), c.astype("O"), c.astype("<U3")):
+        refuses(TypeError, lambda: tw.matmul(a.astype("f4"), b.astype("f4"), wrong), f"c is {wrong.dtype} and the result float32: convert c with astype(), or a and b")
     assert np.array_equal(tw.matmul(a[:, :, :0], b[:0], c, beta=-1.5), np.broadcast_to(-1.5 * c, (4, 3, 6)))
 
 
@@ -550,7 +551,7 @@ def out_may_overlap_and_must_fit():
     refuses(TypeError, lambda: tw.matmul(x, x, out=np.zeros((30, 30), int)), "the result cannot be int64: products of float64 are")
     refuses(TypeError, lambda: tw.matmul(x, x, out=[[0]]), "out is list")
     whole.flags.writeable = False
-    refuses(ValueError, lambda: tw.matmul(x, x, out=whole), "read-only")
+    refuses(ValueError, lambda: tw.matmul(x, x, out=whole), "out is read-only: give a copy, or an array of your own")
     assert np.array_equal(whole, want)
     swapped = np.zeros((30, 30), np.dtype("f8").newbyteorder())
     assert np.array_equal(tw.matmul(x, x, out=swapped), want)
@@ -605,7 +606,7 @@ def out_that_overlaps_itself_is_refused():
 @case
 def types_are_named_where_there_is_no_product():
     f = np.ones((2, 2))
-    refuses(TypeError, lambda: tw.matmul(f.astype(np.clongdouble), f), "a is complex256", "float64, float32, bfloat16, float16, float8_e4m3fn, float8_e5m2, integers of 8 to 64 bits, complex128", "such as complex128")
+    refuses(TypeError, lambda: tw.matmul(f.astype(np.clongdouble), f), "a is complex256", "float64, float32, bfloat16, float16, integers of 8 to 64 bits, complex128, complex64 and, on CUDA, float8_e4m3fn", "such as complex128")
     refuses(TypeError, lambda: tw.matmul(f.astype("i1"), f.astype("i1"), alpha=1j), "imaginary part", "int8")
     refuses(TypeError, lambda: tw.matmul(f.astype(complex), f, dtype="float64"), "products of complex128 are complex128 or complex64")
     refuses(TypeError, lambda: tw.matmul(f, f, alpha=1j, dtype="float64"), "cannot be float64")
@@ -618,7 +619,9 @@ def types_are_named_where_there_is_no_product():
         refuses(ValueError, lambda: tw.matmul(f, f, alpha=huge), "alpha is beyond the largest float64, 1.8e308")
         refuses(ValueError, lambda: tw.matmul(f, f, f, beta=-huge), "beta is beyond the largest float64, 1.8e308")
     refuses(TypeError, lambda: tw.matmul(f.astype("g"), f), "with astype(), such as float64")
-    refuses(TypeError, lambda: tw.matmul(f.astype("O"), f), "convert it with astype()")
+    refuses(TypeError, lambda: tw.matmul(f.astype("O"), f), "astype(float) converts it, if each element is a number; None becomes nan")
+    refuses(TypeError, lambda: tw.matmul(f, f, alpha=[1, 2]), "alpha is [1, 2], expected a number")
+    refuses(TypeError, lambda: tw.matmul(f, f, alpha=f), "alpha is numpy's ndarray, expected a number")
     refuses(TypeError, lambda: tw.matmul(f, f, f, beta="x+y"), "beta is 'x+y', expected a number")
     refuses(TypeError, lambda: tw.matmul(f, f, beta="0"), "beta is '0', expected a number")
     refuses(TypeError, lambda: tw.matmul(f, f, engine=3), "engine is 3, expected 'cpu'")
@@ -780,9 +783,11 @@ def plans():
                 assert np.array_equal(row(x, b, out=to), x @ b)
     refuses(ValueError, lambda: row(wide[:1, ::-1][:, :30], b), "a has the strides (320, -8), planned was (240, 8)")
     refuses(TypeError, lambda: product(a.astype("f4"), b), "a has the strides (120, 4), planned was (240, 8); a has the type float32")
-    refuses(TypeError, lambda: product([[1.0]], b), "list is no array")
+    refuses(TypeError, lambda: product(a, [[1.0]]), "b is list, which is no array, and a plan is made of arrays")
+    refuses(TypeError, lambda: tw.Plan(Framed(), b), "a is ", "Framed, which multiplies by rules of its own")
+    refuses(TypeError, lambda: tw.Plan(a, b, Framed()), "c is ", "Framed")
     like = types.SimpleNamespace(shape=a.shape, dtype=a.dtype, __array__=lambda: a)
-    refuses(TypeError, lambda: tw.Plan(like, b), "SimpleNamespace is no array")
+    refuses(TypeError, lambda: tw.Plan(like, b), "a is types's SimpleNamespace, which is no array")
     half = np.ones((2, 2), np.float16)
     narrow = tw.Plan(half, half, out=half)
     for made, to in ((narrow, half.astype("f4")), (tw.Plan(half, half), half), (product, np.zeros((20, 10), complex))):
@@ -790,11 +795,12 @@ def plans():
     assert narrow.dtype == narrow(half, half).dtype == "float16" and tw.Plan(half, half).dtype == "float32"
     refuses(ValueError, lambda: tw.Plan(a, b, out=out[:3]), "out has the shape (3, 10)")
     refuses(TypeError, lambda: tw.Plan(a, b, out=out.tolist()), "out is list")
-    refuses(ValueError, lambda: product(a, b, a), "planned without c")
+    refuses(ValueError, lambda: product(a, b, a), "planned without c: pass c to Plan")
     refuses(ValueError, lambda: tw.Plan(a, a), "do not fit")
     mixed = tw.Plan(a, b.astype(int))
     assert mixed.dtype == "float64" and np.array_equal(mixed(a, b.astype(int)), a @ b)
     added = tw.Plan(a, b, out, beta=3)
+    refuses(ValueError, lambda: added(a, b), "planned with a c: pass c")
     assert np.array_equal(added(a, b, out), a @ b + 3 * out)
     for x, y in [
         (a[::-1], b),

@@ -412,7 +412,7 @@ def host_view(x: Any, name: str) -> Any:
             # DLPack could not say then that an array may be written, or is a copy.
             return np.asarray(Writable(np.from_dlpack(x)))
         except (BufferError, RuntimeError, TypeError, ValueError):
-            pass  # a type that NumPy does not know, nulls that DLPack has not, or an `out` before DLPack knew copy=False
+            pass  # a type that NumPy does not know, nulls, which DLPack has not, or an `out` before it knew copy=False
     if name == "out":  # NumPy might make a copy
         raise TypeError(f"out is {type(x).__name__}, which is no array that NumPy can write into")
     # Whoever speaks DLPack has plain numbers, though its own operators may go first, as those of JAX's bfloat16.
@@ -531,9 +531,8 @@ def check_engine(engine: Engine, device: int) -> None:
 
 def check_c(c: View, shape: Ints, result: str) -> None:
     """Refuses a c that cannot be broadcast to the product, or of a wider kind."""
-    kinds = [2 if "complex" in name else 1 if "float" in name else 0 for name in (c.dtype, result)]
-    if kinds[0] > kinds[1]:
-        raise TypeError(f"c is {c.dtype} and the result {result}: convert c")
+    if _matmul.kind_of(c.dtype) > _matmul.kind_of(result):
+        raise _matmul.wrong_c(c.dtype, result)
     try:
         fits = np.broadcast_shapes(c.shape, shape) == shape
     except ValueError:

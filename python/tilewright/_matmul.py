@@ -299,7 +299,9 @@ def number(name: str, value: Any) -> Number:
     except OverflowError:
         raise ValueError(f"{name} is beyond the largest float64, 1.8e308") from None
     if found is None:
-        raise TypeError(f"{name} is {value!r}, expected a number")
+        text = repr(value)
+        raise TypeError(f"{name} is {text if len(text) < 40 and text.isprintable() else called(value)}, expected a "
+                        "number")
     return found if found.imag != 0 else found.real
 
 
@@ -327,7 +329,7 @@ def array(name: str, x: Any) -> "np.ndarray[Any, Any]":
     check_plain(name, x)
     made = np.asarray(x)
     if made.ndim == 0 and made.dtype == object:  # of what NumPy reads no elements
-        raise TypeError(f"{name} is {called(type(x))}, expected an array: {plainly(name, type(x))}")
+        raise TypeError(f"{name} is {called(x)}, expected an array: {plainly(name, x)}")
     return made
 
 
@@ -351,14 +353,15 @@ def check_plain(name: str, x: object) -> None:
         priority = getattr(kind, "__array_priority__", 0)
         own |= isinstance(priority, (int, float)) and priority > 0 and hasattr(kind, "__rmatmul__")
         if not own and hasattr(kind, "columns") and hasattr(kind, "__array__"):  # polars' frames, pyarrow's tables
-            raise TypeError(f"{name} is {called(kind)}, whose columns have names: {plainly(name, kind)}")
+            raise TypeError(f"{name} is {called(x)}, whose columns have names: {plainly(name, x)}")
     if own:
         use = "use its @, or " if name in ("a", "b") and hasattr(kind, "__matmul__") else ""
-        raise TypeError(f"{name} is {called(kind)}, which multiplies by rules of its own: {use}{plainly(name, kind)}")
+        raise TypeError(f"{name} is {called(x)}, which multiplies by rules of its own: {use}{plainly(name, x)}")
 
 
-def called(kind: type) -> str:
-    """A class, for a sentence: its library's, except Python's own."""
+def called(x: object) -> str:
+    """An object's class, with its library's name, except Python's own."""
+    kind = type(x)
     library = kind.__module__.partition(".")[0]
     return kind.__name__ if library == "builtins" else f"{library}'s {kind.__name__}"
 
@@ -369,8 +372,8 @@ WAYS = {"to_numpy": "to_numpy()", "column_names": "to_pandas().to_numpy()", "toa
         "collect": "collect()", "compute": "compute()"}
 
 
-def plainly(name: str, kind: type) -> str:
-    way = None if name == "out" else next((way for attribute, way in WAYS.items() if hasattr(kind, attribute)), None)
+def plainly(name: str, x: object) -> str:
+    way = None if name == "out" else next((way for attribute, way in WAYS.items() if hasattr(type(x), attribute)), None)
     if name in ("alpha", "beta"):
         return "give its number" + (f", {name}.{way}" if way else "")
     return f"give its numbers, {name}.{way}" if way else "give an array of NumPy's"
@@ -394,7 +397,7 @@ _names: Dict[Any, str] = {x: name for name, found in _types.items() for x in (fo
 
 
 def name_of(dtype: "np.dtype[Any]") -> str:
-    return _names.get(dtype) or str(dtype.name)
+    return _names.get(dtype) or str(dtype.name if dtype.name in CODES else dtype)
 
 
 def type_name(dtype: Any) -> Optional[str]:
@@ -416,12 +419,14 @@ def type_name(dtype: Any) -> Optional[str]:
 
 
 def holder(name: str) -> str:
-    """", such as float64": the type to convert to; "" where nobody can say."""
+    """How to convert a type that has no product."""
+    if name == "object":
+        return "astype(float) converts it, if each element is a number; None becomes nan"
     try:
         found = {"f": "float64", "c": "complex128"}.get(np.dtype(name).kind)
     except TypeError:
         found = "float32" if name.startswith("float") else None
-    return f", such as {found}" if found is not None else ""
+    return "convert it with astype()" + (f", such as {found}" if found is not None else "")
 
 
 def choose_types(a: str, b: str, wanted: Optional[str], turns: bool = False,
@@ -430,9 +435,9 @@ def choose_types(a: str, b: str, wanted: Optional[str], turns: bool = False,
     what there is no product of."""
     for operand, name in (("a", a), ("b", b)):
         if name not in RESULTS and name != "bool":
-            raise TypeError(f"{operand} is {name}; there are products of float64, float32, bfloat16, float16, "
-                            "float8_e4m3fn, float8_e5m2, integers of 8 to 64 bits, complex128 and complex64: convert "
-                            f"it with astype(){holder(name)}")
+            raise TypeError(f"{operand} is {name}; there are products of float64, float32, bfloat16, float16, integers "
+                            "of 8 to 64 bits, complex128, complex64 and, on CUDA, float8_e4m3fn and float8_e5m2: "
+                            f"{holder(name)}")
     given, operands = Operands(a, b), Operands(a, b) if mixes(a, b) else both(common(a, b))
     if turns and operands.a in COMPLEX:
         given = operands = both(COMPLEX[operands.a])
@@ -505,7 +510,7 @@ def check_out(shape: Tuple[int, ...], found: Tuple[int, ...], dtype: str, found_
     if found_dtype != dtype:
         raise TypeError(f"out is {found_dtype}, expected {dtype}")
     if not writable:
-        raise ValueError("out is read-only")
+        raise ValueError("out is read-only: give a copy, or an array of your own")
     check_apart(shape, strides, BYTES[dtype])
 
 
@@ -602,6 +607,8 @@ def on_host(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype
     to: Any = out if direct else np.empty(shape, types[2])
     if beta != 0 and c is not to:
         c = array("c", c)
+        if not np.can_cast(c.dtype, types[2], "same_kind"):
+            raise wrong_c(name_of(c.dtype), result)
         try:
             np.copyto(to, c, casting="same_kind")
         except ValueError:
@@ -630,6 +637,10 @@ def on_host(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype
             for part in (np.real(to), np.imag(to)) if real and np.iscomplexobj(to) else (to,):
                 np.multiply(part, part.dtype.type(beta.real if real else beta), out=part)
     return finished(to, out, cast)
+
+
+def wrong_c(found: str, result: str) -> TypeError:
+    return TypeError(f"c is {found} and the result {result}: convert c with astype(), or a and b")
 
 
 def scale_integers(c: Any, beta: float) -> None:
@@ -773,7 +784,7 @@ class Plan:
         alpha, beta, dtype, on, conjugate_a, conjugate_b, self._multiply_as = read(
             alpha, beta, dtype, engine, threads, conjugate_a, conjugate_b, multiply_as)
         self._conjugated, self._with_c = (conjugate_a, conjugate_b), c is not None
-        self._like = layout_of(a), layout_of(b)
+        self._like = layout_of(a, "a"), layout_of(b, "b")
         self._shapes = tuple(a.shape), tuple(b.shape)
         self.shape = product_shape(*self._shapes)
         scaled = scalars(c, alpha, beta)
@@ -814,7 +825,7 @@ class Plan:
             key = made = _calls.planned(self._known, a, b, c, out)
             if made is not None and type(made) is not bytes:
                 return made
-        if (layout_of(a), layout_of(b)) != self._like:
+        if (layout_of(a, "a"), layout_of(b, "b")) != self._like:
             self._refuse(a, b)
         recipe = self._recipe
         if (recipe is not None and type(a) is _ndarray and type(b) is _ndarray and c is None and stream is None and
@@ -828,7 +839,8 @@ class Plan:
                             self._known[key] = recipe
                         return made
         if (c is not None) != self._with_c:
-            raise ValueError("the product was planned " + ("with a c" if self._with_c else "without c"))
+            raise ValueError("the product was planned " +
+                             ("with a c: pass c" if self._with_c else "without c: pass c to Plan"))
         if not self._prepared:
             self._prepare(a, b, c, None, stream)
         alpha, beta, dtype, on = self._given
@@ -839,7 +851,8 @@ class Plan:
     def _refuse(self, a: Any, b: Any) -> None:
         differ: List[str] = []
         kind: Type[Exception] = ValueError
-        for name, layout, like in zip("ab", (layout_of(a), layout_of(b)), self._like):
+        for name, x, like in zip("ab", (a, b), self._like):
+            layout = layout_of(x, name)
             for what, found, planned in zip(("shape", "strides", "type"), layout, like):
                 if found != planned and (what != "strides" or layout[0] != like[0] or steps(layout) != steps(like)):
                     differ.append(f"{name} has the {what} {found}, planned was {planned}")
@@ -848,11 +861,12 @@ class Plan:
             raise kind("; ".join(differ) + ": plan again, or pass arrays like the planned ones")
 
 
-def layout_of(x: Any) -> Tuple[Any, ...]:
+def layout_of(x: Any, name: str) -> Tuple[Any, ...]:
     if isinstance(x, _ndarray):
         return x.shape, x.strides, x.dtype
     if not hasattr(x, "shape") or not hasattr(x, "dtype") or elsewhere(x) is None:
-        raise TypeError(f"{type(x).__name__} is no array, and a plan is made of arrays")
+        check_plain(name, x)
+        raise TypeError(f"{name} is {called(x)}, which is no array, and a plan is made of arrays")
     strides = x.stride() if callable(getattr(x, "stride", None)) else getattr(x, "strides", None)
     return tuple(x.shape), tuple(strides) if strides else None, str(x.dtype)
 
@@ -868,6 +882,8 @@ def prepare(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype
     """The result's type, and the recipe of host operands if they are read in place. Computes nothing."""
     check_plain("a", a)
     check_plain("b", b)
+    if isinstance(c, NUMPY) or elsewhere(c) is None:
+        check_plain("c", c)
     name, device = _library.engine_and_device(engine)
     operands, result = choose_types(name_of(a.dtype), name_of(b.dtype), wanted_type(out, dtype),
                                     alpha.imag != 0 or beta.imag != 0, tf32)
