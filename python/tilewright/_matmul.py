@@ -170,9 +170,10 @@ def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Option
     c         added to the product, broadcast to its shape. It is converted to the result's type first, of a float16
               or bfloat16 result to float32 (on CUDA in batches only), and does not widen the result: float64 is rounded
               to float32, int64 wraps around to int32. Not changed, unless it is `out` too.
-    alpha     scales the product; beta scales c: 1 if c is given. With beta 0, c is not read. One with an imaginary
-              part makes the product of float types complex; one without it multiplies as a real number. Of integers
-              whole numbers from -2**31 to 2**31 - 1, of 64 bits below 2**53 in size.
+    alpha     scales the product; beta scales c: 1 if c is given. With beta 0, c is not read; with alpha 0, a and b are
+              not, and the result has none of their nan, as in a BLAS. One with an imaginary part makes the product of
+              float types complex; one without it multiplies as a real number. Of integers whole numbers from -2**31 to
+              2**31 - 1, of 64 bits below 2**53 in size.
     conjugate_a, conjugate_b
               multiply with the complex conjugate of a, of b, without a copy of it: a @ b.T with conjugate_b is a @
               b.conj().T. A real array is its own.
