@@ -56,6 +56,19 @@ class Other:
         return Namespace
 
 
+class Frame:
+    """As pandas' frames and series: numbers, rules of their own, and every attribute of theirs a column."""
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> "np.ndarray[Any, Any]":
+        return f8
+
+    def __array_ufunc__(self, *given: Any, **more: Any) -> Any:
+        raise NotImplementedError
+
+    def __getattr__(self, name: str) -> "Frame":
+        raise AttributeError
+
+
 class Tensor:
     """An array in CUDA's memory."""
 
@@ -71,6 +84,7 @@ c8, c16 = f8.astype(np.complex64), f8.astype(np.complex128)
 i4, other = np.zeros((3, 3), np.int32), Other(f4)
 i2, i8 = i4.astype(np.int16), i4.astype(np.int64)
 u2, u4, u8 = i4.astype(np.uint16), i4.astype(np.uint32), i4.astype(np.uint64)
+mask = i4.astype(np.bool_)
 
 
 def types_of_operands() -> None:
@@ -80,6 +94,15 @@ def types_of_operands() -> None:
     assert_type(tw.matmul(f4, f4), NDArray[np.float32])
     assert_type(tw.matmul(f2, f2), NDArray[np.float32])
     assert_type(tw.matmul(f2, f4), NDArray[np.float32])
+    assert_type(tw.matmul(i8, f8), NDArray[np.float64])
+    assert_type(tw.matmul(f8, i4), NDArray[np.float64])
+    assert_type(tw.matmul(f4, i8), NDArray[np.float64])
+    assert_type(tw.matmul(u4, f2), NDArray[np.float64])
+    assert_type(tw.matmul(mask, f8), NDArray[np.float64])
+    assert_type(tw.matmul(f8, u2), NDArray[np.float64])
+    assert_type(tw.matmul(u1, f4), NDArray[np.float32])
+    assert_type(tw.matmul(f2, i2), NDArray[np.float32])
+    assert_type(tw.matmul(f4, mask), NDArray[np.float32])
     assert_type(tw.matmul(i1, i1), NDArray[np.int32])
     assert_type(tw.matmul(i1, u1, i4, beta=-1), NDArray[np.int32])
     assert_type(tw.matmul(c8, c8, alpha=1j), NDArray[np.complex64])
@@ -128,6 +151,9 @@ def plans() -> None:
     assert_type(product.dtype, str)
     assert_type(tw.Plan(f8, f4)(f8, f4), NDArray[np.float64])
     assert_type(tw.Plan(f2, f8, alpha=2)(f2, f8), NDArray[np.float64])
+    assert_type(tw.Plan(f4, u8)(f4, u8), NDArray[np.float64])
+    assert_type(tw.Plan(i2, f8)(i2, f8), NDArray[np.float64])
+    assert_type(tw.Plan(mask, f4)(mask, f4), NDArray[np.float32])
     assert_type(tw.Plan(f2, f4)(f2, f4), NDArray[np.float32])
     assert_type(tw.Plan(i1, u1, i4)(i1, u1, i4), NDArray[np.int32])
     assert_type(tw.Plan(c8, c8, alpha=2j)(c8, c8), NDArray[np.complex64])
@@ -161,7 +187,11 @@ def on_cuda(a: Tensor, b: Tensor, c: Device) -> None:
 
 
 def what_is_not_known(anything: NDArray[Any], floats: NDArray[np.floating[Any]], plan: tw.Plan,
-                      whole: NDArray[np.signedinteger[Any]], either: Union[NDArray[np.float64], Other]) -> None:
+                      whole: NDArray[np.signedinteger[Any]], either: Union[NDArray[np.float64], Other],
+                      frame: Frame) -> None:
+    assert_type(tw.matmul(frame, f8), Any)  # refused, and by no means a frame
+    assert_type(tw.matmul(f8, frame), Any)
+    assert_type(tw.matmul(frame, frame), Any)
     assert_type(tw.matmul(anything, f4), Any)
     assert_type(tw.matmul(f4, floats), Any)
     assert_type(tw.matmul(whole, whole), Any)

@@ -3,8 +3,8 @@
 # code, tests/typed_uses.py with results.
 #
 # The first row that takes the arguments counts. Operands of bfloat16 or float8, real beside complex, and two complex
-# or integer types give an array of Any; operands that the checker does not know give Any. Two vectors, whose product
-# is a scalar, are typed as an array, as NumPy's own a @ b is.
+# or integer types give an array of Any; operands that the checker does not know, and pandas' frames, which are refused,
+# give Any. Two vectors, whose product is a scalar, are typed as an array, as NumPy's own a @ b is.
 from collections.abc import Sequence
 from types import GenericAlias
 from typing import Any, Generic, Literal, Protocol, SupportsComplex, SupportsFloat, SupportsIndex, overload
@@ -32,7 +32,7 @@ class _DLPack(Protocol):
 
 class _CudaArray(Protocol):  # PyTorch's tensors, those on the CPU too, CuPy's arrays, and others
     @property
-    def __cuda_array_interface__(self) -> Any: ...
+    def __cuda_array_interface__(self) -> dict[str, Any]: ...  # no Any: pandas' __getattr__ has every name
 
 class _ApiArray(_DLPack, Protocol):  # of the array API standard, NumPy's too: rows for those go first
     def __array_namespace__(self) -> Any: ...
@@ -48,8 +48,11 @@ _Result = TypeVar("_Result", default=Any, covariant=True)
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 _DType: TypeAlias = type[_Scalar] | np.dtype[_Scalar]
-_Narrow: TypeAlias = np.float32 | np.float16  # their products are float32
-_Float: TypeAlias = np.float64 | _Narrow
+# Products of these are float32, but float64 where one is of the last two rows.
+_Narrow: TypeAlias = np.float32 | np.float16
+_Short: TypeAlias = np.bool_ | np.int8 | np.uint8 | np.int16 | np.uint16
+_Long: TypeAlias = np.int32 | np.uint32 | np.int64 | np.uint64
+_Double: TypeAlias = np.float64
 _Byte: TypeAlias = np.int8 | np.uint8
 # only Any, or a kind of any size, is one
 _Unsure: TypeAlias = (np.floating[Never] | np.complexfloating[Never, Never] | np.signedinteger[Never] |
@@ -81,20 +84,40 @@ def matmul(a: _Host, b: NDArray[_Unsure], /, c: _Added | None = None, *, alpha: 
            threads: int | None = None, stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
            multiply_as: _MultiplyAs = None) -> Any: ...
 @overload
-def matmul(a: NDArray[_Narrow], b: NDArray[_Narrow], /,  # type: ignore[overload-overlap]  # in NumPy's stubs alone
+def matmul(a: NDArray[_Narrow], b: NDArray[_Narrow | _Short], /,  # type: ignore[overload-overlap]  # in NumPy's stubs alone
            c: _Added | None = None, *, alpha: _Real = 1, beta: _Real | None = None, out: None = None,
            dtype: None = None, engine: str | None = None, threads: int | None = None, stream: Any = None,
            conjugate_a: bool = False, conjugate_b: bool = False,
            multiply_as: _MultiplyAs = None) -> NDArray[np.float32]: ...
 @overload
-def matmul(a: NDArray[np.float64], b: NDArray[_Float], /, c: _Added | None = None, *, alpha: _Real = 1,
-           beta: _Real | None = None, out: None = None, dtype: None = None, engine: str | None = None,
-           threads: int | None = None, stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
+def matmul(a: NDArray[_Short], b: NDArray[_Narrow], /,  # type: ignore[overload-overlap]  # in NumPy's stubs alone
+           c: _Added | None = None, *, alpha: _Real = 1, beta: _Real | None = None, out: None = None,
+           dtype: None = None, engine: str | None = None, threads: int | None = None, stream: Any = None,
+           conjugate_a: bool = False, conjugate_b: bool = False,
+           multiply_as: _MultiplyAs = None) -> NDArray[np.float32]: ...
+@overload
+def matmul(a: NDArray[_Double | _Narrow], b: NDArray[_Double | _Long], /,
+           c: _Added | None = None, *, alpha: _Real = 1, beta: _Real | None = None, out: None = None,
+           dtype: None = None, engine: str | None = None, threads: int | None = None, stream: Any = None,
+           conjugate_a: bool = False, conjugate_b: bool = False,
            multiply_as: _MultiplyAs = None) -> NDArray[np.float64]: ...
 @overload
-def matmul(a: NDArray[_Narrow], b: NDArray[np.float64], /, c: _Added | None = None, *, alpha: _Real = 1,
-           beta: _Real | None = None, out: None = None, dtype: None = None, engine: str | None = None,
-           threads: int | None = None, stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
+def matmul(a: NDArray[_Double | _Long], b: NDArray[_Double | _Narrow], /,
+           c: _Added | None = None, *, alpha: _Real = 1, beta: _Real | None = None, out: None = None,
+           dtype: None = None, engine: str | None = None, threads: int | None = None, stream: Any = None,
+           conjugate_a: bool = False, conjugate_b: bool = False,
+           multiply_as: _MultiplyAs = None) -> NDArray[np.float64]: ...
+@overload
+def matmul(a: NDArray[_Double], b: NDArray[_Short], /,
+           c: _Added | None = None, *, alpha: _Real = 1, beta: _Real | None = None, out: None = None,
+           dtype: None = None, engine: str | None = None, threads: int | None = None, stream: Any = None,
+           conjugate_a: bool = False, conjugate_b: bool = False,
+           multiply_as: _MultiplyAs = None) -> NDArray[np.float64]: ...
+@overload
+def matmul(a: NDArray[_Short], b: NDArray[_Double], /,
+           c: _Added | None = None, *, alpha: _Real = 1, beta: _Real | None = None, out: None = None,
+           dtype: None = None, engine: str | None = None, threads: int | None = None, stream: Any = None,
+           conjugate_a: bool = False, conjugate_b: bool = False,
            multiply_as: _MultiplyAs = None) -> NDArray[np.float64]: ...
 @overload
 def matmul(a: NDArray[_Byte], b: NDArray[_Byte], /,  # type: ignore[overload-overlap]  # in NumPy's stubs alone
@@ -160,17 +183,32 @@ class Plan(Generic[_Result]):
                  engine: str | None = None, threads: int | None = None, stream: Any = None, conjugate_a: bool = False,
                  conjugate_b: bool = False, multiply_as: _MultiplyAs = None) -> None: ...
     @overload
-    def __init__(self: Plan[NDArray[np.float32]], a: NDArray[_Narrow], b: NDArray[_Narrow], /, c: _Added | None = None,
-                 *, alpha: _Real = 1, beta: _Real | None = None, out: None = None, dtype: None = None,
-                 engine: str | None = None, threads: int | None = None, stream: Any = None, conjugate_a: bool = False,
-                 conjugate_b: bool = False, multiply_as: _MultiplyAs = None) -> None: ...
-    @overload
-    def __init__(self: Plan[NDArray[np.float64]], a: NDArray[np.float64], b: NDArray[_Float], /,
+    def __init__(self: Plan[NDArray[np.float32]], a: NDArray[_Narrow], b: NDArray[_Narrow | _Short], /,
                  c: _Added | None = None, *, alpha: _Real = 1, beta: _Real | None = None, out: None = None,
                  dtype: None = None, engine: str | None = None, threads: int | None = None, stream: Any = None,
                  conjugate_a: bool = False, conjugate_b: bool = False, multiply_as: _MultiplyAs = None) -> None: ...
     @overload
-    def __init__(self: Plan[NDArray[np.float64]], a: NDArray[_Narrow], b: NDArray[np.float64], /,
+    def __init__(self: Plan[NDArray[np.float32]], a: NDArray[_Short], b: NDArray[_Narrow], /,
+                 c: _Added | None = None, *, alpha: _Real = 1, beta: _Real | None = None, out: None = None,
+                 dtype: None = None, engine: str | None = None, threads: int | None = None, stream: Any = None,
+                 conjugate_a: bool = False, conjugate_b: bool = False, multiply_as: _MultiplyAs = None) -> None: ...
+    @overload
+    def __init__(self: Plan[NDArray[np.float64]], a: NDArray[_Double | _Narrow], b: NDArray[_Double | _Long], /,
+                 c: _Added | None = None, *, alpha: _Real = 1, beta: _Real | None = None, out: None = None,
+                 dtype: None = None, engine: str | None = None, threads: int | None = None, stream: Any = None,
+                 conjugate_a: bool = False, conjugate_b: bool = False, multiply_as: _MultiplyAs = None) -> None: ...
+    @overload
+    def __init__(self: Plan[NDArray[np.float64]], a: NDArray[_Double | _Long], b: NDArray[_Double | _Narrow], /,
+                 c: _Added | None = None, *, alpha: _Real = 1, beta: _Real | None = None, out: None = None,
+                 dtype: None = None, engine: str | None = None, threads: int | None = None, stream: Any = None,
+                 conjugate_a: bool = False, conjugate_b: bool = False, multiply_as: _MultiplyAs = None) -> None: ...
+    @overload
+    def __init__(self: Plan[NDArray[np.float64]], a: NDArray[_Double], b: NDArray[_Short], /,
+                 c: _Added | None = None, *, alpha: _Real = 1, beta: _Real | None = None, out: None = None,
+                 dtype: None = None, engine: str | None = None, threads: int | None = None, stream: Any = None,
+                 conjugate_a: bool = False, conjugate_b: bool = False, multiply_as: _MultiplyAs = None) -> None: ...
+    @overload
+    def __init__(self: Plan[NDArray[np.float64]], a: NDArray[_Short], b: NDArray[_Double], /,
                  c: _Added | None = None, *, alpha: _Real = 1, beta: _Real | None = None, out: None = None,
                  dtype: None = None, engine: str | None = None, threads: int | None = None, stream: Any = None,
                  conjugate_a: bool = False, conjugate_b: bool = False, multiply_as: _MultiplyAs = None) -> None: ...
