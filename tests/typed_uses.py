@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from typing_extensions import assert_type
 else:
     def assert_type(value, kind):
+        alias = typing.get_origin(kind)
+        if hasattr(alias, "__value__"):  # of a `type` statement, as NumPy's NDArray from 2.5 on
+            kind = alias.__value__[typing.get_args(kind)]
         of, arguments = typing.get_origin(kind) or kind, typing.get_args(kind)
         wanted = typing.get_args(arguments[1])[0] if of is np.ndarray else Any
         assert kind in (Any, None) or isinstance(value, of), (type(value), kind)
