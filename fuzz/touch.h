@@ -19,7 +19,8 @@ static void require(bool condition)
 /* A refusal is one sentence that begins with the name, of a member behind the file's, and keeps nothing. */
 static void touch_refusal(const io_matrix *matrix, const io_error *error)
 {
-    const bool named = strncmp(error->text, "FILE:", 5) == 0 || strncmp(error->text, "...", 3) == 0;
+    const bool named = strncmp(error->text, "FILE:", 5) == 0 || strncmp(error->text, "FILE.gz:", 8) == 0 ||
+                       strncmp(error->text, "...", 3) == 0;
     require(named && strlen(error->text) > 12);
     for (const char *c = error->text; *c != '\0'; c++) require((unsigned char)*c >= ' ');
     require(matrix->data == NULL && matrix->memory == NULL && matrix->rows == 0 && matrix->cols == 0);

@@ -66,8 +66,10 @@ io_status io_cannot_read(const char *path, io_error *error);
 
 typedef enum io_packing { IO_PLAIN, IO_GZIP, IO_ARCHIVE } io_packing;
 
-/* io_packing_of - what a file is by its first four bytes. One whose name ends as a raw one's is plain. */
-io_packing io_packing_of(const void *bytes, size_t count, const char *path);
+/* io_packing_of - what a file is by its first four bytes. A raw one is plain, whose numbers may begin with any: its name
+ * ends so, or a shape was given, and the name ends as nothing else's. */
+io_packing io_packing_of(const void *bytes, size_t count, const char *path, const io_raw_shape *raw);
+bool io_is_packed_name(const char *path); /* does it end in .gz or .npz, in any case? */
 
 /* A member of an archive: where its bytes lie there, how many they are, and inflated. */
 typedef struct io_member {

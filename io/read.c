@@ -36,6 +36,8 @@ io_format io_format_of(const char *path) { return format_within(path, strlen(pat
 
 static bool is_gz(const char *path) { return ends_in(path, strlen(path), ".gz"); }
 
+bool io_is_packed_name(const char *path) { return is_gz(path) || ends_in(path, strlen(path), ".npz"); }
+
 io_format io_named(const char *path) { return format_within(path, strlen(path) - (is_gz(path) ? strlen(".gz") : 0)); }
 
 io_format io_recognise(const void *bytes, size_t count)
@@ -245,7 +247,7 @@ static io_status unpack_member(content *c, const io_raw_shape *raw, io_error *er
 static io_status unpack(content *c, const io_raw_shape *raw, io_error *error)
 {
     io_stream s = stream_of(c);
-    const io_packing packing = io_packing_of(c->bytes, c->count, c->path);
+    const io_packing packing = io_packing_of(c->bytes, c->count, c->path, raw);
     if (packing == IO_ARCHIVE) return unpack_member(c, raw, error);
     const io_status status = check_plain(c, error);
     return status == IO_OK && packing == IO_GZIP ? inflate_all(&s, NULL, raw, c, error) : status;
@@ -257,7 +259,7 @@ static io_status load_stream(const io_raw_shape *raw, content *c, io_error *erro
     io_stream s = {.name = c->name, .fd = c->file.fd};
     io_status status = stream_begin(&s, error);
     if (status != IO_OK) return status;
-    const io_packing packing = io_packing_of(s.at, (size_t)(s.end - s.at), c->path);
+    const io_packing packing = io_packing_of(s.at, (size_t)(s.end - s.at), c->path, raw);
     if (packing == IO_ARCHIVE)
         return io_fail(error, IO_BAD_FILE, c->path,
                        "is an archive, which has its directory at its end: expected a regular file that can be mapped");

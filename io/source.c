@@ -73,7 +73,7 @@ static io_status find_matrix(io_source *s, size_t whole, const char *wanted, con
     const size_t count = whole < sizeof first ? whole : sizeof first;
     io_status status = read_at(s, first, count, 0, error);
     if (status != IO_OK) return status;
-    const io_packing packing = raw != NULL && raw->plain ? IO_PLAIN : io_packing_of(first, count, s->path);
+    const io_packing packing = io_packing_of(first, count, s->path, raw);
     s->compressed = packing == IO_GZIP;
     if (s->compressed || (packing == IO_PLAIN && wanted != NULL))
         return io_fail(error, IO_BAD_FILE, s->path, "is %s", s->compressed ? "compressed" : "no archive");

@@ -15,10 +15,13 @@
 /* ---- which files --------------------------------------------------------------------------------------- */
 
 /* An empty archive is its end alone. */
-io_packing io_packing_of(const void *bytes, size_t count, const char *path)
+io_packing io_packing_of(const void *bytes, size_t count, const char *path, const io_raw_shape *raw)
 {
     const unsigned char *b = bytes;
-    if (io_format_of(path) == IO_FORMAT_RAW) return IO_PLAIN;
+    const io_format named = io_format_of(path);
+    const bool is_raw = named == IO_FORMAT_RAW ||
+                        (named == IO_FORMAT_NONE && raw != NULL && raw->rows >= 0 && !io_is_packed_name(path));
+    if (is_raw || (raw != NULL && raw->plain)) return IO_PLAIN;
     if (count >= 3 && memcmp(b, "\x1f\x8b\x08", 3) == 0) return IO_GZIP;
     return count >= 4 && (memcmp(b, "PK\3\4", 4) == 0 || memcmp(b, "PK\5\6", 4) == 0) ? IO_ARCHIVE : IO_PLAIN;
 }

@@ -8,6 +8,7 @@ PROGRAM is the path of the program ($TILEWRIGHT without it). Prints TAP. Needs n
 import os
 import resource
 import signal
+import struct
 import subprocess
 import time
 
@@ -94,6 +95,14 @@ def archives_and_compressed_files():
         with open(packed, "rb") as file:
             done = run("multiply", "-", "B.npy", "-o", "C.npy", stdin=file)
             assert done.returncode == 0 and read_npy("C.npy")[2] == product(a, b), done
+    raw = bytes([0x1f, 0x8b, 8, 0, 0, 0, 0xf0, 63]) + struct.pack("<7d", *range(7))  # its first number begins as gzip data do
+    open("R", "wb").write(raw)
+    open("R.raw", "wb").write(raw)
+    for source in ("R", "-", "R.raw"):
+        done = run("multiply", source, source if source != "-" else "R.raw", "-o", f"{source}.raw".lower(), "--shape", "2x2x4", "--transpose-b", "--dtype", "f64", "--verify", stdin=open("R", "rb"))
+        assert done.returncode == 0, done
+    assert open("r.raw", "rb").read() == open("-.raw", "rb").read() == open("r.raw.raw", "rb").read()
+    bad(6, "multiply", "R", "B.npy", "-o", "C.npy", says="R: its compressed bytes")
     bad(6, "multiply", "ab.npz", "B.npy", "-o", "C.npy", says="ab.npz: is an archive of 2 members; FILE.npz:NAME names one: A, B\n")
     bad(6, "verify", "ab.npz:A", "ab.npz:b", "C.npy", says="ab.npz: the archive has no member 'b'; it has 2: A, B\n")
     bad(6, "multiply", "none.npz:A", "B.npy", "-o", "C.npy", says="none.npz: cannot be read: No such file")

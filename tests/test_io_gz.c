@@ -18,6 +18,7 @@ static void gz_of_every_format(void)
     take(gz_bytes, gz(six_mtx, strlen(six_mtx)), "FILE.mtx.gz", NULL, NULL);
     take(gz_bytes, gz(six, 24), "FILE.raw.GZ", NULL, &raw_2x3);
     take(gz_bytes, gz(six, 24), "FILE.gz", NULL, &raw_2x3);
+    take(gz_bytes, gz(six_npy(), SIX_BYTES), "FILE.npy", NULL, &raw_2x3);
     take(six_npy(), SIX_BYTES, "FILE.npy.gz", NULL, NULL); /* the content decides */
     reject("123456789", 9, "FILE.raw.gz", NULL, "begins with '123456789', expected gzip data, as its name says");
     reject(gz_bytes, gz(six, 24), "FILE.raw.gz", NULL, "rows, columns and element type must be given");
@@ -49,9 +50,16 @@ static void a_raw_file_is_never_unpacked(void)
     io_error error;
     for (int archive = 0; archive < 2; archive++) {
         if (archive) memcpy(bytes, "PK\3\4", 4);
-        assert_int_equal(io_parse(bytes, 24, "FILE.raw", NULL, &raw_2x3, &m, &error), IO_OK);
-        assert_ptr_equal(m.data, bytes);
+        static const char *const names[] = {"FILE.raw", "FILE.BIN", "FILE", "FILE.gz.txt"};
+        for (size_t n = 0; n < COUNT(names); n++) {
+            assert_int_equal(io_parse(bytes, 24, names[n], NULL, &raw_2x3, &m, &error), IO_OK);
+            assert_ptr_equal(m.data, bytes);
+            io_free(&m);
+        }
+        if (read_pipe(bytes, 24, &raw_2x3, &m, &error) != IO_OK) fail_msg("%s", error.text);
+        assert_memory_equal(m.data, bytes, 24);
         io_free(&m);
+        reject(bytes, 24, archive ? "FILE.npz" : "FILE.gz", NULL, archive ? "archive" : "compressed bytes");
     }
 }
 
@@ -147,10 +155,8 @@ static void gz_from_a_pipe(void)
     io_free(&m);
     assert_int_equal(read_pipe(gz_bytes, count - 9, NULL, &m, &error), IO_BAD_FILE);
     check_sentence(&error, "/dev/fd/", "end too early");
-    count = gz(six, 24);
-    if (read_pipe(gz_bytes, count, &raw_2x3, &m, &error) != IO_OK) fail_msg("%s", error.text);
-    check_six(&m);
-    io_free(&m);
+    assert_int_equal(read_pipe(gz_bytes, gz(six, 24), &raw_2x3, &m, &error), IO_BAD_FILE); /* what is raw is plain */
+    check_sentence(&error, "/dev/fd/", "are 24 bytes, the file has ");
     zip z = three_members(false);
     assert_int_equal(read_pipe(z.bytes, z.count, NULL, &m, &error), IO_BAD_FILE);
     check_sentence(&error, "/dev/fd/", "is an archive, which has its directory at its end: expected a regular file");
@@ -159,21 +165,25 @@ static void gz_from_a_pipe(void)
 /* What takes one length of packed bytes and another of memory: incompressible bytes, around both. */
 static void every_length_of_gz_is_read(void)
 {
-    static unsigned char bytes[(1 << 17) + 1], packed[1 << 18];
+    static const char of_cells[] = "{'descr': '|u1', 'fortran_order': False, 'shape': (1, %6zu), }\n";
+    enum { HEAD = 10 + sizeof of_cells - 1 + 2 }; /* 6 digits, in the place of 4 letters */
+    static unsigned char cells[1 << 17], bytes[(1 << 17) + 1], packed[1 << 18];
     uint64_t state = 1;
-    for (size_t b = 0; b < sizeof bytes; b++)
-        state = state * 6364136223846793005u + 1, bytes[b] = (unsigned char)(state >> 56);
+    for (size_t b = 0; b < sizeof cells; b++)
+        state = state * 6364136223846793005u + 1, cells[b] = (unsigned char)(state >> 56);
     for (int about = 0; about < 6; about++) {
-        const size_t count = (size_t)(about < 3 ? 1 << 16 : 1 << 17) - 1 + (size_t)(about % 3);
-        const io_raw_shape shape = {IO_U8, 1, (int64_t)count};
-        const size_t length = zip_deflate(bytes, count, MAX_WBITS + 16, packed, sizeof packed);
+        const size_t count = (size_t)(about < 3 ? 1 << 16 : 1 << 17) - 1 + (size_t)(about % 3) - HEAD;
+        char header[HEAD];
+        snprintf(header, sizeof header, of_cells, count);
+        assert_int_equal(make_npy(bytes, 1, header, cells, count), count + HEAD);
+        const size_t length = zip_deflate(bytes, count + HEAD, MAX_WBITS + 16, packed, sizeof packed);
         io_matrix m;
         io_error error;
-        if (read_pipe(packed, length, &shape, &m, &error) != IO_OK) fail_msg("%s", error.text);
-        assert_memory_equal(m.data, bytes, count);
+        if (read_pipe(packed, length, NULL, &m, &error) != IO_OK) fail_msg("%s", error.text);
+        assert_memory_equal(m.data, cells, count);
         io_free(&m);
-        if (io_parse(packed, length, "FILE", NULL, &shape, &m, &error) != IO_OK) fail_msg("%s", error.text);
-        assert_memory_equal(m.data, bytes, count);
+        if (io_parse(packed, length, "FILE", NULL, NULL, &m, &error) != IO_OK) fail_msg("%s", error.text);
+        assert_memory_equal(m.data, cells, count);
         io_free(&m);
     }
 }
