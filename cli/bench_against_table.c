@@ -42,10 +42,14 @@ void against_print_sides(FILE *text, const against *g, tw_dtype dtype)
     for (int i = 0; i < g->count; i++) {
         const side *x = &g->sides[i];
         const char *said = x->outcome == SIDE_TIMED ? x->doubt : x->outcome == SIDE_WRONG ? x->verdict.text : x->why;
+        if (!x->opened) said = ""; /* stderr has it */
         layout_cell(&t, "%s", x->name);
         layout_cell(&t, "%s", x->version[0] != '\0' ? x->version : "-");
         layout_cell(&t, "%s", x->choice[0] != '\0' ? x->choice : "-");
-        layout_cell(&t, "%s", isnan(x->share[type]) ? "-" : term_percent(x->share[type], number));
+        layout_cell(&t, "%s",
+                    !x->opened              ? "not here"
+                    : isnan(x->share[type]) ? "-"
+                                            : term_percent(x->share[type], number));
         if (said[0] != '\0') layout_gap(&t), fprintf(text, "%s%s", x->outcome == SIDE_TIMED ? "doubtful: " : "", said);
         layout_end(&t);
     }

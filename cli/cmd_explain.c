@@ -162,6 +162,28 @@ static bool near_change(const story_diff *d, int at)
     return false;
 }
 
+/* Where a line goes on, it has its mark again. */
+static void print_change(FILE *text, const char *colour, const story_line *line, const char *plain)
+{
+    const int width = layout_width(text), margin = (int)strspn(line->text, " ");
+    char *words = NULL;
+    size_t bytes;
+    FILE *laid = width > 0 ? open_memstream(&words, &bytes) : NULL;
+    if (laid != NULL) {
+        layout_words(laid, line->text, line->length, margin + 4, 0, width - 2);
+        fclose(laid);
+    }
+    const char *rest = words != NULL ? words : line->text;
+    int left = words != NULL ? (int)bytes : line->length;
+    do {
+        const char *end = memchr(rest, '\n', (size_t)left);
+        const int count = end != NULL ? (int)(end - rest) : left;
+        fprintf(text, "%s%c %.*s%s\n", colour, line->kind, count, rest, plain);
+        rest += count + 1, left -= count + 1;
+    } while (left > 0);
+    free(words);
+}
+
 static void print_changes(const explain *x, const story *told)
 {
     FILE *text = x->s->text;
@@ -177,7 +199,7 @@ static void print_changes(const explain *x, const story *told)
             continue;
         }
         const char *colour = line->kind == '+' ? paint.good : line->kind == '-' ? paint.bad : paint.faint;
-        fprintf(text, "%s%c %.*s%s\n", colour, line->kind, line->length, line->text, paint.plain);
+        print_change(text, colour, line, paint.plain);
     }
     story_diff_free(&d);
 }

@@ -107,9 +107,10 @@ def a_pause_is_not_timed_and_what_a_library_does_not_take_is_said():
         for name, fake in (("openblas", "openblas"), ("libxsmm", "eigen")):
             os.symlink(os.path.join(FAKES, fake + ".so"), os.path.join(folder, name + ".so"))
         start_s = time.monotonic()
-        done = bench("--against", "openblas,libxsmm", "--shape", "33x20x40", "--samples", "3", "--threads", "2", "--pause", "20000", "--deadline", DEADLINE_S, "--json", "-", peers=folder)
+        done = bench("--against", "openblas,libxsmm,eigen", "--shape", "33x20x40", "--samples", "3", "--threads", "2", "--pause", "20000", "--deadline", DEADLINE_S, "--json", "-", peers=folder)
         spent_s = time.monotonic() - start_s
-    ours, openblas, libxsmm = map(json.loads, done.stdout.splitlines())
+    ours, openblas, libxsmm, eigen = map(json.loads, done.stdout.splitlines())
+    assert line(done.stderr, "eigen ").split() == ["eigen", "-", "-", "not", "here"] and done.stderr.count("eigen.so") == 1 and "eigen.so" in eigen["refused"], (done.stderr, eigen)
     for r in (ours, openblas):
         assert r["method"].endswith(", 20000 us of other work before each call") and r["median_s"] < 0.02 and r["repeats"] in (1, 2), r
         assert spent_s > 0.02 * r["samples"] * r["repeats"], (spent_s, r)

@@ -106,6 +106,15 @@ def every_page_of_explain_fits():
     for rung in [*rungs, "sgemm_tma_sm90_128x128"] if FULL else ["r02", "r05", "r13", "s3"]:
         fits(("explain", rung), 80)
     fits(("explain", "r04", "--engine", "cpu", "--binary"), 80)
+
+    def marked(lines):
+        """The words that come and those that go."""
+        begin = next(i for i, line in enumerate(lines) if line.startswith("from "))
+        return {mark: [line[2:].split() for line in lines[begin : lines.index("In pictures")] if line[:1] == mark] for mark in "+-"}
+
+    whole, narrow = marked(good("explain", "r04").stdout.splitlines()), marked(fits(("explain", "r04"), 72))
+    for mark in "+-":  # each line's mark, also where it goes on
+        assert len(whole[mark]) < len(narrow[mark]) and sum(whole[mark], []) == sum(narrow[mark], []), (mark, narrow)
     if FULL:
         fit("explain", "--tables")
 
