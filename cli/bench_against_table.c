@@ -50,7 +50,7 @@ void against_print_sides(FILE *text, const against *g, tw_dtype dtype)
                     !x->opened              ? "not here"
                     : isnan(x->share[type]) ? "-"
                                             : term_percent(x->share[type], number));
-        if (said[0] != '\0') layout_gap(&t), fprintf(text, "%s%s", x->outcome == SIDE_TIMED ? "doubtful: " : "", said);
+        if (said[0] != '\0') layout_note(&t), fprintf(text, "%s%s", x->outcome == SIDE_TIMED ? "doubtful: " : "", said);
         layout_end(&t);
     }
     layout_left_out(&t);

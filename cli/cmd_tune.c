@@ -173,7 +173,7 @@ static void print_class(layout_table *t, const outcome *o)
         layout_cell(t, "%.2f-%.2f", final->low_speed, final->high_speed);
     else
         layout_cell(t, "-");
-    layout_gap(t);
+    layout_note(t);
     if (better) {
         print_rows(out, o->rows);
         if (o->rows[0] == '\0') fprintf(out, "the library's own");
@@ -333,17 +333,20 @@ static exit_code pass(classes *c, double least_s)
 static exit_code end_waiting(classes *c)
 {
     exit_code code = EXIT_OK;
+    FILE *text = c->t.s->text;
+    int left = 0;
+    for (int i = 0; code == EXIT_OK && i < c->waiting; i++)
+        if (c->of[c->waits[i]].begun) code = end_class(c, &c->of[c->waits[i]]);
     for (int i = 0; code == EXIT_OK && i < c->waiting; i++) {
         const tw_problem *p = &c->list->items[c->waits[i]];
-        const outcome *o = &c->of[c->waits[i]];
-        if (o->begun) {
-            code = end_class(c, o);
-            continue;
-        }
-        c->done++;
-        fprintf(c->t.s->text, "%lldx%lldx%lld: the budget ended before anything was timed: give a larger --budget\n",
-                (long long)p->m, (long long)p->n, (long long)p->k);
+        const char *shape_class, *ops;
+        if (c->of[c->waits[i]].begun) continue;
+        tw_lab_tuned_words(p, &shape_class, &ops);
+        fprintf(text, "%s%s %s %lldx%lldx%lld", left++ == 0 ? "not timed  " : ", ", tw_lab_dtype_of(p->dtype)->name,
+                ops, (long long)p->m, (long long)p->n, (long long)p->k);
     }
+    c->done += left;
+    if (left > 0) fprintf(text, ": the budget ended first: give a larger --budget\n");
     return code;
 }
 

@@ -236,6 +236,17 @@ void layout_gap(layout_table *t)
     begin_row(t);
 }
 
+void layout_note(layout_table *t)
+{
+    const int width = layout_width(t->out);
+    if (width == 0 || 2 * width_of(t, false) <= width) {
+        layout_gap(t);
+        return;
+    }
+    fprintf(t->out, "\n%6s", "");
+    begin_row(t);
+}
+
 void layout_end(layout_table *t)
 {
     fputc('\n', t->out);

@@ -44,6 +44,8 @@ void layout_titles(layout_table *t);
 void layout_cell(layout_table *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* layout_gap - the row ends here, but for words that the caller prints behind it, with their newline. */
 void layout_gap(layout_table *t);
+/* layout_note - the same for a sentence: on a line of its own where rows take more than half of a terminal. */
+void layout_note(layout_table *t);
 void layout_end(layout_table *t);                            /* of the row */
 bool layout_shows(const layout_table *t, const char *title); /* or what stands over it */
 /* layout_left_out - a line that names the columns that are left out, and the width that they need; no line where all

@@ -97,7 +97,9 @@ def other_tables_fit():
     fit("multiply", "A.npy", "B.npy", "-o", "C.npy", "-v", "--verify")
     fit("verify", "A.npy", "B.npy", "C.npy", "-v")
     fit("explain", "--ranks", "64", "--shape", "65536x65536x65536", "--dtype", "f64", "--threads", "32")
-    fit("tune", "--budget", "1", "--size", "64", codes=(0, 1), env={"TILEWRIGHT_TUNED": os.path.abspath("tuned")})
+    narrow, wide = fit("tune", "--budget", "1", "--size", "64", codes=(0, 1), env={"TILEWRIGHT_TUNED": os.path.abspath("tuned")})
+    notes = [[line.startswith("      ") for line in lines if re.search("nothing (faster|judged|tried)|unpacked=", line)] for lines in (narrow, wide)]
+    assert all(each and all(each) for each in notes), (narrow, wide)  # on a line of its own
 
 
 @case
