@@ -186,6 +186,19 @@ def dev_knows(words):
         assert not word.startswith("-") or word in options, f"./dev {name} has no {word}"
 
 
+def help_fits():
+    def said(*words):
+        done = subprocess.run([os.path.join(ROOT, "dev"), *words], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0 and max(map(len, done.stdout.splitlines())) <= 80, done
+        return done.stdout
+
+    commands = re.findall("^  ([a-z]+) +", said("help"), re.M)
+    assert {"demo", "test", "lint"} < set(commands), commands
+    for command in commands:
+        text = said(command, "--help") if command != "help" else ""
+        assert command == "help" or text.startswith(f"usage: ./dev {command}") and "\n\n" in text, text
+
+
 def one_command(command, status):
     words = shlex.split(command, comments=True)
     if not re.match(r"(\w+=\S+ )*build/tilewright |/usr/bin/python3 ", command):
@@ -240,6 +253,7 @@ def all_commands(page):
 CASES.append(("the_code_names_pages_that_are_there", links_of_the_code))
 CASES.append(("pages_and_comments_name_what_there_is", names_times_and_figures))
 CASES.append(("planted_names_times_and_figures_are_told", planted_names_times_and_figures))
+CASES.append(("the_help_of_dev_fits_80_columns", help_fits))
 CASES.append(("the_readme_is_short", pages_are_short))
 CASES.append(("the_reference_has_every_field_of_a_record", fields_are_explained))
 CASES.append(("the_reference_has_every_command_exit_status_and_variable", the_reference_is_whole))
