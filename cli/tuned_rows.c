@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include "diag.h"
 #include "layout.h"
 #include "object.h"
@@ -93,7 +94,7 @@ exit_code tuned_show(session *s)
     if (!lines.is_ours)
         fprintf(s->text, "not tuned: %s holds something else than tuned rows\n", path);
     else if (lines.count == 0)
-        fprintf(s->text, "not tuned: %s has no rows\n", path);
+        fprintf(s->text, access(path, F_OK) == 0 ? "not tuned: %s has no rows\n" : "not tuned: there is no %s\n", path);
     layout_begin(&table, s->text, columns, sizeof columns / sizeof *columns);
     if (lines.is_ours && lines.count > 0) {
         fprintf(s->text, "%s\n\n", path);

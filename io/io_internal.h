@@ -158,7 +158,8 @@ io_status npy_need(const void *bytes, size_t count, const char *name, const io_r
 io_status mtx_need(const void *bytes, size_t count, const char *name, size_t *need, io_error *error);
 io_status raw_need(size_t count, const char *name, const io_raw_shape *shape, size_t *need, io_error *error);
 
-/* io_other_kind - "; it is ..." where the first bytes are those of what is compressed or an archive; else "". */
+/* io_other_kind - "; it is ..." where the first bytes are those of what is compressed, of an archive, or numbers as text;
+ * else "". */
 const char *io_other_kind(const void *bytes, size_t count);
 
 /* The writers behind io_output_write; matrix is of a type that it takes. */

@@ -131,8 +131,23 @@ void io_free(io_matrix *matrix)
     *matrix = (io_matrix){0};
 }
 
+/* As numpy.savetxt() and spreadsheets write them. */
+static bool is_text_of_numbers(const char *text, size_t count)
+{
+    static const char digits[] = "0123456789.+-eE", between[] = ",; \t\r\n";
+    bool separated = false;
+    for (size_t i = 0; i < count && i < 64; i++) {
+        const bool separates = text[i] != '\0' && strchr(between, text[i]) != NULL;
+        if (text[i] == '\0' || (!separates && strchr(digits, text[i]) == NULL)) return false;
+        separated |= separates;
+    }
+    return separated;
+}
+
 const char *io_other_kind(const void *bytes, size_t count)
 {
+    if (is_text_of_numbers(bytes, count))
+        return "; numbers as text become one by numpy.save(\"FILE.npy\", numpy.loadtxt(...))";
     if (count >= 4 && memcmp(bytes, "PK\3\4", 4) == 0) return "; it is an archive: unpack it first";
     return count >= 2 && memcmp(bytes, "\x1f\x8b", 2) == 0 ? "; it is compressed: unpack it first" : "";
 }

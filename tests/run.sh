@@ -466,8 +466,9 @@ account() {
             text = text (i > 1 ? ", " : "") name " took " spelt(new[name]) " instead of " spelt(row[name, column])
             delete off[name]
         }
-        how = sprintf("%.0f of them for builds, on processors %.2f times as fast as those of tests/times", builds, speed)
-        if (!over && text != "" && times == "") print "tests/times is off by more than a quarter: " text
+        how = tier == "quick" ? "builds are not counted" : sprintf("%.0f of them for builds", builds)
+        how = how sprintf(", on processors %.2f times as fast as those of tests/times", speed)
+        if (!over && text != "" && times == "" && tier != "quick") print "tests/times is off by more than a quarter: " text
         if (text == "") text = "no program took much more than its row"
         if (over) printf "the %s tier took %.0f processor-seconds, more than its %s (%s): %s\n", tier, used, budget, how, text
         else printf "the %s tier took %.0f of its %s processor-seconds, %s\n", tier, used, budget, how

@@ -70,8 +70,10 @@ static void bad_paths_are_refused(void)
     write_file(in_folder("e.raw"), "", 0);
     refuse_path(in_folder("e.raw"), &raw_2x3, IO_BAD_FILE, "2 x 3 elements of f32 are 24 bytes, the file has 0");
     write_file(in_folder("a.txt"), "1 2 3\n", 6);
-    refuse_path(in_folder("a.txt"), NULL, IO_BAD_FILE,
-                "begins with '1 2 3\\x0a', expected a .npy file, a Matrix Market file, or the ending .raw or .bin");
+    refuse_path(
+        in_folder("a.txt"), NULL, IO_BAD_FILE,
+        "begins with '1 2 3\\x0a', expected a .npy file, a Matrix Market file, or the ending .raw or .bin; numbers "
+        "as text become one by numpy.save(");
     refuse_path(in_folder("a.txt"), &raw_2x3, IO_BAD_FILE, "are 24 bytes, the file has 6");
     write_file(in_folder("a.mtx"), "1 2 3\n", 6);
     refuse_path(in_folder("a.mtx"), NULL, IO_BAD_FILE, "no Matrix Market file: it begins with '1 2 3\\x0a'");

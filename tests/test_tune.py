@@ -347,6 +347,8 @@ def rows_are_forgotten_by_engine():
         assert "0 rows removed" in good("tune", "--forget", "--engine", "opencl", env=home.env).stdout and len(home.lines()) == 2
         assert "2 rows removed" in good("tune", "--forget", env=home.env).stdout and home.lines() == []
         assert good("tune", "--show", env=home.env).stdout.startswith("not tuned: ")
+        nowhere = good("tune", "--show", env={**home.env, "TILEWRIGHT_TUNED": "/nowhere/tuned"}).stdout
+        assert nowhere == "not tuned: there is no /nowhere/tuned\n", nowhere
 
 
 def fake_opencl(home, *words, **more):
