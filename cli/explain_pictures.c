@@ -53,13 +53,13 @@ int64_t explain_iterations(const explain *x) { return (x->problem.k + x->block_k
 void explain_tile_product(FILE *text, const explain *x)
 {
     int64_t bi = x->i / x->block_m, bj = x->j / x->block_n, tiles = explain_iterations(x);
-    fprintf(text, "C(%" PRId64 ",%" PRId64 ") = ", bi, bj);
+    fprintf(text, "of tiles: C(%" PRId64 ",%" PRId64 ") = ", bi, bj);
     for (int64_t t = 0; t < lower(tiles, 2); t++)
         fprintf(text, "%sA(%" PRId64 ",%" PRId64 ") B(%" PRId64 ",%" PRId64 ")", t > 0 ? " + " : "", bi, t, t, bj);
     if (tiles > 3) fprintf(text, " + ...");
     if (tiles > 2)
         fprintf(text, " + A(%" PRId64 ",%" PRId64 ") B(%" PRId64 ",%" PRId64 ")", bi, tiles - 1, tiles - 1, bj);
-    fprintf(text, ", one product of tiles in each iteration");
+    fprintf(text, ", one product in each iteration");
 }
 
 /* Three matrices of 2 x 2 tiles side by side; ## is a tile that this iteration works with. */

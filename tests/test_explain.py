@@ -208,7 +208,7 @@ def pictures_of_the_documents():
     rows = [x for x in text("r01", "--gpu", "P100").splitlines() if x.startswith("   = ")]
     assert rows == ["   " + "= " * 16 + "   . . . . . . . . . . . x . . . ."], rows
     shown = text("r04", "--shape", "32x32x32", "--gpu", "P100")
-    has(shown, "C(0,0) = A(0,0) B(0,0) + A(0,1) B(1,0), one product", "iteration 1   A .----", "iteration 2   A .----", "C11 = A11 B11 + A12 B21")
+    has(shown, "of tiles: C(0,0) = A(0,0) B(0,0) + A(0,1) B(1,0), one product in", "iteration 1   A .----", "iteration 2   A .----", "C11 = A11 B11 + A12 B21")
     assert "iteration 3" not in shown
     has(text("r04", "--shape", "32x32x32", "--element", "20,3", "--gpu", "P100"), "tile (1,0), at (4,3)", "here: C21", "block (bx 0, by 1)")
     has(text("r05", "--gpu", "P100"), "iteration 1: column 0", "iteration 2: column 1", "iteration 16: column 15", "sum[3] of thread 11:")
