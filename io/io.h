@@ -120,9 +120,9 @@ io_format io_recognise(const void *bytes, size_t count);
  * length before anything is allocated.
  *
  * gzip data is inflated, and so is a deflated member of an archive: a stream, whose CRC and sizes are checked, and
- * behind whose matrix nothing may follow. A stored member is used in its archive's mapping, behind a check of its CRC. A
- * member must be named where there are several. What is raw is never unpacked, whatever its first bytes are: a name that
- * ends in .raw or .bin, and, where raw gives a shape, one without an ending that is known, as a stream's.
+ * behind whose matrix nothing may follow. A stored member is used in its archive's mapping, behind a check of its CRC.
+ * A member must be named where there are several. What is raw is never unpacked, whatever its first bytes are: a name
+ * that ends in .raw or .bin, and, where raw gives a shape, one without an ending that is known, as a stream's.
  *
  * Returns IO_OK and *out (give it to io_free), or another status, *out zeroed and nothing kept. IO_BAD_FILE too where
  * the file was changed while it was read. */

@@ -66,8 +66,8 @@ io_status io_cannot_read(const char *path, io_error *error);
 
 typedef enum io_packing { IO_PLAIN, IO_GZIP, IO_ARCHIVE } io_packing;
 
-/* io_packing_of - what a file is by its first four bytes. A raw one is plain, whose numbers may begin with any: its name
- * ends so, or a shape was given, and the name ends as nothing else's. */
+/* io_packing_of - what a file is by its first four bytes. A raw one, whose numbers may begin with any, is plain: its
+ * name ends so, or a shape was given and the name ends as nothing else's. */
 io_packing io_packing_of(const void *bytes, size_t count, const char *path, const io_raw_shape *raw);
 bool io_is_packed_name(const char *path); /* does it end in .gz or .npz, in any case? */
 
@@ -158,8 +158,8 @@ io_status npy_need(const void *bytes, size_t count, const char *name, const io_r
 io_status mtx_need(const void *bytes, size_t count, const char *name, size_t *need, io_error *error);
 io_status raw_need(size_t count, const char *name, const io_raw_shape *shape, size_t *need, io_error *error);
 
-/* io_other_kind - "; it is ..." where the first bytes are those of what is compressed, of an archive, or numbers as text;
- * else "". */
+/* io_other_kind - "; it is ..." where the first bytes are those of what is compressed, of an archive, or of numbers as
+ * text; else "". */
 const char *io_other_kind(const void *bytes, size_t count);
 
 /* The writers behind io_output_write; matrix is of a type that it takes. */

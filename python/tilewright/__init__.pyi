@@ -84,7 +84,8 @@ def matmul(a: _Host, b: NDArray[_Unsure], /, c: _Added | None = None, *, alpha: 
            threads: int | None = None, stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
            multiply_as: _MultiplyAs = None) -> Any: ...
 @overload
-def matmul(a: NDArray[_Narrow], b: NDArray[_Narrow | _Short], /,  # type: ignore[overload-overlap]  # in NumPy's stubs alone
+def matmul(a: NDArray[_Narrow], b: NDArray[_Narrow | _Short],  # type: ignore[overload-overlap]  # NumPy's stubs alone
+           /,
            c: _Added | None = None, *, alpha: _Real = 1, beta: _Real | None = None, out: None = None,
            dtype: None = None, engine: str | None = None, threads: int | None = None, stream: Any = None,
            conjugate_a: bool = False, conjugate_b: bool = False,
