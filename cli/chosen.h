@@ -7,8 +7,8 @@
 
 enum { CHOSEN_TEXT = 800 };
 
-/* chosen_kernels - "f64 cpu_f64_gemm_simd_avx512, i8 cpu_i8_gemm_simd_avx512_vnni": for a large square without
- * transposes. */
+/* chosen_kernels - "f64 cpu_f64_gemm_simd_avx512_8x24, i8 cpu_i8_gemm_simd_avx512_vnni_8x48": for a large square
+ * without transposes. */
 void chosen_kernels(tw_context *context, char text[CHOSEN_TEXT]);
 
 enum { UNUSED_TEXT = 3000 };

@@ -194,8 +194,8 @@ TW_API void tw_close(tw_context *context);
  * what tw_open() does. */
 TW_API tw_status tw_describe(tw_context *context, tw_device *device);
 
-/* tw_threads_set - a limit for this process: from the next call on, each call of the cpu engine, in any context, uses at
- * most so many threads, or fewer where its context has fewer. 0, the default: no limit.
+/* tw_threads_set - a limit for this process: from the next call on, each call of the cpu engine, in any context, uses
+ * at most so many threads, or fewer where its context has fewer. 0, the default: no limit.
  *
  * Special   May be called at any time by any thread; a call that is under way keeps its threads. Results keep their
  *           bits. fork() hands the limit to the child. tw_describe() reports the context's own number, whatever the

@@ -266,8 +266,8 @@ TW_API tw_status tw_lab_joined(tw_context *context, char *text, int bytes);
 TW_API int64_t tw_lab_sum_depth(tw_dtype dtype);
 
 /* tw_lab_finish_sums - c <- alpha sums + beta c, m x n elements of dtype TW_F32, TW_F64, TW_I16, TW_I32 or TW_I64: the
- * last step of a product in parts of k, rounded as the kernels of a context of the cpu engine do. beta 0: c is not read.
- * context NULL: as in tw_gemm(). Returns TW_OK, or TW_BAD_ARGUMENT for another dtype. */
+ * last step of a product in parts of k, rounded as the kernels of a context of the cpu engine do. beta 0: c is not
+ * read. context NULL: as in tw_gemm(). Returns TW_OK, or TW_BAD_ARGUMENT for another dtype. */
 TW_API tw_status tw_lab_finish_sums(tw_context *context, tw_dtype dtype, int64_t m, int64_t n, double alpha,
                                     const void *sums, int64_t ld_sums, double beta, void *c, int64_t ldc);
 

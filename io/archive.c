@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Bytes of the records: before a member, in the directory, at the end of the archive, and those of zip64 before that. */
+/* Bytes of the records: before a member, in the directory, at the end of the archive, and those of zip64 before
+ * that. */
 enum { LOCAL = 30, CENTRAL = 46, END = 22, LOCATOR = 20, END64 = 56, MOST_COMMENT = 65535 };
 
 /* Bits of a member's flags. */

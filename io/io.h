@@ -154,9 +154,9 @@ typedef struct io_source {
     char path[4352]; /* of the file */
 } io_source;
 
-/* io_source_open - a regular .npy or raw file, or such a member that is stored in an archive; of that no CRC is checked.
- * Returns IO_OK, or another status: it is no such file (io_read says what is wrong with it, or reads it), and *out is
- * not open. */
+/* io_source_open - a regular .npy or raw file, or such a member that is stored in an archive; of that no CRC is
+ * checked. Returns IO_OK, or another status: it is no such file (io_read says what is wrong with it, or reads it), and
+ * *out is not open. */
 io_status io_source_open(const char *path, const io_raw_shape *raw, io_source *out, io_error *error);
 void io_source_close(io_source *source); /* one that is not open is fine */
 

@@ -89,12 +89,13 @@ io_status archive_find(const void *bytes, size_t count, const char *name, const 
 /* io_member_name - "FILE.npz:MEMBER", for free(); NULL: no memory. */
 char *io_member_name(const char *path, const io_member *member);
 
-/* unpack_ready - IO_OK, or a sentence: this build has no zlib. unpack_check - is the CRC of a stored member's bytes that
- * of its archive? */
+/* unpack_ready - IO_OK, or a sentence: this build has no zlib. unpack_check - is the CRC of a stored member's bytes
+ * that of its archive? */
 io_status unpack_ready(const char *name, io_error *error);
 io_status unpack_check(const void *bytes, const io_member *member, const char *name, io_error *error);
 
-/* io_parse - io_read() where the file's bytes are in memory, for tests and fuzzers: its matrix may be a view of them. */
+/* io_parse - io_read() where the file's bytes are in memory, for tests and fuzzers: its matrix may be a view of
+ * them. */
 io_status io_parse(const void *bytes, size_t count, const char *name, const char *member, const io_raw_shape *raw,
                    io_matrix *out, io_error *error);
 

@@ -1,4 +1,5 @@
-/* each.h - a row of kernels.def for each of its types: EACH(ROW, TYPES(a, b), fields) is ROW(a, fields) ROW(b, fields). */
+/* each.h - a row of kernels.def for each of its types: EACH(ROW, TYPES(a, b), fields) is ROW(a, fields) ROW(b,
+ * fields). */
 #ifndef TILEWRIGHT_EACH_H
 #define TILEWRIGHT_EACH_H
 

@@ -12,8 +12,8 @@ typedef struct exact_verdict {
     double expected, bound; /* expected: NaN or an infinity where nothing finite is allowed; bound then 0 */
 } exact_verdict;
 
-/* exact_judge - judge found = alpha * sum_p a[p] b[p] + beta * c0, not of integers (whole.h). a and b: k doubles each, a
- * row of op(A) and a column of op(B), not read unless x->reads_ab; c0 is not looked at unless x->reads_c0.
+/* exact_judge - judge found = alpha * sum_p a[p] b[p] + beta * c0, not of integers (whole.h). a and b: k doubles each,
+ * a row of op(A) and a column of op(B), not read unless x->reads_ab; c0 is not looked at unless x->reads_c0.
  *
  * Accepted: a finite value within the bound of the exact result, if a finite result is possible; an infinity or a NaN,
  * if some order of summation of the accumulator's type can produce it. The derivation is in docs/ACCURACY.md. */

@@ -21,9 +21,9 @@ enum { WAKING = 4, WAKING_EDGE = 16 };
 static const double WOKEN_WORK = 393216; /* instead of thread_work, where that is less */
 
 /* Fewest outputs in a task of GEMV: LEAST_GEMV_ROWS, or a vector of 64 bytes, where k lies side by side, LEAST_ACROSS
- * where outputs do and rows are short; LEAST_GEMV elsewhere, and in a share of a long k. GEMV_BYTES, as sums count them:
- * most of a task, since a call that is cancelled waits for those that run; and of each thread's part of a product that
- * is computed without looking. */
+ * where outputs do and rows are short; LEAST_GEMV elsewhere, and in a share of a long k. GEMV_BYTES, as sums count
+ * them: most of a task, since a call that is cancelled waits for those that run; and of each thread's part of a product
+ * that is computed without looking. */
 enum { LEAST_GEMV = 64, LEAST_GEMV_ROWS = 16, LEAST_ACROSS = 512, GEMV_BYTES = 1 << 27 };
 enum { SUM_MACRO = 1024, WORKSPACE_ALIGN = 64 };
 /* docs/perf/cpu-threads.md#divided-k */

@@ -244,11 +244,13 @@ static bool was_named(const tw_lab_kernel *k, const char *rung, const char *name
 
 const kernel_row *kernel_named(const char *name)
 {
-    for (int i = 0; i < kernel_count(); i++)
-        if (was_named(&kernels[i].lab, kernels[i].lab.rung, name) ||
-            (kernels[i].lab.formerly != NULL && was_named(&kernels[i].lab, kernels[i].lab.formerly, name)))
-            return &kernels[i];
-    return NULL;
+    const kernel_row *found = NULL;
+    for (const kernel_row *row = kernels; row < kernels + kernel_count(); row++) {
+        const tw_lab_kernel *k = &row->lab;
+        if (strcmp(k->name, name) == 0) return row;
+        if (was_named(k, k->rung, name) || (k->formerly != NULL && was_named(k, k->formerly, name))) found = row;
+    }
+    return found; /* of several tiles the last, which the planner takes */
 }
 
 bool kernel_needs_more(const kernel_row *one, const kernel_row *other)

@@ -13,8 +13,8 @@ typedef uint32_t cpu_features;
 enum {
     CPU_AVX2 = 1,   /* with FMA and F16C */
     CPU_AVX512 = 2, /* F, DQ, BW and VL */
-    CPU_VNNI = 4,
-    CPU_BF16 = 8,
+    CPU_VNNI = 4, /* AVX512_VNNI */
+    CPU_BF16 = 8, /* AVX512_BF16 */
     CPU_AMX = 16, /* its products of bf16 and of int8 */
     CPU_NEON = 32
 };

@@ -86,22 +86,6 @@ static void refuse(tw_lab_tuned *out, int state, const char *format, const char 
     snprintf(out->why, sizeof out->why, format, one, other);
 }
 
-/* Digests of whole texts, comments too, with which rows were signed before what is compiled alone counted. They hold as
- * long as that has not changed since. */
-static const struct {
-    const char *engine, *former, *digest;
-} former_digests[] = {{"cpu", "edc6608cba89100a", "dad8f13c050d70d5"},
-                      {"opencl", "aa274b74fd1e45bd", "936b40718255b4ca"},
-                      {"cuda", "753bf9006c66a051", "ab361d374dfbf132"}};
-
-static bool same_kernels(const char *engine, const char *signed_with, const char *here)
-{
-    for (size_t i = 0; i < sizeof former_digests / sizeof *former_digests; i++)
-        if (strcmp(former_digests[i].engine, engine) == 0 && strcmp(former_digests[i].former, signed_with) == 0)
-            return strcmp(former_digests[i].digest, here) == 0;
-    return strcmp(signed_with, here) == 0;
-}
-
 /* Does it hold here? */
 static void compare(const tuned_signature *here, tw_lab_tuned *out)
 {
@@ -109,7 +93,7 @@ static void compare(const tuned_signature *here, tw_lab_tuned *out)
         refuse(out, TW_LAB_TUNED_ELSEWHERE, "it is for %.80s of the %.8s engine", out->device, out->engine);
     else if (strcmp(out->version, here->version) != 0)
         refuse(out, TW_LAB_TUNED_STALE, "it was tuned with version %.16s, this is %.16s", out->version, here->version);
-    else if (!same_kernels(out->engine, out->kernels, here->kernels))
+    else if (strcmp(out->kernels, here->kernels) != 0)
         refuse(out, TW_LAB_TUNED_STALE, "its kernels have digest %.20s, those of this version %.20s", out->kernels,
                here->kernels);
     else if (strcmp(out->driver, here->driver) != 0)

@@ -628,11 +628,15 @@ static const tw_lab_kernel *row_named(const library *l, const char *name)
     return NULL;
 }
 
-/* The old row that this one was. */
+/* The old row that this one was: by the same name, without a CPU family's tile, or by its former rung. */
 static const tw_lab_kernel *former_row(const tw_lab_kernel *row)
 {
     char name[96];
-    return row_named(&libraries[OLD], former_name(row, name));
+    const tw_lab_kernel untiled = {
+        .name = row->name, .engine = row->engine, .rung = row->rung, .family = row->family, .formerly = NULL};
+    const tw_lab_kernel *found = row_named(&libraries[OLD], row->name);
+    if (found == NULL) found = row_named(&libraries[OLD], former_name(&untiled, name));
+    return found != NULL ? found : row_named(&libraries[OLD], former_name(row, name));
 }
 
 static void check_lost(const char *engine)

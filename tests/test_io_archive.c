@@ -1,5 +1,5 @@
-/* test_io_archive.c - members of archives (.npz): what io_read() and io_source_open() take of them, and each way in which
- * an archive is spoilt. A build without zlib refuses them as it does gzip data (test_io_gz.c). */
+/* test_io_archive.c - members of archives (.npz): what io_read() and io_source_open() take of them, and each way in
+ * which an archive is spoilt. A build without zlib refuses them as it does gzip data (test_io_gz.c). */
 #define _XOPEN_SOURCE 700
 #include <fcntl.h>
 #include <stdio.h>

@@ -525,8 +525,8 @@ static void denormal_case(const tw_lab_kernel *kernel)
 static int64_t byte_value(tw_dtype dtype, uint8_t byte) { return dtype == TW_U8 ? byte : (int8_t)byte; }
 
 /* The longest sums of bytes that int32 does not hold wrap around, and so do alpha and beta: nothing saturates, no pair
- * of products either. Of the extremes of both types, with B of either. Where k is divided, as on OpenCL, only the sum of
- * the parts is that long. */
+ * of products either. Of the extremes of both types, with B of either. Where k is divided, as on OpenCL, only the sum
+ * of the parts is that long. */
 static void wrap_case(const tw_lab_kernel *kernel)
 {
     enum { M = 3, N = 5, K = (1 << 17) + 3 };

@@ -6,8 +6,8 @@
  *     embed --plain OUTPUT.c ROOT FILE...    for readers: each as it stands
  *     embed --tuned OUTPUT.c ROOT FILE...    the same of tuned rows, for the library
  *     embed --digest OUTPUT.c ROOT ROWS FILE...
- *                                            for each engine a digest of what is compiled: its rows of ROWS (the text of
- *                                            kernels/rows.def), without what they say to readers, and its files,
+ *                                            for each engine a digest of what is compiled: its rows of ROWS (the text
+ *                                            of kernels/rows.def), without what they say to readers, and its files,
  *                                            ENGINE/..., without comments
  *
  * #line directives keep the compilers' messages pointing at the files that people edit. */
@@ -97,7 +97,7 @@ static void strip(char *text)
         }
         if (quote != 0 ? *at == quote : *at == '"' || *at == '\'') quote = quote != 0 ? 0 : *at;
         if (quote != 0 && *at == '\\' && at[1] != '\0') *to++ = *at++;
-        const int blank = quote == 0 && strchr(" \t\n", *at) != NULL;
+        const int blank = quote == 0 && strchr(" \t\r\n", *at) != NULL;
         if (!blank || (to > text && to[-1] != ' ')) *to++ = blank ? ' ' : *at;
     }
     *to = '\0';
@@ -124,6 +124,7 @@ static void put_digest(const char *root, const char *rows, const char *engine, c
         const bool named = sscanf(line, "%*s %15s", of) == 1;
         if (!named || !(strcmp(of, engine) == 0 || (strcmp(of, "gpu") == 0 && strcmp(engine, "cpu") != 0))) continue;
         strip_row(line);
+        strip(line);
         sha256_add(&sum, line, strlen(line));
     }
     free(text);

@@ -1,6 +1,6 @@
 #!/bin/sh
-# ladder_doc.sh - writes docs/LADDER.md and docs/KERNELS.md: the rungs, and the production kernels, by the rows of kernels/kernels.def as the build
-# has them in kernels/rows.txt, the comment at the head of each kernel's file, and the committed records; docs/ladder.svg, the chart of those
+# ladder_doc.sh - writes docs/LADDER.md and docs/KERNELS.md: the rungs, and the production kernels, by the rows of kernels/kernels.def as
+# kernels/rows.def prints them, the comment at the head of each kernel's file, and the committed records; docs/ladder.svg, the chart of those
 # records; and docs/speed.svg, whole products in f32 over sizes beside other libraries, a picture for each machine.
 # With --check it writes nothing and fails if a file is not what it would write. $TILEWRIGHT: the program of a build folder, which draws; default build/tilewright.
 set -eu
@@ -12,6 +12,13 @@ beside='results/nvidia-h200/cublas/small.jsonl results/nvidia-h200/cublas/f32.js
     results/amd-epyc-2/cpu-tables.jsonl' # of the CPUs' tables those of all threads, on a GPU operands that no cache holds
 new=$(mktemp -d "${TMPDIR:-/tmp}/tilewright-docs.XXXXXX")
 trap 'rm -rf "$new"' EXIT
+
+# as CMakeLists.txt makes kernels/rows.txt of a build folder
+${CC:-cc} -E -P -DEVERY_MACHINE -x c kernels/rows.def | tr '\n' ' ' | sed 's/" *"//g; s/@ /\n/g' >"$new/rows"
+[ "$(grep -c . "$new/rows")" -eq "$(grep -c 'IDEA(".*SOURCE("\|SOURCE(".*IDEA("' "$new/rows")" ] || {
+    echo 'kernels.def: a row has no IDEA or no SOURCE' >&2
+    exit 1
+}
 
 # rows WHAT ENGINE AWK-PROGRAM - of each such row: types "bf16, f16", name, the numbers behind it as word[2] ..., idea, source, formerly
 rows() {
@@ -26,7 +33,7 @@ rows() {
             idea = text(\"IDEA\"); source = text(\"SOURCE\"); formerly = \"\"
             if (match(\$0, /FORMERLY[^)]*/)) { formerly = substr(\$0, RSTART, RLENGTH); sub(/.*[( ]/, \"\", formerly) }
             $3
-        }" "${program%/*}/kernels/rows.txt"
+        }" "$new/rows"
 }
 names() { rows "$1" "$2" 'print name' | awk '!seen[$0]++'; }
 
@@ -261,12 +268,14 @@ gemm_simd, formerly r14_peak, is compiled for each instruction set. The widest t
 gemv_simd and, on the matrix unit, gemv_tiles compute a C of one row or one column, triangle_simd the diagonal blocks of
 trmm and trsm; convert_f16 widens f16 for the kernel of f32, and rounds C.
 
-| kernel | types | tile | depth of a panel | idea | sources |
-|---|---|---|---|---|---|
+| kernel | tile | depth of a panel | idea | sources |
+|---|---|---|---|---|
 TEXT
-    tile='printf "| [%s_%s](%s) | %s | %s x %s | %s | %s | %s |\n", name, word[3], page, types, word[4], word[5], word[6], idea, source'
-    rows tile cpu "page = \"#gemm_simd\"; word[3] = word[3] \"_\" word[4] \"x\" word[5]; $tile"
-    rows matrix cpu "page = \"LADDER.md#r13_matrix\"; $tile"
+    tile='count = split(types, type, ", ")
+        for (i = 1; i <= count; i++) printf "%s[cpu_%s_%s_%s](%s)", i == 1 ? "| " : ", ", type[i], name, word[3] tile, page
+        printf " | %s x %s | %s | %s | %s |\n", word[4], word[5], word[6], idea, source'
+    rows tile cpu "page = \"#gemm_simd\"; tile = \"_\" word[4] \"x\" word[5]; $tile"
+    rows matrix cpu "page = \"LADDER.md#r13_matrix\"; tile = \"\"; $tile"
     for file in gemm_simd gemv_simd gemv_tiles convert_f16 triangle_simd; do section "$file" ''; done
     cat <<'TEXT'
 

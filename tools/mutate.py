@@ -53,7 +53,7 @@ OPERATORS = [
     ("masks", C, r"% LANES\b", ["% (LANES + 1)"]),
     ("masks", C, r"\bcut \?", ["!cut ?"]),
     ("barriers", "", r"(?<!\w)(?:barrier|team_barrier|team_after|wait_until_left|signal_wait)\([^;{]*\);", [";"]),
-    ("beta", "", NAME + r"\bbeta (?:!=|==) 0", ["1", "0"]),
+    ("beta", "", NAME + r"\bbeta (?:!=|==) 0|(?<!bool )\breads_c\(beta\)", ["1", "0"]),
     ("beta", C, r"\.beta = (?!=)[^,;}]+", [".beta = 1"]),
     ("beta", "", VALUE + r"(" + NAME + r"beta)\b(?=[,)])", ["0", r"(\1 * \1)"]),
     ("beta", "", r"\bbeta \* ", [""]),

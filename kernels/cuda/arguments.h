@@ -1,7 +1,7 @@
 /* arguments.h - the parameters of CUDA's production kernels in their order, once for the kernels and for the host that
  * launches them (src/engines/cuda/launch.c). A list is a macro of a macro _(type, name): a kernel's parameters are
- * LIST(PARAMETER, types), and the host's addresses LIST(ADDRESS, ) of a struct that has every name. Rungs have the plain
- * parameters of rung.cuh. */
+ * LIST(PARAMETER, types), and the host's addresses LIST(ADDRESS, ) of a struct that has every name. Rungs spell out
+ * theirs, in the same order, for their readers. */
 #ifndef TILEWRIGHT_CUDA_ARGUMENTS_H
 #define TILEWRIGHT_CUDA_ARGUMENTS_H
 
@@ -13,13 +13,14 @@
         _(const of_b *__restrict__, b), _(long, ldb), _(number, beta), _(of_c *__restrict__, c), _(long, ldc)
 
 /* A and B as tensor maps: zeros beyond the edges */
-#define MAPS(_)                           _(const __grid_constant__ tensor_map, a_map), _(const __grid_constant__ tensor_map, b_map)
+#define MAP                               const __grid_constant__ tensor_map
+#define MAPS(_)                           _(MAP, a_map), _(MAP, b_map)
 #define SCALED(_, number)                 _(int, m), _(int, n), _(int, k), _(number, alpha), _(number, beta)
 #define MAPPED_ARGUMENTS(_, number, of_c) MAPS(_), SCALED(_, number), _(of_c *__restrict__, c), _(long, ldc)
 
 /* C as a tensor map too */
 #define MAPPED_C_ARGUMENTS(_, number, of_c)                                                                            \
-    MAPS(_), _(const __grid_constant__ tensor_map, c_map), SCALED(_, number), _(of_c *__restrict__, c), _(long, ldc)
+    MAPS(_), _(MAP, c_map), SCALED(_, number), _(of_c *__restrict__, c), _(long, ldc)
 
 /* Behind either, where blocks divide k: how many blocks do, and where their sums meet. */
 #define FLAGGED(_, sums)              _(sums, memory), _(unsigned long long *, flags), _(unsigned long long, epoch)
@@ -33,7 +34,7 @@
         _(const void *, b_items), _(long, ldb), _(number, beta), _(void *, c_items), _(long, ldc), _(int, works),      \
         _(int, pointers), _(long, stride_a), _(long, stride_b), _(long, stride_c)
 #define BOXES_ARGUMENTS(_, number, of_c)                                                                               \
-    MAPS(_), _(const __grid_constant__ tensor_map, c_map), SCALED(_, number), _(of_c *__restrict__, c_items),          \
-        _(long, ldc), _(long, stride_c), _(int, works), _(int, a_shared), _(int, b_shared)
+    MAPS(_), _(MAP, c_map), SCALED(_, number), _(of_c *__restrict__, c_items), _(long, ldc), _(long, stride_c),        \
+        _(int, works), _(int, a_shared), _(int, b_shared)
 
 #endif

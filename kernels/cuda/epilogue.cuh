@@ -1,5 +1,5 @@
 /* epilogue.cuh - what becomes of the sums of production kernels: c <- alpha * sum + beta * c, rounded once to C's type,
- * for 1, 2 or 4 neighbours of a row at a time. After rung.cuh. That C is not read where beta is 0 is decided here alone.
+ * for 1, 2 or 4 neighbours of a row at a time. After rung.cuh. Whether C is read, for beta is not 0, is asked here.
  *
  * C_HALF = 1: C of 2 bytes, bf16 or with IN_F16 f16; else of the sums' type: f32, of integers i32, of f64 f64. WIDE = 1
  * promises c aligned to 16 bytes and rows of C a multiple of 16 bytes apart. */
@@ -77,7 +77,7 @@ static __device__ __forceinline__ unsigned pair_of(float x, float y)
 #endif
 
 /* Rounds N results. The instruction came with sm_80: before, bf16 is rounded by hand. */
-template <int N> static __device__ __forceinline__ void round_all(element_c *to, const number *x)
+template <int N> static __device__ __forceinline__ void round_results(element_c *to, const number *x)
 {
 #if !C_HALF
     UNROLLED
@@ -127,7 +127,7 @@ static __device__ __forceinline__ void put(element_c *c, int count, number alpha
         UNROLLED
         for (int q = 0; q < N; q++) x[q] = scaled(alpha, sum[q]);
     }
-    round_all<N>(all.c, x);
+    round_results<N>(all.c, x);
     if (whole)
         *(neighbours<N> *)c = all;
     else {
@@ -140,5 +140,5 @@ static __device__ __forceinline__ void put(element_c *c, int count, number alpha
 static __device__ __forceinline__ void put_one(element_c *c, number alpha, number sum, number beta)
 {
     number x = reads_c(beta) ? blended(alpha, sum, beta, value_of(*c)) : scaled(alpha, sum);
-    round_all<1>(c, &x);
+    round_results<1>(c, &x);
 }

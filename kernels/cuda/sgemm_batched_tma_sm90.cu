@@ -130,7 +130,7 @@ static __device__ __forceinline__ void multiply(struct ring *ring, const tensor_
         if (++s == STAGES) s = 0, phase ^= 1;
     }
     int c_i = i0 + a_at, c_j = j0 + b_at;
-    if (beta == 0 && m - i0 >= 32 * BANDS && n - j0 >= BN) { /* without a branch in it */
+    if (!reads_c(beta) && m - i0 >= 32 * BANDS && n - j0 >= BN) { /* without a branch in it */
         UNROLLED
         for (int i = 0; i < 4 * BANDS; i++) {
             const float *x = sum[i];

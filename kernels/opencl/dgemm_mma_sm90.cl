@@ -22,6 +22,7 @@
  * SOURCE    PTX ISA (mma.sync for f64, cp.async); Kerr et al.: CUTLASS, 2017 */
 #include "rung.clh"
 #include "types.clh"
+#include "epilogue.clh"
 #include "parts.clh"
 #include "sm80.clh"
 
@@ -103,19 +104,6 @@ ALWAYS_INLINE void load_column(double *x, __local const double *stage, int place
     for (int q = 0; q < 2; q++) x[q] = load(B_ALONG, BN + PAD, stage + A_WORDS, place, j * 8, q);
 }
 
-/* Two neighbours of C, of which `count` are there. */
-ALWAYS_INLINE void store_pair(__global double *c, int count, double alpha, const double *sum, double beta)
-{
-#if WIDE
-    if (count >= 2 && beta == 0) {
-        *(__global double2 *)c = (double2)(alpha * sum[0], alpha * sum[1]);
-        return;
-    }
-#endif
-    if (count > 0) blend_typed(c, alpha, sum[0], beta);
-    if (count > 1) blend_typed(c + 1, alpha, sum[1], beta);
-}
-
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void dgemm_mma_sm90(TYPED_PARAMETERS, int parts,
                                                                                   __global number *restrict sums)
 {
@@ -193,7 +181,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void dgemm_mma_sm9
                           column = j0 + j_warp + j * 8 + lane % 4 * 2;
                 if (row >= m) continue;
                 if (parts == 1) {
-                    store_pair(&C(row, column), n - column, alpha, &sum[i][j][e], beta);
+                    put_pair(&C(row, column), n - column, alpha, sum[i][j][e], sum[i][j][e + 1], beta);
                     continue;
                 }
                 __global number *to_sums = &sums[((long)part * m + row) * n + column];

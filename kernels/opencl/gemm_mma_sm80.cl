@@ -20,6 +20,7 @@
  * SOURCE    PTX ISA (mma.sync, ldmatrix, cp.async); Kerr et al.: CUTLASS, 2017 */
 #include "rung.clh"
 #include "types.clh"
+#include "epilogue.clh"
 #include "parts.clh"
 #include "sm80.clh"
 
@@ -156,19 +157,6 @@ ALWAYS_INLINE void fetch(const bool along, const int edge, __local uchar *tile, 
         for (int j = 0; j < WARP_N / 16; j++) LOAD_B(b_p[to][j], ring[stage] + A_BYTES, j_warp + j * 16, step);        \
     } while (0)
 
-/* Two neighbours of C, of which `count` are there. */
-ALWAYS_INLINE void store_pair(__global WORD(TYPE_C) * c, int count, number alpha, number x, number y, number beta)
-{
-#if WIDE
-    if (count >= 2 && beta == 0) {
-        STORE_PAIR(TYPE_C)(c, alpha * x, alpha * y);
-        return;
-    }
-#endif
-    if (count > 0) blend_typed(c, alpha, x, beta);
-    if (count > 1) blend_typed(c + 1, alpha, y, beta);
-}
-
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_mma_sm80(TYPED_PARAMETERS, int parts,
                                                                                  __global number *restrict sums)
 {
@@ -257,7 +245,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_mma_sm80
                           column = j0 + j_warp + j * 8 + lane % 4 * 2;
                 if (row >= m) continue;
                 if (parts == 1) {
-                    store_pair(&C(row, column), n - column, alpha, sum[i][j][e], sum[i][j][e + 1], beta);
+                    put_pair(&C(row, column), n - column, alpha, sum[i][j][e], sum[i][j][e + 1], beta);
                     continue;
                 }
                 __global number *to_sums = &sums[((long)part * m + row) * n + column];

@@ -24,6 +24,7 @@
  * SOURCE    Goto, van de Geijn 2008; Van Zee, van de Geijn 2015 */
 #include "rung.clh"
 #include "types.clh"
+#include "epilogue.clh"
 
 enum { MR = ROW_M, NR = ROW_N, KC = ROW_K, LANES = ROW_LANES, V = NR / LANES, PACKED = 8, GROUP = 8 };
 ASSUME(ROW_THREADS == 1 && NR % LANES == 0 && NR % PACKED == 0 && V <= 3)
@@ -129,14 +130,14 @@ PACK(pack_b, TYPE_B, NR)
 #define NARROW_f16  1
 #define NARROW_bf16 1
 
-/* c <- alpha * sums + beta * c, of LANES neighbours, as blend_typed. */
+/* As put_one, of LANES neighbours. */
 #if !JOIN(NARROW_, TYPE_C)
-static inline void blend_vector(__global number *c, number alpha, sums_vec sums, number beta)
+static inline void put_vector(__global number *c, number alpha, sums_vec sums, number beta)
 {
 #if SUMS_S32
-    sums_vec made = beta == 0 ? alpha * sums : alpha * sums + beta * VLOAD(c);
+    sums_vec made = reads_c(beta) ? alpha * sums + beta * VLOAD(c) : alpha * sums;
 #else
-    sums_vec made = beta == 0 ? alpha * sums : fma((sums_vec)(alpha), sums, beta * VLOAD(c));
+    sums_vec made = reads_c(beta) ? fma((sums_vec)(alpha), sums, beta * VLOAD(c)) : alpha * sums;
 #endif
     VSTORE(made, c);
 }
@@ -154,16 +155,16 @@ typedef struct target {
 } target;
 
 /* The rows x cols of a tile that lie in C. */
-static void blend_tile(const target *t)
+static void put_tile(const target *t)
 {
     for (int i = 0; i < t->rows; i++) {
         __global const number *from = t->tile + i * NR;
         __global WORD(TYPE_C) *to = t->c + i * t->ldc;
         int j = 0;
 #if !JOIN(NARROW_, TYPE_C)
-        for (; j + LANES <= t->cols; j += LANES) blend_vector(to + j, t->alpha, VLOAD(from + j), t->beta);
+        for (; j + LANES <= t->cols; j += LANES) put_vector(to + j, t->alpha, VLOAD(from + j), t->beta);
 #endif
-        for (; j < t->cols; j++) blend_typed(to + j, t->alpha, from[j], t->beta);
+        for (; j < t->cols; j++) put_one(to + j, t->alpha, from[j], t->beta);
     }
 }
 
@@ -213,8 +214,7 @@ __attribute__((always_inline)) static inline void tile_of(const int vectors, int
         UNROLLED
         for (int i = 0; i < MR; i++) {
             UNROLLED
-            for (int v = 0; v < vectors; v++)
-                blend_vector(t->c + i * t->ldc + v * LANES, t->alpha, made[i][v], t->beta);
+            for (int v = 0; v < vectors; v++) put_vector(t->c + i * t->ldc + v * LANES, t->alpha, made[i][v], t->beta);
         }
         return;
     }
@@ -224,7 +224,7 @@ __attribute__((always_inline)) static inline void tile_of(const int vectors, int
         UNROLLED
         for (int v = 0; v < vectors; v++) VSTORE(made[i][v], t->tile + i * NR + v * LANES);
     }
-    if (t->ends) blend_tile(t);
+    if (t->ends) put_tile(t);
 }
 
 /* block_m and block_n: of a block of C, multiples of MR and NR. counters: of blocks taken and of groups that have

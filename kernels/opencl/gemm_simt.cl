@@ -17,6 +17,7 @@
  * SOURCE    Kerr et al.: CUTLASS, 2017 */
 #include "rung.clh"
 #include "types.clh"
+#include "epilogue.clh"
 #include "parts.clh"
 #include "simt_tile.clh"
 
@@ -108,7 +109,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_simt(TYP
             const int row = i0 + row_at(i, ty), column = j0 + column_at(j, tx);
             if (row >= m || column >= n) continue;
             if (parts == 1)
-                blend_typed(&C(row, column), alpha, sum[i][j], beta);
+                put_one(&C(row, column), alpha, sum[i][j], beta);
             else
                 sums[((long)part * m + row) * n + column] = sum[i][j];
         }

@@ -26,6 +26,7 @@
  * SOURCE    sliced-K: NVIDIA: CUTLASS, 2017 */
 #include "rung.clh"
 #include "types.clh"
+#include "epilogue.clh"
 #include "parts.clh"
 #include "simt_tile.clh"
 
@@ -159,7 +160,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_slicedk_
             for (int s = 1; s < SLICES; s++) all += words[s * PIECE + r * B_PITCH + at];
             if (row >= m || column >= n) continue;
             if (parts == 1)
-                blend_typed(&C(row, column), alpha, all, beta);
+                put_one(&C(row, column), alpha, all, beta);
             else
                 sums[((long)part * m + row) * n + column] = all;
         }

@@ -18,6 +18,7 @@
  * SOURCE    CLBlast's Xgemv has the same two forms */
 #include "rung.clh"
 #include "types.clh"
+#include "epilogue.clh"
 #include "parts.clh"
 
 enum { EDGES = ROW_M * ROW_N, THREADS = ROW_THREADS, QUADS = EDGES / 4, DOWN = THREADS / QUADS, WARP = 32, AHEAD = 8 };
@@ -104,7 +105,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemv_simt(TYP
         number sum = 0;
         for (int e = 0; e < (along ? WARP : DOWN); e++) sum += partial[tid * PARTIALS + e];
         if (parts == 1)
-            blend_typed(&C(ROW_M == 1 ? 0 : edge, ROW_M == 1 ? edge : 0), alpha, sum, beta);
+            put_one(&C(ROW_M == 1 ? 0 : edge, ROW_M == 1 ? edge : 0), alpha, sum, beta);
         else
             sums[(long)part * edges + edge] = sum;
     }

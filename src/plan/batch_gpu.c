@@ -21,8 +21,7 @@ static bool takes_boxes(const kernel_row *row, const tw_problem *p, const tw_bat
                 p->ldc < most_stride;
     /* few tiles an item: the 64 x 64 tiles of gemm_batched_tma_sm90 read A and B more often than those of
      * gemm_batched_mma_sm80; measured */
-    bool few = dtype_find(p->dtype)->lab.bytes != 2 ||
-               ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n) <= 4;
+    bool few = dtype_find(p->dtype)->lab.bytes != 2 || tiles_of(row, p) <= 4;
     return !batch->pointers && near && few && p->k > 0 && p->n * dtype_find(p->dtype_c)->lab.bytes % TMA_BYTES == 0 &&
            kernel_is_wide(row, p);
 }
@@ -35,7 +34,7 @@ const kernel_row *plan_batch_row(const tw_problem *p, const tw_batch *batch, con
     for (int i = 0; (row = kernel_batch_at(i)) != NULL; i++) {
         if (row->lab.dtype != p->dtype || ((row->gpu.traits & GPU_TMA) && !takes_boxes(row, p, batch))) continue;
         if (!kernel_fits(row, p, device, 0, reason, reason_bytes)) continue;
-        int64_t tiles = ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n);
+        int64_t tiles = tiles_of(row, p);
         if (tiles > BATCH_MOST_TILES)
             snprintf(reason, reason_bytes, "an item has %" PRId64 " tiles, a launch at most %d", tiles,
                      (int)BATCH_MOST_TILES);

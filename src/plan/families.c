@@ -13,7 +13,7 @@ double packing_cycles(const kernel_row *row, const tw_problem *p, const device_f
 {
     const double packed = (double)(kernel_packing_a(row, p).bytes + kernel_packing_b(row, p).bytes),
                  each = dtype_find(p->dtype)->lab.bytes == 1 ? tuned->pass_bytes : tuned->dram_bytes;
-    return packed > 0 ? tuned->pass + 2 * packed / (each * (double)max_i64(device->multiprocessors, 1)) : 0;
+    return packed > 0 ? tuned->pass + 2 * packed / (each * (double)multiprocessors_of(device)) : 0;
 }
 
 double simt_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device, double launch, double pass,

@@ -1,5 +1,5 @@
-/* families.h - what the planner asks of each family of GPU kernels: how k is divided, and how long a product takes. A
- * family has a file here, named after how it divides k. All are pure, as plan.c. */
+/* families.h - what the planner asks of each family of GPU kernels: how k is divided, and how long a product takes.
+ * Each has a file here. All are pure, as plan.c. */
 #ifndef TILEWRIGHT_PLAN_FAMILIES_H
 #define TILEWRIGHT_PLAN_FAMILIES_H
 
@@ -37,8 +37,8 @@ int64_t cluster_bytes(const kernel_row *row);
 /* Split-K through memory: blocks of a group of the fix-up; most bytes of partial sums for each multiprocessor. */
 enum { FIX_UP_GROUP = 8, MOST_SUMS = 500000 };
 
-/* fix_up_cycles - partial sums are stored, waited for and read, by groups of 8 and then once more: those of `each` tiles
- * of so many bytes on a multiprocessor. */
+/* fix_up_cycles - partial sums are stored, waited for and read, by groups of 8 and then once more: those of `each`
+ * tiles of so many bytes on a multiprocessor. */
 double fix_up_cycles(const tuned_values *tuned, int64_t splits, int64_t each, double tile_bytes);
 
 static inline double longer(double x, double y) { return x > y ? x : y; }

@@ -1,5 +1,5 @@
-/* gpu.c - a GPU launch: the grid and the compiler's options; and which of two kernels is better. What a family's kernels
- * cost, and how they divide k, stands in the files beside this. Pure, as plan.c. */
+/* gpu.c - a GPU launch: the grid and the compiler's options; and which of two kernels is better. What a family's
+ * kernels cost, and how they divide k, stands in the files beside this. Pure, as plan.c. */
 #include "families.h"
 
 #include <stdio.h>
@@ -75,13 +75,12 @@ void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choic
     gpu->grid_y = ceil_div(p->m, gpu->block_m);
     if (row->gpu.traits & GPU_LINEAR_GRID) gpu->grid_x *= gpu->grid_y, gpu->grid_y = 1;
     if (row->gpu.traits & GPU_PERSISTENT) /* the fewest blocks that need as few waves */
-        gpu->grid_x = ceil_div(gpu->grid_x, max_i64(ceil_div(gpu->grid_x, max_i64(device->multiprocessors, 1)), 1));
+        gpu->grid_x = ceil_div(gpu->grid_x, max_i64(ceil_div(gpu->grid_x, multiprocessors_of(device)), 1));
     if (gpu->one_launch)
-        gpu->grid_x = row->gpu.blocks_each > 0 ? (int64_t)row->gpu.blocks_each * max_i64(device->multiprocessors, 1)
-                                               : INT32_MAX;
+        gpu->grid_x = row->gpu.blocks_each > 0 ? (int64_t)row->gpu.blocks_each * multiprocessors_of(device) : INT32_MAX;
     /* sgemm_batched_tma_sm90: two of the three blocks on each multiprocessor */
     if (gpu->one_launch && (row->gpu.traits & GPU_TMA) && row->gpu.blocks_each == 0)
-        gpu->cut = 2 * max_i64(device->multiprocessors, 1);
+        gpu->cut = 2 * multiprocessors_of(device);
     gpu->pack_a = kernel_packing_a(row, p);
     gpu->pack_b = kernel_packing_b(row, p);
     const gpu_family *family = family_of(row);
@@ -136,7 +135,7 @@ static bool beats_by_rule(const kernel_row *one, const kernel_row *later, const 
 bool plan_gpu_beats(const kernel_row *one, const kernel_row *later, const tw_problem *p, const device_facts *device)
 {
     const gpu_family *of_one = family_of(one), *of_later = family_of(later);
-    const double lead = of_later == &family_stream_k ? 1.005 : 1;
+    const double lead = of_one == of_later && of_later == &family_stream_k ? 1.005 : 1;
     if ((one->gpu.traits | later->gpu.traits) & GPU_TYPES) return plan_opencl_beats(one, later, p, device);
     if (of_later == &family_swap_ab) {
         /* whatever it is, a wider tile is weighed as one of the matrix units */

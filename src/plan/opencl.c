@@ -44,9 +44,8 @@ void plan_panels(plan *plan, const device_facts *device)
     const int64_t items = max_i64(gpu->items, 1);
     const tuned_values *tuned = tuned_find(device, p, plan->row, &room);
     const double work = (double)items * (double)p->m * (double)p->n * (double)max_i64(p->k, 1) / tuned->panel_work;
-    const int64_t most = max_i64(device->multiprocessors, 1),
-                  units = work >= (double)most ? most : max_i64((int64_t)work, 1), tile_m = row->tile_m,
-                  tile_n = row->tile_n;
+    const int64_t most = multiprocessors_of(device), units = work >= (double)most ? most : max_i64((int64_t)work, 1),
+                  tile_m = row->tile_m, tile_n = row->tile_n;
     const int64_t most_m = (int64_t)tuned->panel_a_bytes / (row->tile_k * kernel_sum_bytes(plan->row));
     int64_t down = max_i64(ceil_div(p->m, most_m), 1), across = max_i64(ceil_div(p->n, (int64_t)tuned->panel_n), 1);
     gpu->block_m = even_edge(p->m, down, tile_m), gpu->block_n = even_edge(p->n, across, tile_n);
@@ -95,7 +94,7 @@ static double gpu_cycles(const kernel_row *row, const tw_problem *p, const devic
     tuned_values own;
     const tuned_values *tuned = tuned_find(device, p, row, &own);
     const tw_lab_kernel *tile = &row->lab;
-    const int64_t units = max_i64(device->multiprocessors, 1), bytes = dtype_find(p->dtype)->lab.bytes,
+    const int64_t units = multiprocessors_of(device), bytes = dtype_find(p->dtype)->lab.bytes,
                   sum_bytes = kernel_sum_bytes(row), warps = max_i64(row->gpu.threads_x / WARP, 1),
                   room = max_i64(ROOM / warps, 1), steps = max_i64(ceil_div(p->k, tile->tile_k), 1),
                   items = max_i64(device->items, 1), slices = max_i64(row->gpu.slices, 1),
@@ -147,9 +146,9 @@ static double cycles(const kernel_row *row, const tw_problem *p, const device_fa
 
 static k_split divide(const kernel_row *row, const tw_problem *p, const device_facts *device)
 {
-    k_split split;
-    gpu_cycles(row, p, device, &split);
-    return row->gpu.traits & GPU_SPLIT_K ? split : (k_split){0};
+    k_split split = {0};
+    if (row->gpu.traits & GPU_SPLIT_K) gpu_cycles(row, p, device, &split);
+    return split;
 }
 
 const gpu_family family_opencl = {.divide = divide, .cycles = cycles};

@@ -67,10 +67,9 @@ static k_split choose_split_k(const kernel_row *row, const tw_problem *p, const 
                               const tuned_values *tuned, double *cycles)
 {
     enum { FMAS = 128, MOST_ROUNDS = 4, MOST_TRIED = 8 };
-    int64_t multiprocessors = max_i64(device->multiprocessors, 1), warps = warps_along_k(row),
+    int64_t multiprocessors = multiprocessors_of(device), warps = warps_along_k(row),
             room = max_i64(device->local_bytes / row->gpu.dynamic_bytes, 1);
-    int64_t tiles = max_i64(ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n), 1),
-            steps = max_i64(ceil_div(p->k, row->lab.tile_k), 1);
+    int64_t tiles = max_i64(tiles_of(row, p), 1), steps = max_i64(ceil_div(p->k, row->lab.tile_k), 1);
     double area = (double)row->lab.tile_m * (double)row->lab.tile_n,
            edges = (double)row->lab.tile_m + (double)row->lab.tile_n, bytes = dtype_find(p->dtype)->lab.bytes;
     k_split made = {.whole = tiles};

@@ -21,10 +21,9 @@ static k_split choose_splits(const kernel_row *row, const tw_problem *p, const d
     enum { MOST_SPLITS = 128 };
     static const double COPIES_OF_8 = 1.2; /* how much longer by them */
     static const double CLUSTERED = 0.75;  /* of `alone`: fitted to three products (docs/perf/dgemm-mma.md#clusters) */
-    const int64_t multiprocessors = max_i64(device->multiprocessors, 1), bytes = dtype_find(p->dtype)->lab.bytes,
+    const int64_t multiprocessors = multiprocessors_of(device), bytes = dtype_find(p->dtype)->lab.bytes,
                   room = max_i64(device->local_bytes / row->gpu.dynamic_bytes, 1);
-    const int64_t tiles = max_i64(ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n), 1),
-                  steps = max_i64(ceil_div(p->k, row->lab.tile_k), 1);
+    const int64_t tiles = max_i64(tiles_of(row, p), 1), steps = max_i64(ceil_div(p->k, row->lab.tile_k), 1);
     const double area = (double)row->lab.tile_m * (double)row->lab.tile_n, fmas = device->sm >= 90 ? 128 : 64,
                  edges = (double)row->lab.tile_m + (double)row->lab.tile_n, k = (double)p->k;
     const double ask = (double)(tiles * steps * row->lab.tile_k) * edges * (double)bytes /

@@ -29,10 +29,9 @@ static int64_t wide_tiles(const kernel_row *row, const tw_problem *p)
 static k_split choose_stream_k(const kernel_row *row, const tw_problem *p, const device_facts *device, double *longest)
 {
     enum { MOST_SPLITS = 16, OTHERS = 2, MOST_BYTES = 560000 };
-    int64_t multiprocessors = max_i64(device->multiprocessors, 1), each = 12 * 32 / row->gpu.threads_x,
+    int64_t multiprocessors = multiprocessors_of(device), each = 12 * 32 / row->gpu.threads_x,
             room = each * multiprocessors;
-    int64_t tiles = ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n),
-            steps = max_i64(ceil_div(p->k, row->lab.tile_k), 1), wide = wide_tiles(row, p);
+    int64_t tiles = tiles_of(row, p), steps = max_i64(ceil_div(p->k, row->lab.tile_k), 1), wide = wide_tiles(row, p);
     int64_t whole = wide - wide % room, residues = tiles - wide, units = ceil_div(steps, RESIDUE_STEPS),
             left = (wide - whole) * steps + residues * units;
     double area = (double)row->lab.tile_m * (double)row->lab.tile_n;

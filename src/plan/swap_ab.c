@@ -9,8 +9,8 @@ static k_split choose_swap_ab(const kernel_row *row, const tw_problem *p, const 
                               const tuned_values *tuned, double *cycles)
 {
     enum { MULTIPLIED_BYTES = 4096, LINE = 256, STORED_BYTES = 10, MOST_SPLITS = 64 };
-    int64_t multiprocessors = max_i64(device->multiprocessors, 1), few = min_i64(p->m, p->n),
-            many = max_i64(p->m, p->n), bytes = dtype_find(p->dtype)->lab.bytes;
+    int64_t multiprocessors = multiprocessors_of(device), few = min_i64(p->m, p->n), many = max_i64(p->m, p->n),
+            bytes = dtype_find(p->dtype)->lab.bytes;
     int64_t tiles = max_i64(ceil_div(few, row->lab.tile_m) * ceil_div(many, row->lab.tile_n), 1),
             steps = max_i64(ceil_div(p->k, row->lab.tile_k), 1), high = min_i64(few, row->lab.tile_m);
     const bool across = kernel_reads_across(row, p, p->m <= p->n);

@@ -11,9 +11,8 @@ static double wgmma_cycles(const kernel_row *row, const tw_problem *p, const dev
     enum { MULTIPLIED_BYTES = 4096, STORED_BYTES = 11, LINE = 128, ACROSS_LINES = 4 };
     double m = row->lab.tile_m, n = row->lab.tile_n, k = row->lab.tile_k, bytes = dtype_find(p->dtype)->lab.bytes,
            c_bytes = dtype_find(p->dtype_c)->lab.bytes;
-    int64_t tiles = ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n),
-            blocks = ceil_div(p->k, row->lab.tile_k);
-    int64_t rounds = ceil_div(tiles, max_i64(device->multiprocessors, 1)), line = (int64_t)(LINE / bytes);
+    int64_t tiles = tiles_of(row, p), blocks = ceil_div(p->k, row->lab.tile_k);
+    int64_t rounds = ceil_div(tiles, multiprocessors_of(device)), line = (int64_t)(LINE / bytes);
     double lines = m * (kernel_packing_a(row, p).ld % line != 0 ? ACROSS_LINES : 1) +
                    n * (kernel_packing_b(row, p).ld % line != 0 ? ACROSS_LINES : 1);
     double units = m * n * k * bytes / MULTIPLIED_BYTES * (m * n > 128 * 128 ? 1.03 : 1),

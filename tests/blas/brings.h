@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* True for a call that is worth a sanitizer's time: of its routine and type a setting or a size by this way, or a place,
- * is new. The caller adds the scalars. place: are rows padded, offset of the address, without memory. */
+/* True for a call that is worth a sanitizer's time: of its routine and type a setting or a size by this way, or a
+ * place, is new. The caller adds the scalars. place: are rows padded, offset of the address, without memory. */
 static inline bool brings_call(int routine, int way, bool is_f32, const int size[3], const int place[3], int setting)
 {
     char shape[64];

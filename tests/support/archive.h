@@ -1,5 +1,5 @@
-/* archive.h - zip archives and gzip data made byte by byte, so that a test can spoil each byte, and what io_parse() must
- * take and refuse of them. Needs zlib. */
+/* archive.h - zip archives and gzip data made byte by byte, so that a test can spoil each byte, and what io_parse()
+ * must take and refuse of them. Needs zlib. */
 #ifndef TILEWRIGHT_ARCHIVE_H
 #define TILEWRIGHT_ARCHIVE_H
 

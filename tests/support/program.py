@@ -84,6 +84,8 @@ def called_now(record):
     """A record's rung: a production kernel may have another name than when it was timed."""
     if record["rung"] == "r14_peak" and record["engine"] == "cpu":
         return "gemm_simd"
+    if record["engine"] == "cpu":
+        return record["rung"]
     for name, (m, n), fields in table_rows(record["engine"], "tile"):
         if re.search(rf"FORMERLY\w*\((?:type, )?{record['rung']}\)", fields):
             return f"{name}_{m}x{n}"

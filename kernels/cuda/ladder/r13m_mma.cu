@@ -29,7 +29,6 @@
  * CHANGED   from r13: which matrix units, who fetches, and how: what sgemm_cpasync_sm80 is to sgemm_tma_sm90.
  * SOURCE    PTX ISA (mma.sync, ldmatrix, cp.async); Kerr et al.: CUTLASS, 2017 */
 #include "../rung.cuh"
-#include "../wide.cuh"
 #include "../epilogue.cuh"
 #define COPY_FROM(x) __cvta_generic_to_global(x)
 #include "../ampere.cuh"
@@ -210,12 +209,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
             int row = i0 + i_warp + i * 16 + lane / 4 + lane % 2 * 8, col = j0 + j_warp + j * 8 + lane % 4 / 2 * 4;
             trade(four, sum[i][j], lane % 2);
             if (row >= m) continue;
-#if C_HALF
-            put<2>(&C(row, col), n - col, alpha, four, beta);
-            put<2>(&C(row, col + 2), n - col - 2, alpha, four + 2, beta);
-#else
-            store4(&C(row, col), n - col, alpha, four, beta);
-#endif
+            put<4>(&C(row, col), n - col, alpha, four, beta);
         }
     }
 }

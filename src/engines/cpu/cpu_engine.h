@@ -36,8 +36,8 @@ typedef void parallel_for(void *state, size_t count, void (*task)(void *data, si
 void pool_lend(pool *p, parallel_for *run, void *state);
 
 /* pool_run - calls fn(context, team) on up to `threads` threads, the caller among them, and returns when all are done.
- * Fewer run where the pool serves another caller (or this one, further up), where tw_threads_set() says so, or where the
- * system gives no more threads: fn must be right for any number. */
+ * Fewer run where the pool serves another caller (or this one, further up), where tw_threads_set() says so, or where
+ * the system gives no more threads: fn must be right for any number. */
 typedef void pool_fn(void *context, team *team);
 void pool_run(pool *p, int threads, pool_fn *fn, void *context);
 

@@ -79,6 +79,7 @@ static tw_status launch_kernel(engine *e, const runnable *r, cu_function kernel,
 static int splits_each(const plan *p)
 {
     const gpu_plan *gpu = &p->gpu;
+    if (p->row->gpu.traits & GPU_SWAP_AB) return (int)gpu->k_split.splits;
     return gpu->k_split.count > 0 ? (int)(gpu->k_split.count /
                                           (ceil_div(p->problem.m, gpu->block_m) * ceil_div(p->problem.n, gpu->block_n)))
                                   : 1;
@@ -132,8 +133,7 @@ static arguments arguments_of(engine *e, const runnable *r, const buffer *a, con
                       .ldc = p->ldc,
                       .whole = (int)gpu->k_split.whole,
                       .length = (int)gpu->k_split.length,
-                      .splits = r->plan->row->gpu.traits & GPU_SWAP_AB ? (int)gpu->k_split.splits
-                                                                       : splits_each(r->plan),
+                      .splits = splits_each(r->plan),
                       .memory = r->workspace + (cu_pointer)(gpu->pack_a.bytes + gpu->pack_b.bytes),
                       .epoch = next_epoch(e)};
     made.flags = made.memory +
