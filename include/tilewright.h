@@ -228,9 +228,11 @@ typedef enum tw_dtype {
     TW_F32 = 2, /* IEEE single, accumulated in f32 */
     /* IEEE half, accumulated in f32, C in f32 or f16. All engines */
     TW_F16 = 3,
-    /* bfloat16, the upper half of an IEEE single, accumulated in f32. C in f32, on OpenCL and CUDA also in bf16 */
+    /* bfloat16, the upper half of an IEEE single, accumulated in f32. C in f32 or bf16. All engines */
     TW_BF16 = 4,
-    TW_I8 = 5, /* signed 8-bit integers, C in TW_I32. All engines */
+    /* signed 8-bit integers, accumulated in i32. C in TW_I32, all engines; on the cpu also scaled: TW_F32, TW_I8 or
+     * TW_U8 */
+    TW_I8 = 5,
     /* 32-bit integers, C in TW_I32, modulo 2^32. CPU only, as are TW_I16 and TW_I64; also the C of TW_I8 and TW_U8.
      * Unsigned ones are passed as this: modulo 2^32 the bits of their products and sums are the same */
     TW_I32 = 6,
@@ -246,7 +248,7 @@ typedef enum tw_dtype {
      * accumulated in f32. C in f32, bf16 or f16; A and B in either */
     TW_E4M3 = 10,
     TW_E5M2 = 11,
-    TW_U8 = 12,  /* unsigned 8-bit integers, C in TW_I32; A and B in TW_U8 or TW_I8. All engines */
+    TW_U8 = 12,  /* unsigned 8-bit integers, C as of TW_I8; A and B in TW_U8 or TW_I8. All engines */
     TW_I16 = 13, /* 16-bit integers, signed or not, C in TW_I16, modulo 2^16 */
     TW_I64 = 14  /* 64-bit integers, signed or not, C in TW_I64, modulo 2^64 */
 } tw_dtype;
@@ -281,7 +283,8 @@ typedef struct tw_problem {
     uint32_t size;  /* sizeof(tw_problem) */
     tw_dtype dtype; /* of A, and of B where dtype_b is 0 */
     /* of C; 0: the result type of dtype (i8, u8: i32; f16, bf16, tf32, e4m3, e5m2: f32; the others: dtype itself). f16
-     * and bf16: f32 or dtype itself; e4m3, e5m2: f32, bf16 or f16. Rounded once, to nearest */
+     * and bf16: f32 or dtype itself; e4m3, e5m2: f32, bf16 or f16; i8, u8: i32, on the cpu also f32, i8 or u8, by the
+     * scale alpha. Rounded once, to nearest */
     tw_dtype dtype_c;
     tw_op op_a, op_b;
     tw_place place_a, place_b, place_c; /* all three TW_HOST, or all three TW_DEVICE (cuda, opencl) */
@@ -289,7 +292,8 @@ typedef struct tw_problem {
     /* >= stored columns and >= 1: lda >= (op_a is TW_N or TW_R ? k : m), ldb likewise, ldc >= n */
     int64_t lda, ldb, ldc;
     /* each rounded once to the accumulator's type; of integers whole numbers from -2^31 to 2^31 - 1, of i64 from
-     * -2^53 + 1 to 2^53 - 1. Of complex types the real parts */
+     * -2^53 + 1 to 2^53 - 1, but any numbers, and not rounded, where C of i8 or u8 is f32, i8 or u8. Of complex types
+     * the real parts */
     double alpha, beta;
     /* largest power of two up to 256 that divides the address. Calls that get the addresses compute it themselves.
      * Calls without addresses read it here; 0 means 256, the smallest alignment of CUDA's allocations */
@@ -362,6 +366,12 @@ static inline tw_problem tw_problem_make(tw_dtype dtype, tw_op op_a, tw_op op_b,
  *           imaginary part multiplies both parts as a real number: infinities stay what they are.
  *           i8, u8: no error. C is the exact result modulo 2^32, from -2^31 to 2^31 - 1. With alpha 1 and beta 0
  *           nothing wraps around up to k = 131071, of u8 by i8 up to 65793, of u8 by u8 up to 33025.
+ *           C in f32, i8 or u8 of these: s, the exact sum modulo 2^32, from -2^31 to 2^31 - 1, is scaled in double:
+ *           alpha s, beta c0 and their sum are each rounded to double, in the same way by every instruction set and
+ *           number of threads, and what is within 2^-52 (1 + 2^-51) (|alpha s| + |beta c0|) + 2^-1074 of the exact
+ *           number is rounded once more, to C's type. f32: as IEEE 754 says, also of NaN and infinities in the old C,
+ *           of such scalars and of overflow. i8, u8: to the nearest whole number, ties to even, whatever the rounding
+ *           mode; beyond the least or the largest to that; NaN, which only scalars or two overflows make, to 0.
  *           i16, i32, i64: no error. C is the exact result modulo 2^16, 2^32 or 2^64, as NumPy has it.
  *
  * Cost      2 m n k flops, of complex types 8 m n k; at least (m k + k n + m n) elements moved, m n more when

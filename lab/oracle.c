@@ -45,14 +45,14 @@ static int64_t exact_integer_limit(const product *x, int exact_bits)
         double bit = ldexp(1, exponent);
         if (grain == 0 || bit < grain) grain = bit;
     }
-    if (x->type->integer) grain = 1; /* what is larger would wrap around */
+    if (x->type->integer && !x->scaled) grain = 1; /* what is larger would wrap around */
     double most = ldexp(1, exact_bits);
     if (grain != 0 && (grain < x->accumulator->smallest || alpha / grain > most || beta / grain > most)) return 0;
     int64_t capacity = INT64_C(1) << exact_bits, k = x->reads_ab ? x->problem.k : 0, low = 0, high = capacity;
     int64_t alpha_grains = grain != 0 ? (int64_t)(alpha / grain) : 0;
     int64_t beta_grains = grain != 0 ? (int64_t)(beta / grain) : 0;
-    for (int i = 0; i < 2; i++) {
-        const element *type = i == 0 ? x->type : x->type_b;
+    for (int i = 0; i < 2 + x->scaled; i++) {
+        const element *type = i == 0 ? x->type : i == 1 ? x->type_b : x->type_c;
         int64_t most_of = type->integer               ? (int64_t)type->largest
                           : type->digits < exact_bits ? INT64_C(1) << type->digits
                                                       : capacity;
@@ -253,7 +253,7 @@ tw_status oracle_make_in_chunks(const tw_problem *problem, oracle_kind kind, uin
     const tw_problem *p = problem;
     out->problem = *problem;
     out->kind = kind, out->chunk = chunk;
-    int exact_bits = tw_lab_dtype_of(p->dtype)->exact_bits;
+    int exact_bits = x.scaled ? x.accumulator->digits : tw_lab_dtype_of(p->dtype)->exact_bits;
     int64_t limit = kind == ORACLE_EXACT ? exact_integer_limit(&x, exact_bits) : 0;
     out->limit = largest_result(&x, kind, limit);
     /* C would overflow before the accumulator: f16 */
@@ -389,11 +389,24 @@ static void judge_row(judging *j, int64_t row, int64_t r, const double *found)
     }
 }
 
+/* Of integers whose C is of another type. */
+static void judge_scaled_row(judging *j, int64_t row, int64_t r, double *found)
+{
+    const product *x = j->x;
+    const int64_t n = x->problem.n, *sums = j->o->whole + r * n;
+    view_load((view){x->type_c, j->c, x->problem.ldc, 1}, row, 1, 0, n, found, n);
+    for (int64_t col = 0; col < n; col++) {
+        const exact_verdict e = whole_scaled(x, sums[col], row, col, found[col]);
+        if (!e.passed || j->verdict.row < 0) note(j, row, col, found[col], e.expected, e.bound, e.ratio, NULL);
+    }
+}
+
 /* Of integers. */
-static void judge_whole_row(judging *j, int64_t row, int64_t r, uint64_t *found)
+static void judge_whole_row(judging *j, int64_t row, int64_t r, double *held)
 {
     const product *x = j->x;
     const int64_t n = x->problem.n, *expected = j->o->whole + r * n;
+    uint64_t *const found = (uint64_t *)(void *)held;
     whole_load((view){x->type_c, j->c, x->problem.ldc, 1}, row, 1, 0, n, found, n);
     for (int64_t col = 0; col < n; col++) {
         const int64_t both[] = {(int64_t)found[col], expected[col]};
@@ -459,7 +472,7 @@ oracle_verdict oracle_judge(const oracle *o, const void *c)
         for (int64_t row = 0, r = 0; row < p->m; row++) {
             bool has_reference = o->rows == NULL || (r < o->row_count && o->rows[r] == row);
             if (o->whole != NULL) {
-                if (has_reference) judge_whole_row(&j, row, r, (uint64_t *)(void *)found);
+                if (has_reference) (x.scaled ? judge_scaled_row : judge_whole_row)(&j, row, r, found);
                 r += has_reference;
                 continue;
             }

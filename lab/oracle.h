@@ -4,7 +4,8 @@
  *        summation: one differing bit fails.
  * BOUND  random operands in (-1, 1) against |alpha| g(k+2) sum|a||b| + g(2)|beta c0| + (max(1, |alpha|) k + 1) smallest
  *        subnormal plus the reference's own error, element by element, in the form !(error <= bound), so that NaN
- *        fails. Derived in docs/ACCURACY.md. Of integers operands are any, and one differing bit fails.
+ *        fails. Derived in docs/ACCURACY.md. Of integers operands are any, and one differing bit fails; where C is of
+ *        another type than their sums, what no value within the bound is rounded to.
  *
  * alpha and beta are first rounded to the accumulator's type, and an alpha or beta that rounds to 0 is 0. The reference
  * sums in higher precision (f32: double; f64: two doubles) and shares no code with any kernel. A complex product is
@@ -122,13 +123,14 @@ typedef struct verify_report {
  * each row's largest, the corners, all of the 16 rows with the largest residuals, and those that vectors cannot see:
  * all that meet a NaN or infinity of the operands, are not finite, or overflow on the way) against the derived bound;
  * in doubt in exact arithmetic. Integers by vectors of random weights, modulo 2^n: a row is wrong or not, and its ratio
- * infinity or 0.
+ * infinity or 0; where C is of another type than their sums, each element by itself, without vectors.
  *
  * c0        may be NULL when beta == 0; it has c's leading dimension
  * Special   NaN and infinities must be where IEEE 754 puts them. Where a sum may overflow in some order of summation,
  *           an infinity (or NaN, where both infinities may meet) is accepted as well as a finite value within the
  *           bound.
- * Cost      some 3 vectors (m k + k n + m n) flops (f64: 5 times that), and 10 k for each of the single elements;
+ * Cost      some 3 vectors (m k + k n + m n) flops (f64: 5 times that), and 10 k for each of the single elements; of a
+ *           C of another type than sums of integers m n k multiply-adds;
  *           memory: some 600 bytes times n + k, and 0.8 MB and 16 k bytes a thread
  * Returns   TW_OK and the report (passed or not), TW_NO_MEMORY, TW_BAD_ARGUMENT */
 double verify_bytes(const tw_problem *problem, const verify_options *options); /* the memory that it takes, at most */

@@ -149,7 +149,10 @@ tw_status product_make(const tw_problem *problem, const void *a, const void *b, 
                  .type_b = type->parts == 2 ? element_of(type->part) : type_b,
                  .type_c = element_of(type_c->part),
                  .accumulator = element_of(type->accumulator)};
-    for (int i = 0; i < 2 && type->integer; i++) {
+    x.scaled = type->integer && type_c->dtype != type->result;
+    if (x.scaled && (type->bytes != 1 || (type_c->dtype != TW_F32 && type_c->bytes != 1))) return TW_BAD_ARGUMENT;
+    if (x.scaled) x.accumulator = element_of(TW_F64); /* of sums that are exact */
+    for (int i = 0; i < 2 && type->integer && !x.scaled; i++) {
         double scalar = i == 0 ? p.alpha : p.beta;
         const bool wide = x.accumulator->digits > 53;
         if (!(scalar >= (wide ? 1 - 0x1p53 : INT32_MIN) && scalar <= (wide ? 0x1p53 - 1 : INT32_MAX) &&

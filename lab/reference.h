@@ -35,10 +35,11 @@ typedef struct product {
     const element *type, *type_b, *type_c, *accumulator; /* type: of A */
     view a, b, c0;                                       /* op(A) m x k, op(B) k x n, C0 m x n */
     view a_by_i, c0_by_i;
-    double alpha, beta; /* rounded to the accumulator's type; of integers as they are, whole numbers */
+    double alpha, beta; /* rounded to the accumulator's type; of integers as they are */
     double alpha_imaginary, beta_imaginary;
     double alpha_size, beta_size; /* |alpha| + |alpha_imaginary|, and beta's */
     bool reads_ab, reads_c0;      /* do A and B, does C0 take part? */
+    bool scaled;                  /* of integers: C is of another type than their sums (whole_scaled) */
     double unit_roundoff;         /* of the accumulator */
     /* bound = g_sum (alpha's sizes times sums of |a||b|) + g_add (beta's terms' sizes) + tiny */
     double g_sum, g_add, tiny;

@@ -50,7 +50,8 @@ static void add_part(void *of, int thread, int64_t index)
                   j0 = index % job->parts_of_row * COLUMNS;
     const int64_t r_count = job->row_count - r0 < ROWS ? job->row_count - r0 : ROWS,
                   cols = n - j0 < COLUMNS ? n - j0 : COLUMNS;
-    const uint64_t alpha = (uint64_t)(int64_t)x->alpha, beta = (uint64_t)(int64_t)x->beta;
+    const uint64_t alpha = x->scaled ? 1 : (uint64_t)(int64_t)x->alpha,
+                   beta = x->scaled ? 0 : (uint64_t)(int64_t)x->beta;
     uint64_t *a = job->held + (int64_t)thread * HELD, *b = a + ROWS * DEPTH, *sums = b + DEPTH * COLUMNS;
     memset(sums, 0, sizeof *sums * ROWS * COLUMNS);
     for (int64_t p0 = 0; p0 < k; p0 += DEPTH) {
@@ -64,9 +65,11 @@ static void add_part(void *of, int thread, int64_t index)
     for (int64_t r = 0; r < r_count; r++) {
         const int64_t row = job->rows != NULL ? job->rows[r0 + r] : r0 + r;
         uint64_t old[COLUMNS] = {0};
-        if (x->reads_c0) whole_load(x->c0, row, 1, j0, cols, old, COLUMNS);
+        if (x->reads_c0 && !x->scaled) whole_load(x->c0, row, 1, j0, cols, old, COLUMNS);
         for (int64_t j = 0; j < cols; j++)
-            job->c[(r0 + r) * n + j0 + j] = whole_of(x->type_c, alpha * sums[r * COLUMNS + j] + beta * old[j]);
+            job->c[(r0 + r) * n + j0 + j] = x->scaled
+                                                ? whole_of(element_of(x->type->result), sums[r * COLUMNS + j])
+                                                : whole_of(x->type_c, alpha * sums[r * COLUMNS + j] + beta * old[j]);
     }
 }
 
@@ -80,6 +83,37 @@ tw_status whole_rows(const product *x, const int64_t *rows, int64_t row_count, i
     parallel_run((row_count + ROWS - 1) / ROWS * job.parts_of_row, threads, add_part, &job);
     free(job.held);
     return TW_OK;
+}
+
+/* x in C's type: rounded to nearest, a tie to the even number; of integers saturated, and 0 for NaN. */
+static double converted(const element *type_c, double x)
+{
+    if (!type_c->integer) return element_round(type_c, x);
+    if (isnan(x)) return 0;
+    return nearbyint(fmin(fmax(x, type_c->positive ? 0 : -type_c->largest - 1), type_c->largest));
+}
+
+exact_verdict whole_scaled(const product *x, int64_t sum, int64_t row, int64_t col, double found)
+{
+    const double alpha = x->reads_ab ? x->alpha : 0, beta = x->reads_c0 ? x->beta : 0,
+                 old = x->reads_c0 ? view_at(x->c0, row, col) : 0, scaled = alpha * (double)sum, addend = beta * old;
+    exact_verdict e = {.expected = converted(x->type_c, scaled + addend)};
+    if (!isfinite(scaled + addend)) { /* infinite or NaN, whatever the rounding */
+        e.passed = found == e.expected || (isnan(found) && isnan(e.expected));
+    } else {
+        const pair product = pair_times(alpha, (pair){(double)sum, 0}), other = pair_times(beta, (pair){old, 0}),
+                   value = pair_add(product, other);
+        const bool exact = product.low == 0 && other.low == 0 && value.low == 0;
+        const double error = gamma_of(2, 0x1p-53) * (fabs(scaled) + fabs(addend)) * (1 + 0x1p-40) + 0x1p-1072;
+        const double low = exact ? value.high : nextafter(value.high - error, -INFINITY),
+                     high = exact ? value.high : nextafter(value.high + error, INFINITY);
+        const double least = converted(x->type_c, low), most = converted(x->type_c, high);
+        e.expected = converted(x->type_c, value.high);
+        e.bound = fmax(most - e.expected, e.expected - least);
+        e.passed = found >= least && found <= most;
+    }
+    e.ratio = e.passed ? 0 : (double)INFINITY;
+    return e;
 }
 
 void whole_sentence(char *text, size_t bytes, const element *type_c, int64_t row, int64_t col, int64_t found,
@@ -195,12 +229,31 @@ static void judge_element(check *v, int64_t row, int64_t col, int64_t found, int
     whole_sentence(r->text, sizeof r->text, v->x->type_c, row, col, found, expected, is_unsigned);
 }
 
+/* The same of a C that is scaled, from its sum. */
+static void judge_scaled(check *v, int64_t row, int64_t col, int64_t sum)
+{
+    verify_report *r = v->report;
+    const double found = view_at(v->c, row, col);
+    const exact_verdict e = whole_scaled(v->x, sum, row, col, found);
+    r->elements++;
+    if (e.passed) return;
+    v->failed[row] = 1, r->element_ratio = e.ratio;
+    if (r->row >= 0 && !(fabs(found - e.expected) > fabs(r->found - r->expected))) return;
+    r->row = row, r->col = col, r->found = found, r->expected = e.expected, r->bound = e.bound;
+    if (v->x->type_c->integer) r->whole[0] = (int64_t)found, r->whole[1] = (int64_t)e.expected;
+    exact_sentence(r->text, sizeof r->text, v->x, row, col, found, e.expected, e.bound, e.ratio);
+}
+
 static tw_status judge_rows(check *v, const int64_t *rows, int64_t count)
 {
     const int64_t n = v->x->problem.n;
     const tw_status status = whole_rows(v->x, rows, count, v->options->threads, v->expected);
     for (int64_t e = 0; status == TW_OK && e < count * n; e++) {
         uint64_t found;
+        if (v->x->scaled) {
+            judge_scaled(v, rows[e / n], e % n, v->expected[e]);
+            continue;
+        }
         whole_load(v->c, rows[e / n], 1, e % n, 1, &found, 1);
         judge_element(v, rows[e / n], e % n, (int64_t)found, v->expected[e]);
     }
@@ -249,11 +302,11 @@ static void judge_samples(check *v, int64_t all)
     }
 }
 
-/* All elements where they are few; else the first of the rows that failed, and samples. */
+/* All elements where they are few, or no vector sees them; else the first of the rows that failed, and samples. */
 static tw_status judge_elements(check *v, int64_t samples)
 {
     const int64_t m = v->x->problem.m, n = v->x->problem.n;
-    const bool all = n <= samples / m;
+    const bool all = v->x->scaled || n <= samples / m;
     int64_t rows[WORST_ROWS], count = 0;
     tw_status status = TW_OK;
     for (int64_t i = 0; status == TW_OK && i < m; i++) {
@@ -262,6 +315,8 @@ static tw_status judge_elements(check *v, int64_t samples)
         if (count > 0) status = judge_rows(v, rows, count);
         if (!all) break;
         count = 0;
+        if (v->x->scaled && v->options->progress != NULL)
+            v->options->progress(v->options->progress_context, (double)(i + 1) / (double)m);
     }
     if (!all && status == TW_OK) judge_samples(v, CORNERS + samples);
     return status;
@@ -272,6 +327,7 @@ static tw_status run(check *v, int64_t samples)
     const tw_problem *p = &v->x->problem;
     verify_report *r = v->report;
     const int64_t panels_k = v->x->reads_ab ? (p->k + PANEL - 1) / PANEL : 0, panels_m = (p->m + PANEL - 1) / PANEL;
+    if (v->x->scaled) r->vectors = 0; /* what they see of a sum is lost by rounding */
     v->panels_all = (double)((r->vectors + LANES - 1) / LANES) * (double)(panels_k + panels_m);
     for (int first = 0; first < r->vectors; first += LANES) {
         v->lanes_used = r->vectors - first < LANES ? r->vectors - first : LANES;

@@ -27,8 +27,9 @@ bool dtypes_mix(tw_dtype a, tw_dtype b) { return a == b || (is_fp8(a) && is_fp8(
 bool dtype_gives(tw_dtype operands, tw_dtype dtype_c)
 {
     const dtype_row *row = dtype_find(operands);
-    const bool narrow = dtype_c == TW_F16 || dtype_c == TW_BF16;
-    return row != NULL && (dtype_c == row->result || (narrow && (dtype_c == operands || is_fp8(operands))));
+    const bool narrow = dtype_c == TW_F16 || dtype_c == TW_BF16, scaled = dtype_c == TW_F32 || is_byte(dtype_c);
+    return row != NULL && (dtype_c == row->result || (narrow && (dtype_c == operands || is_fp8(operands))) ||
+                           (scaled && is_byte(operands)));
 }
 
 const tw_lab_dtype *tw_lab_dtype_of(tw_dtype dtype)

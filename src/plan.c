@@ -112,7 +112,7 @@ tw_status plan_find(const tw_problem *problem, const device_facts *device, const
                     choice->threads, MOST_TILE, MOST_THREADS);
     const kernel_row *row = NULL;
     TRY(choose_row(problem, device, choice, &row));
-    *out = (plan){.problem = *problem, .row = row};
+    *out = (plan){.problem = *problem, .row = row, .finish = kernel_finish(row, problem->dtype_c)};
     if (row->gpu.entry != NULL)
         out->gpu = (gpu_plan){0}, plan_gpu(out, device, choice);
     else if (row->micro != NULL)
@@ -172,7 +172,7 @@ const plan *plan_recall(const tw_problem *user, uint64_t context)
     bool ours = last.context == context && last.plan.in_place && user != NULL && problem_is_plain(user);
     bool alike = ours && user->m == q->m && user->n == q->n && user->k == q->k && user->lda == q->lda &&
                  user->ldb == q->ldb && user->ldc == q->ldc && user->dtype == q->dtype &&
-                 (user->dtype_c == q->dtype_c || (user->dtype_c == 0 && q->dtype_c != TW_F16)) &&
+                 (user->dtype_c == q->dtype_c || (user->dtype_c == 0 && last.plan.finish == NULL)) &&
                  user->op_a == q->op_a && user->op_b == q->op_b && user->place_a == q->place_a &&
                  user->place_b == q->place_b && user->place_c == q->place_c;
     /* whether B is packed for several threads depends on whether C is read */

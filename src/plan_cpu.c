@@ -240,12 +240,12 @@ static int64_t small_m_columns(const plan *plan)
                                         SMALL_M_WIDTH * plan->row->lab.tile_n);
 }
 
-/* Whether C cannot hold sums until the end: its old elements are needed then, or it is narrower than sums are, or tiles
- * at its diagonal have elements that are not to be written. */
+/* Whether C cannot hold sums until the end: its old elements are needed then, or it is of another type, or tiles at its
+ * diagonal have elements that are not to be written. */
 static bool keeps_c(const plan *plan)
 {
     const tw_problem *p = &plan->problem;
-    return problem_reads_c(p) || p->dtype_c == TW_F16 || p->flags != 0;
+    return problem_reads_c(p) || problem_converts_c(p) || p->flags != 0;
 }
 
 /* Whether the partial sums of a chunk are kept beside C. */
@@ -419,7 +419,7 @@ static void plan_shares(plan *plan, int64_t chunk, bool line)
 }
 
 /* A k of several chunks and a C of few tiles, or of one row or column: threads share chunks, not C alone. False: not
- * so, or C is narrower than the sums, which are added into it. */
+ * so, or C is of another type than the sums, which are added into it. */
 static bool plan_divided(plan *plan, const device_facts *device, const tuned_values *tuned)
 {
     const tw_problem *p = &plan->problem;
@@ -433,7 +433,7 @@ static bool plan_divided(plan *plan, const device_facts *device, const tuned_val
                   each = times * (int64_t)tuned->thread_tasks;
     const bool line = is_gemv(plan),
                few = (double)tiles_m * (double)tiles_n <= (double)max_i64(FEW_TILES, each * plan->threads);
-    if (p->k <= chunk || p->dtype_c == TW_F16 || !(line || (few && p->flags == 0))) return false;
+    if (p->k <= chunk || problem_converts_c(p) || !(line || (few && p->flags == 0))) return false;
     if (dtype_is_integer(p->dtype) && !line) /* exact in any order: one for each thread, if not too short */
         chunk = min_i64(chunk, max_i64(LEAST_CHUNK, round_up(ceil_div(p->k, plan->threads), CPU_K_UNIT)));
     plan_shares(plan, chunk, line);

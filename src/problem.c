@@ -185,8 +185,10 @@ tw_status problem_load(const tw_problem *user, const void *a, const void *b, con
     TRY(check_extent("n", p.n));
     TRY(check_extent("k", p.k));
     if (p.flags != 0) TRY(check_flags(&p));
-    TRY(load_scalar("alpha", dtype->result, &p.alpha)); /* which is the accumulator's type */
-    TRY(load_scalar("beta", dtype->result, &p.beta));
+    if (!dtype_is_integer(p.dtype) || !problem_converts_c(&p)) { /* sums of integers are converted in double */
+        TRY(load_scalar("alpha", dtype->result, &p.alpha));      /* which is the accumulator's type */
+        TRY(load_scalar("beta", dtype->result, &p.beta));
+    }
     if (dtype->lab.parts == 2) load_imaginary(&p);
     int writes = p.m > 0 && p.n > 0, reads = writes && p.k > 0 && (p.alpha != 0 || p.alpha_imaginary != 0);
     TRY(check_operand("a", a, problem_a_rows(&p), problem_a_cols(&p), &p.lda, &dtype->lab, reads));

@@ -2,6 +2,7 @@
 #ifndef TILEWRIGHT_PROBLEM_H
 #define TILEWRIGHT_PROBLEM_H
 
+#include "dtypes.h"
 #include "error.h"
 
 #include <stdbool.h>
@@ -57,7 +58,10 @@ static inline int64_t problem_b_cols(const tw_problem *p) { return op_transposes
 
 static inline bool problem_is_complex(const tw_problem *p) { return p->dtype == TW_CF32 || p->dtype == TW_CF64; }
 
-/* Bytes of a sum, which are those of an element of C unless C is of f16 or bf16. */
+/* Is C of another type than the sums, which are of the type's own result? */
+static inline bool problem_converts_c(const tw_problem *p) { return p->dtype_c != dtype_find(p->dtype)->result; }
+
+/* Bytes of a sum, which are those of an element of C unless C is of another type. */
 static inline int64_t problem_sum_bytes(const tw_problem *p)
 {
     return p->dtype == TW_CF64                                               ? 16

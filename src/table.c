@@ -44,7 +44,6 @@ const char *cpu_set_name(cpu_features features)
     cpu_gemv_kernel cpu_##type##_gemv_simd_##isa;                                                                      \
     cpu_triangle_kernel cpu_##type##_triangle_simd_##isa, cpu_##type##_triangle_simd_##isa##_pack;                     \
     cpu_widen cpu_##type##_convert_##isa##_widen;                                                                      \
-    cpu_narrow cpu_##type##_convert_##isa##_narrow;                                                                    \
     cpu_probe cpu_##type##_probe_##isa;                                                                                \
     cpu_reader cpu_##type##_reader_##isa;
 #define CPU_MATRIX(...) EACH(MATRIX_KERNELS, __VA_ARGS__)
@@ -59,6 +58,10 @@ const char *cpu_set_name(cpu_features features)
 #define CUDA_BATCHES(...)
 #include "../kernels/kernels.def"
 cpu_hook cpu_tiles_enter, cpu_tiles_leave;
+#define FINISH_NAMES(sums, isa, ...)                                                                                   \
+    cpu_finish cpu_f32_finish_##isa##_f16, cpu_f32_finish_##isa##_bf16, cpu_i32_finish_##isa##_f32,                    \
+        cpu_i32_finish_##isa##_i8, cpu_i32_finish_##isa##_u8;
+EACH_LEVEL(FINISH_NAMES, any, any)
 
 /* The fields of a row, see kernels.def. */
 #define BLOCK(edge)               TILE(edge, edge, edge), .lab.default_tile = (edge) > 1 ? (edge) : 0
@@ -143,8 +146,7 @@ cpu_hook cpu_tiles_enter, cpu_tiles_leave;
         .reader = cpu_##type##_reader_##isa
 #define COMPLEX_OF(type, micros, isa, isa_tile) MICRO(type, isa_tile), UNPACKED(type, isa_tile)
 #define HALF_OF(type, micros, isa, isa_tile)                                                                           \
-    MICRO(micros, isa_tile), GEMV(type, isa), .widen = cpu_##type##_convert_##isa##_widen,                             \
-                                              .narrow = cpu_##type##_convert_##isa##_narrow
+    MICRO(micros, isa_tile), GEMV(type, isa), .widen = cpu_##type##_convert_##isa##_widen
 #define U8_OF(type, micros, isa, isa_tile)  MICRO(micros, isa_tile)
 #define DOT_OF(type, micros, isa, isa_tile) FORMERLY(r14_peak), MICRO(micros, isa_tile)
 #define OF_f32                              REAL_OF
@@ -265,6 +267,28 @@ const kernel_row *kernel_probed(tw_dtype dtype, cpu_features has)
         if (row->probe != NULL && row->lab.dtype == dtype && cpu_has(has, row->features) &&
             (best == NULL || kernel_needs_more(row, best)))
             best = row;
+    return best;
+}
+
+/* Types of C beside that of the sums, of each instruction set from the lowest on. */
+#define FINISH_ROW(sums, c, isa) {ID_##sums, ID_##c, CPU_##isa, cpu_##sums##_finish_##isa##_##c},
+#define FINISH_ROWS(any, isa, ...)                                                                                     \
+    FINISH_ROW(f32, f16, isa)                                                                                          \
+    FINISH_ROW(f32, bf16, isa) FINISH_ROW(i32, f32, isa) FINISH_ROW(i32, i8, isa) FINISH_ROW(i32, u8, isa)
+static const struct {
+    tw_dtype sums, c;
+    cpu_features features;
+    cpu_finish *finish;
+} finishes[] = {EACH_LEVEL(FINISH_ROWS, any, any)};
+
+cpu_finish *kernel_finish(const kernel_row *row, tw_dtype dtype_c)
+{
+    const tw_dtype sums = dtype_find(row->lab.dtype)->result;
+    cpu_finish *best = NULL;
+    if (row->micro == NULL || dtype_c == sums) return NULL;
+    for (size_t i = 0; i < sizeof finishes / sizeof *finishes; i++)
+        if (finishes[i].sums == sums && finishes[i].c == dtype_c && cpu_has(row->features, finishes[i].features))
+            best = finishes[i].finish;
     return best;
 }
 
@@ -480,6 +504,14 @@ static bool gpu_fits(const kernel_row *row, const tw_problem *p, const device_fa
     return false;
 }
 
+/* GPUs give integers' C in i32 alone. */
+static bool gives_c(const kernel_row *row, const tw_problem *p)
+{
+    if (!problem_converts_c(p)) return true;
+    return dtype_gives(p->dtype, p->dtype_c) &&
+           (((row->gpu.traits & GPU_OWN_C) && !dtype_is_integer(p->dtype)) || kernel_finish(row, p->dtype_c) != NULL);
+}
+
 bool kernel_fits(const kernel_row *row, const tw_problem *problem, const device_facts *device, int forced_tile,
                  char *reason, size_t reason_bytes)
 {
@@ -496,9 +528,7 @@ bool kernel_fits(const kernel_row *row, const tw_problem *problem, const device_
              !cpu_layout_bytes(row->layout))
         snprintf(reason, reason_bytes, "it multiplies %s by the same, the problem's B is %s",
                  dtype_find(row->lab.dtype)->lab.name, dtype_find(problem->dtype_b)->lab.name);
-    else if (!dtype_gives(problem->dtype, problem->dtype_c) ||
-             (problem->dtype_c != dtype_find(problem->dtype)->result && !(row->gpu.traits & GPU_OWN_C) &&
-              row->narrow == NULL))
+    else if (!gives_c(row, problem))
         snprintf(reason, reason_bytes, "it gives C in %s, the problem wants %s",
                  dtype_find(dtype_find(problem->dtype)->result)->lab.name, dtype_find(problem->dtype_c)->lab.name);
     else if (problem->flags != 0 && (row->micro == NULL || row->layout != CPU_PLAIN))

@@ -172,7 +172,6 @@ typedef struct kernel_row {
     cpu_unpacked_product *unpacked; /* a whole product of unpacked operands; NULL: it has none */
     cpu_gemv_kernel *gemv;          /* GEMV: C is one row or one column; NULL: it has none */
     cpu_widen *widen;               /* CPU_HALVES: elements of A and B to what panels hold */
-    cpu_narrow *narrow;             /* and results to a C of the operands' type */
     /* diagonal blocks of trmm and trsm, and their packing; NULL: it has none */
     cpu_triangle_kernel *triangle, *triangle_pack;
     cpu_probe *probe;   /* a register-only loop of the same multiply-adds */
@@ -190,6 +189,9 @@ const kernel_row *kernel_named(const char *name); /* by its present or former na
 /* kernel_probed - the CPU row with a probe of this type that needs most of these features; NULL: none multiplies the
  * type. */
 const kernel_row *kernel_probed(tw_dtype dtype, cpu_features has);
+
+/* kernel_finish - what makes C of the sums of this CPU row, where C is of another type; NULL: nothing does. */
+cpu_finish *kernel_finish(const kernel_row *row, tw_dtype dtype_c);
 
 /* kernel_takes_ops - whether a GPU row reads A and B stored or transposed as the problem has them, or packs them. */
 bool kernel_takes_ops(const kernel_row *row, const tw_problem *problem);

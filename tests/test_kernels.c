@@ -123,11 +123,14 @@ static const char op_letters[] = "ntcr"; /* in the order of tw_op */
 
 static tw_dtype dtype_of_c(const tw_problem *p) { return p->dtype_c != 0 ? p->dtype_c : element_of(p->dtype)->result; }
 
-/* A type of 2 bytes in which the kernel gives C too; 0: none. */
-static tw_dtype narrow_c(tw_context *context, const tw_lab_choice *choice, tw_problem p, int variant)
+/* Another type in which the kernel gives C too; 0: none. */
+static tw_dtype other_c(tw_context *context, const tw_lab_choice *choice, tw_problem p, int variant)
 {
+    static const tw_dtype of_bytes[] = {TW_F32, TW_I8, TW_U8};
     const tw_dtype other = variant / 2 % 2 ? TW_F16 : TW_BF16;
-    p.dtype_c = element_of(p.dtype)->bytes == 2 ? p.dtype : other;
+    p.dtype_c = element_of(p.dtype)->bytes == 2 ? p.dtype
+                : element_of(p.dtype)->integer  ? of_bytes[variant / 2 % 3]
+                                                : other;
     return element_of(p.dtype)->result != p.dtype && tw_lab_fits(context, choice, &p, NULL, 0) == 1 ? p.dtype_c : 0;
 }
 
@@ -236,7 +239,7 @@ static void shape_case(const tw_lab_kernel *kernel, tw_op op_a, tw_op op_b, int6
     if (context == NULL) return;
     bool guards = strcmp(kernel->engine, "cpu") == 0; /* a GPU's operands lie in memory of its own */
     bool passed = true;
-    const tw_dtype own_c = narrow_c(context, &choice, p, variant);
+    const tw_dtype own_c = other_c(context, &choice, p, variant);
     int64_t lda = p.lda, ldb = p.ldb, ldc = p.ldc;
     bool all = tap.full && guards; /* the whole product on the CPU; scalars and paddings in turns elsewhere */
     for (int i = 0; passed && i < (all ? SCALARS * 2 : tap.full ? 4 : 2); i++) {
@@ -253,8 +256,10 @@ static void shape_case(const tw_lab_kernel *kernel, tw_op op_a, tw_op op_b, int6
         for (int kind = tap_spares() ? ORACLE_BOUND : ORACLE_EXACT; passed && kind <= ORACLE_BOUND; kind++) {
             oracle o;
             tw_problem q = p;
-            if (kind == ORACLE_BOUND && !element_of(p.dtype)->integer && (variant + i) % 3 != 0)
-                q.alpha *= 0.75, q.beta *= 0.75; /* mostly no integers, and not 1 */
+            const bool scaled = element_of(p.dtype)->integer && p.dtype_c != 0;
+            if (scaled) q.alpha /= 64; /* ties, and not all beyond the ends */
+            if (kind == ORACLE_BOUND && (!element_of(p.dtype)->integer || scaled) && (variant + i) % 3 != 0)
+                q.alpha *= scaled ? 0.7 : 0.75, q.beta *= 0.75; /* mostly no integers, and not 1 */
             tw_status status = oracle_make(&q, (oracle_kind)kind, (uint64_t)(variant + 1), 0, &o);
             if (status != TW_OK) {
                 snprintf(text, sizeof text, "the oracle failed: %s", tw_status_name(status));

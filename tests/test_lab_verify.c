@@ -1,5 +1,6 @@
 /* test_lab_verify.c - verify accepts what plain loops compute and finds wrong elements, rows and classes; its
  * numbers agree with the oracle's. */
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -583,6 +584,140 @@ static void test_integers(void)
     assert_true(whole_of(i64, UINT64_C(1) << 63) == INT64_MIN && whole_of(i64, UINT64_MAX) == -1);
 }
 
+/* ---- integers whose C is scaled ---- */
+
+typedef enum slip { NO_SLIP, NEXT, CUT, WRAPPED, UNSCALED, TWICE, SLIPS } slip;
+
+/* What a kernel that slips makes of v, once or twice scaled from the sum. */
+static void put_scaled(tw_dtype dtype_c, void *c, int64_t at, double v, slip how)
+{
+    if (dtype_c == TW_F32) {
+        float *x = (float *)c + at, nearest = (float)v;
+        *x = how == NEXT                                     ? nextafterf(nextafterf(nearest, INFINITY), INFINITY)
+             : how == CUT && fabs((double)nearest) > fabs(v) ? nextafterf(nearest, 0)
+                                                             : nearest;
+        return;
+    }
+    const double least = dtype_c == TW_U8 ? 0 : -128, most = dtype_c == TW_U8 ? 255 : 127;
+    double x = how == CUT ? trunc(v) : nearbyint(v);
+    if (how != WRAPPED) x = isnan(v) ? 0 : fmin(fmax(x, least), most);
+    if (how == NEXT) x += x < most ? 1 : -1;
+    ((uint8_t *)c)[at] = (uint8_t)(int64_t)x;
+}
+
+static void multiply_scaled(const oracle *o, void *c, slip how)
+{
+    const tw_problem *p = &o->problem;
+    const element *type_c = element_of(p->dtype_c);
+    for (int64_t i = 0; i < p->m; i++)
+        for (int64_t j = 0; j < p->n; j++) {
+            int64_t sum = 0;
+            double old = 0;
+            for (int64_t q = 0; q < p->k; q++)
+                sum += get_whole(TW_I8, o->a, p->op_a == TW_N ? i * p->lda + q : q * p->lda + i) *
+                       get_whole(TW_I8, o->b, p->op_b == TW_N ? q * p->ldb + j : j * p->ldb + q);
+            if (p->beta != 0) type_c->load(o->c0, i * p->ldc + j, 1, 1, &old, 1);
+            const double alpha = how == UNSCALED ? 1
+                                 : how == TWICE  ? p->alpha * p->alpha
+                                                 : p->alpha,
+                         v = alpha * (double)(int32_t)(uint32_t)sum;
+            put_scaled(p->dtype_c, c, i * p->ldc + j, p->beta != 0 ? v + p->beta * old : v, how);
+        }
+}
+
+/* A right C passes both judges, in whichever way the library might round; one that slips passes none. */
+static void scaled_case(tw_problem p, oracle_kind kind)
+{
+    given g;
+    const tw_status made = oracle_make(&p, kind, draw(), 0, &g.o);
+    if (kind == ORACLE_EXACT && made == TW_BAD_ARGUMENT) return; /* an alpha of too many bits */
+    assert_int_equal(made, TW_OK);
+    void *c = g.c = malloc(oracle_c_bytes(&g.o)), *right = malloc(oracle_c_bytes(&g.o));
+    oracle_poison(&g.o, right);
+    multiply_scaled(&g.o, right, NO_SLIP);
+    for (slip how = NO_SLIP; how < SLIPS; how++) {
+        oracle_poison(&g.o, c);
+        multiply_scaled(&g.o, c, how);
+        const bool same = memcmp(c, right, oracle_c_bytes(&g.o)) == 0;
+        oracle_verdict verdict = oracle_judge(&g.o, c);
+        if (verdict.passed != same) fail_msg("slip %d: the oracle is wrong: %s", (int)how, verdict.text);
+        const verify_report r = verify(&g, 0, 1);
+        if (r.passed != same) fail_msg("slip %d: verify is wrong: %s", (int)how, r.text);
+        assert_true(r.unchecked == 0 && r.vectors == 0 && r.elements == p.m * p.n);
+    }
+    memcpy(c, right, oracle_c_bytes(&g.o));
+    const int64_t row = (int64_t)draw_below((uint32_t)p.m), col = (int64_t)draw_below((uint32_t)p.n);
+    double value;
+    const element *type_c = element_of(p.dtype_c);
+    type_c->load(right, row * p.ldc + col, 1, 1, &value, 1);
+    put_scaled(p.dtype_c, c, row * p.ldc + col, value, NEXT);
+    const verify_report r = verify(&g, 0, 1);
+    assert_true(!r.passed && r.failed_rows == 1 && r.row == row && r.col == col && r.expected == value);
+    assert_non_null(strstr(r.text, "expected"));
+    if (p.ldc > p.n && p.m > 1) { /* padding */
+        memcpy(c, right, oracle_c_bytes(&g.o));
+        ((char *)c)[p.n * type_c->bytes] ^= 1;
+        assert_false(oracle_judge(&g.o, c).passed);
+    }
+    free(right);
+    given_free(&g);
+}
+
+static void test_scaled(void)
+{
+    const double scalars[][2] = {{1, 0}, {-0.0625, 0}, {0.0078125, 0.5}, {0.0037, 0}, {-0.021, 1.7}, {0, 3}};
+    const int64_t sizes[][3] = {{1, 1, 1}, {7, 5, 3}, {40, 37, 90}};
+    static const tw_dtype dtypes[] = {TW_F32, TW_I8, TW_U8};
+    for (int s = 0; s < COUNT_OF(sizes); s++)
+        for (int i = 0; i < COUNT_OF(scalars); i++)
+            for (int kind = ORACLE_EXACT; kind <= ORACLE_BOUND; kind++)
+                for (int d = 0; d < COUNT_OF(dtypes); d++) {
+                    tw_problem p = padded(TW_I8, i % 4, sizes[s][0], sizes[s][1], sizes[s][2], i % 3, scalars[i][0],
+                                          scalars[i][1]);
+                    p.dtype_c = dtypes[d];
+                    scaled_case(p, (oracle_kind)kind);
+                }
+    /* one element: what the finite, the infinite and no number must become; the last sum wraps around */
+    enum { LONG = 140000 };
+    static int8_t a[LONG];
+    memset(a, -128, sizeof a);
+    const struct {
+        tw_dtype dtype_c;
+        int64_t k;
+        double alpha, beta, old, right, wrong;
+    } ones[] = {{TW_F32, 1, INFINITY, 0, 0, INFINITY, FLT_MAX},
+                {TW_F32, 1, 1, 1, NAN, NAN, 16384},
+                {TW_F32, 1, 1e300, 0, 0, INFINITY, -INFINITY},
+                {TW_F32, 1, 1, -1, INFINITY, -INFINITY, INFINITY},
+                {TW_F32, 1, 1e-320, 0, 0, 0, 0x1p-149},
+                {TW_I8, 1, NAN, 0, 0, 0, 127},
+                {TW_I8, 1, INFINITY, 0, 0, 127, -128},
+                {TW_I8, 1, 1e308, -1e308, 127, 0, 127},
+                {TW_U8, 1, -1, 0, 0, 0, 255},
+                {TW_U8, 1, 0x1p-15, 0, 0, 0, 1},
+                {TW_U8, 3, 0x1p-15, 0, 0, 2, 1},
+                {TW_F32, LONG, 1, 0, 0, -2001207296, 2293760000.0}};
+    for (int i = 0; i < COUNT_OF(ones); i++)
+        for (int judged = 0; judged < 2; judged++) {
+            _Alignas(4) char c[4], old[4];
+            verify_report r;
+            tw_problem p = tw_problem_make(TW_I8, TW_N, TW_N, 1, 1, ones[i].k);
+            p.dtype_c = ones[i].dtype_c, p.alpha = ones[i].alpha, p.beta = ones[i].beta;
+            const element *type_c = element_of(p.dtype_c);
+            type_c->store(old, 0, 1, &ones[i].old);
+            type_c->store(c, 0, 1, judged ? &ones[i].wrong : &ones[i].right);
+            assert_int_equal(verify_product(&p, a, a, old, c, NULL, &r), TW_OK);
+            if (r.passed == judged) fail_msg("number %d, %s: %s", i, judged ? "wrong" : "right", r.text);
+        }
+    tw_problem odd = tw_problem_make(TW_I8, TW_N, TW_N, 2, 2, 2);
+    static const tw_dtype none[] = {TW_F64, TW_F16, TW_BF16, TW_I16, TW_I64};
+    for (int i = 0; i < COUNT_OF(none); i++) {
+        oracle o;
+        odd.dtype_c = none[i];
+        assert_int_equal(oracle_make(&odd, ORACLE_BOUND, 1, 0, &o), TW_BAD_ARGUMENT);
+    }
+}
+
 /* A bf16 below 2^-126 may count as 0 and may not: verify accepts both, and no more than that. */
 static void test_flushed_operands(void)
 {
@@ -618,6 +753,7 @@ static const check_case cases[] = {
     CHECK_CASE(test_verify_overflow),
     CHECK_CASE(test_verify_says_what_it_left),
     CHECK_CASE(test_integers),
+    CHECK_CASE(test_scaled),
     CHECK_CASE(test_flushed_operands),
 };
 

@@ -695,6 +695,47 @@ static void refused_types(void)
     }
 }
 
+/* Sums of bytes are converted on the CPU alone: no row takes them, of a batch either, and the sentence says so. */
+static void scaled_bytes(bool cuda)
+{
+    static const tw_dtype of_c[] = {TW_F32, TW_I8, TW_U8};
+    device_facts device = sm_90;
+    char reason[160], wrong[320] = "";
+    int asked = 0;
+    if (!cuda)
+        device = (device_facts){.engine = "opencl",
+                                .threads = 1,
+                                .most_threads = 256,
+                                .local_bytes = 65536,
+                                .addresses = true,
+                                .largest_bytes = 1 << 30,
+                                .sm = 90};
+    if (!tap_case("no row of %s scales sums of bytes", device.engine)) return;
+    for (int i = 0; wrong[0] == '\0' && i < 2 * 3; i++) {
+        plan out;
+        tw_problem p = tw_problem_make(i % 2 ? TW_U8 : TW_I8, TW_N, TW_T, 64, 64, 64);
+        p.place_a = p.place_b = p.place_c = TW_DEVICE, p.dtype_c = of_c[i / 2];
+        p.align_a = p.align_b = p.align_c = 256;
+        const tw_batch batch = tw_batch_make(&p, 100);
+        const char *says = dtype_find(p.dtype_c)->lab.name;
+        char expected[80];
+        snprintf(expected, sizeof expected, "it gives C in i32, the problem wants %s", says);
+        for (int r = 0; wrong[0] == '\0' && r < kernel_count(); r++) {
+            const kernel_row *row = kernel_at(r);
+            if (row->lab.dtype != p.dtype || strcmp(row->lab.engine, device.engine) != 0) continue;
+            asked++;
+            if (kernel_fits(row, &p, &device, 0, reason, sizeof reason) || strcmp(reason, expected) != 0)
+                snprintf(wrong, sizeof wrong, "%s: '%s'", row->lab.name, reason);
+        }
+        for (int one = 0; wrong[0] == '\0' && one < 2; one++)
+            if ((one ? plan_find(&p, &device, NULL, &out) : plan_find_batch(&p, &batch, &device, &out)) !=
+                    TW_NO_KERNEL ||
+                strstr(tw_error_text(), expected) == NULL)
+                snprintf(wrong, sizeof wrong, "%s: '%s'", one ? "a product" : "a batch", tw_error_text());
+    }
+    tap_result(wrong[0] == '\0' && asked > 20, "%s, of %d", wrong, asked);
+}
+
 /* What an item of a batch may have that gemm_batched_wgmma_sm90 does not take. */
 typedef enum oddity { NO_ODDITY, BY_ADDRESS, FAR_APART, NARROW_C, EDGE_WITHIN_16, BEFORE_SM_90, AFTER_SM_90 } oddity;
 
@@ -832,6 +873,7 @@ int main(int argc, char **argv)
     opencl_case(0, 512, 512, 512, "gemm_simt_");
     one_launch_cases();
     refused_types();
+    scaled_bytes(false), scaled_bytes(true);
     along_cases();
     items_case(true, true, 32, 32, 1000, true);
     items_case(true, true, 64, 65536, 4, false);

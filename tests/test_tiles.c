@@ -17,15 +17,16 @@ cpu_gemv_kernel gemv_tiles_bf16, gemv_tiles_i8;
 
 /* The product by the plan that a processor with a matrix unit would have, its kernel replaced; or by that plan made
  * smaller once. */
-static bool multiply(const oracle *o, void *c, bool smaller, pool *pool)
+static bool multiply_by(const oracle *o, void *c, bool smaller, int threads, pool *pool)
 {
     const device_facts facts = {
-        .engine = "cpu", .features = CPU_amx, .threads = 1, .l1_bytes = 49152, .l2_bytes = 1 << 18};
+        .engine = "cpu", .features = CPU_amx, .threads = threads, .l1_bytes = 49152, .l2_bytes = 1 << 18};
     tw_problem p;
     plan made;
     if (problem_load(&o->problem, o->a, o->b, c, &p) != TW_OK || plan_find(&p, &facts, NULL, &made) != TW_OK)
         return false;
     if (smaller && !plan_shrink(&made)) return false;
+    if (threads > 1 && !(made.cpu.divided && made.threads == threads)) return false;
     kernel_row row = *made.row;
     if (row.features != CPU_amx) return false;
     row.micro = p.dtype != TW_BF16 ? r13_matrix_i8 : r13_matrix_bf16, row.enter = row.leave = NULL;
@@ -37,13 +38,41 @@ static bool multiply(const oracle *o, void *c, bool smaller, pool *pool)
     return true;
 }
 
-/* A k of several chunks, whose sums are added by tasks of their own, or, in a smaller plan, panel by panel. */
-static void chunk_case(pool *pool, tw_dtype dtype, int64_t k, bool smaller)
+static bool multiply(const oracle *o, void *c, bool smaller, pool *pool) { return multiply_by(o, c, smaller, 1, pool); }
+
+/* C in shares, each packed by the thread that computes it, here one after the other. */
+static void shares_case(pool *pool, tw_dtype dtype, tw_dtype dtype_c)
+{
+    tw_problem p = tw_problem_make(dtype, TW_N, TW_N, 300, 420, 500);
+    p.dtype_c = dtype_c, p.alpha = 0.00390625, p.beta = 1, p.ldc += 3;
+    if (!tap_case("%s to %s in shares", tw_lab_dtype_of(dtype)->name, tw_lab_dtype_of(dtype_c)->name)) return;
+    if (kernel_named("cpu_i8_r13_matrix_amx") == NULL) {
+        tap_skip("the table has no row of the matrix unit for this architecture");
+        return;
+    }
+    oracle o;
+    oracle_verdict verdict = {.text = "no such plan"};
+    if (oracle_make(&p, ORACLE_BOUND, 7, 0, &o) == TW_OK) {
+        void *c = malloc(oracle_c_bytes(&o));
+        oracle_poison(&o, c);
+        tw_threads_set(1);
+        if (multiply_by(&o, c, false, 4, pool)) verdict = oracle_judge(&o, c);
+        tw_threads_set(0);
+        free(c);
+        oracle_free(&o);
+    }
+    tap_result(verdict.passed, "%s", verdict.text);
+}
+
+/* A k of several chunks, whose sums are added by tasks of their own, or, in a smaller plan and of a C of another type,
+ * panel by panel. */
+static void chunk_case(pool *pool, tw_dtype dtype, tw_dtype dtype_c, int64_t k, bool smaller)
 {
     tw_problem p = tw_problem_make(dtype, TW_N, TW_T, 33, 20, k);
     float c[33 * 20];
-    p.alpha = -2, p.beta = 3;
-    if (!tap_case("%s 33x20x%d, in chunks%s", dtype == TW_I8 ? "i8" : "bf16", (int)k, smaller ? " of panels" : ""))
+    p.alpha = -2, p.beta = 3, p.dtype_c = dtype_c;
+    if (!tap_case("%s to %s 33x20x%d, in chunks%s", tw_lab_dtype_of(dtype)->name, tw_lab_dtype_of(dtype_c)->name,
+                  (int)k, smaller ? " of panels" : ""))
         return;
     if (kernel_named("cpu_i8_r13_matrix_amx") == NULL) {
         tap_skip("the table has no row of the matrix unit for this architecture");
@@ -87,6 +116,7 @@ int main(int argc, char **argv)
                          ks[] = {0, 1, 2, 3, 15, 31, 32, 33, 63, 64, 65, 127, 1023, 1100};
     /* no float holds 2^24 + 1 */
     static const double scalars[][2] = {{1, 0}, {1, 1}, {-2, 3}, {0, 2}}, wide[2] = {16777217, -16777219};
+    static const tw_dtype of_bytes[] = {TW_F32, TW_I8, TW_U8};
     pool *pool = NULL;
     tap_start(argc, argv);
     guard arena = guard_make(1 << 20);
@@ -114,6 +144,8 @@ int main(int argc, char **argv)
         p.lda += variant % 3, p.ldb += variant % 5, p.ldc += variant % 2 * 7;
         p.alpha = scalars[variant % 4][0], p.beta = scalars[variant % 4][1];
         if (x % 2 && k <= 65 && variant % 4 == 2) p.alpha = wide[0], p.beta = wide[1];
+        if (variant / 4 % 2) p.dtype_c = x % 2 ? of_bytes[variant / 8 % 3] : TW_BF16;
+        if (x % 2 && p.dtype_c != 0) p.alpha = scalars[variant % 4][0] / 64, p.beta = scalars[variant % 4][1];
         bool passed = true;
         oracle_verdict verdict = {.passed = true};
         for (int kind = ORACLE_EXACT; passed && kind <= ORACLE_BOUND; kind++) {
@@ -129,7 +161,14 @@ int main(int argc, char **argv)
         }
         tap_result(passed, "%s", verdict.text);
     }
-    for (int x = 0; x < 2 * 2 * 2; x++) chunk_case(pool, x % 2 ? TW_I8 : TW_BF16, x / 2 % 2 ? 16500 : 8200, x / 4);
+    for (int x = 0; x < 2 * 2 * 2; x++) {
+        const tw_dtype dtype = x % 2 ? TW_I8 : TW_BF16;
+        const int64_t k = x / 2 % 2 ? 16500 : 8200;
+        chunk_case(pool, dtype, x % 2 ? TW_I32 : TW_F32, k, x / 4);
+        chunk_case(pool, dtype, x % 2 ? TW_F32 : TW_BF16, k, x / 4);
+    }
+    shares_case(pool, TW_BF16, TW_F32), shares_case(pool, TW_BF16, TW_BF16);
+    shares_case(pool, TW_I8, TW_F32), shares_case(pool, TW_U8, TW_I8);
     scaled_case(pool, 33, 20), scaled_case(pool, 1, 33), scaled_case(pool, 33, 1);
     pool_close(pool);
     return tap_finish();

@@ -1,10 +1,9 @@
-/* convert_f16 - rows of IEEE halves to float and back, for panels of f16 and a C of f16.
+/* convert_f16 - rows of IEEE halves to float, for panels of f16.
  *
  * IDEA      Panels of f16 hold floats: widening is exact, so the micro-kernel of f32 and its sums serve, bit for bit.
- *           Elements are widened on their way into the panel and rounded once on their way into C.
  * NUMBERS   16, 8 or 4 elements an instruction by AVX-512, F16C or NEON; else some 15 instructions of SSE2 for 4.
  * LIMITS    None: any address of a half, any count.
- * SOURCE    IEEE 754-2019, 3.6; Intel SDM 2, VCVTPH2PS and VCVTPS2PH. */
+ * SOURCE    IEEE 754-2019, 3.6; Intel SDM 2, VCVTPH2PS. */
 #include "rung.h"
 #include "vec.h"
 #include "f16.h"
@@ -17,11 +16,4 @@ void JOIN(KERNEL, _widen)(const uint16_t *from, float *to, int64_t count)
     int64_t i = 0;
     for (; i + (int)LANES <= count; i += LANES) vec_store(to + i, f16_load(from + i));
     if (i < count) vec_store_some(to + i, vec_first(count - i), f16_load_some(from + i, vec_first(count - i)));
-}
-
-void JOIN(KERNEL, _narrow)(const float *from, uint16_t *to, int64_t count)
-{
-    int64_t i = 0;
-    for (; i + (int)LANES <= count; i += LANES) f16_store(to + i, vec_load(from + i));
-    if (i < count) f16_store_some(to + i, vec_first(count - i), vec_load_some(from + i, vec_first(count - i)));
 }

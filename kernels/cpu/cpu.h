@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 /* A whole product, as a rung of the ladder computes it:
  *
@@ -81,7 +82,14 @@ typedef struct cpu_tile {
 
 typedef void cpu_micro(const cpu_tile *tile);
 
-enum { CPU_MOST_TILE_BYTES = 2048 }; /* mr x nr elements of C of any micro-kernel that reads CPU_PLAIN panels */
+enum { CPU_MOST_TILE_BYTES = 4096 }; /* mr x nr sums of any micro-kernel */
+
+/* A row of a C whose type is not that of the sums:
+ *
+ *     c[j]  <-  alpha * sums[j] + beta * c[j],   j < count,   rounded once to C's type
+ *
+ * beta == 0 means that c is not read. Sums in f32 are scaled in f32, as by the micro-kernel, those in i32 in double. */
+typedef void cpu_finish(const void *sums, void *c, int64_t count, double alpha, double beta);
 
 /* An unpacked product: operands are read in place, in one panel. Strides as in cpu_tile; m and n at least 1. */
 typedef struct cpu_unpacked {
@@ -158,11 +166,31 @@ typedef struct cpu_gemv {
     void *c;
     int64_t x_stride, x_k, y_stride, c_stride;
     double alpha, beta;
-    bool narrow_c;               /* of f16: c is of f16 too, else of float */
+    cpu_finish *finish; /* C is of another type than the sums, of c_bytes; NULL: it is of theirs */
+    int64_t c_bytes;
     bool x_unsigned, y_unsigned; /* of bytes: theirs are */
 } cpu_gemv;
 
 typedef void cpu_gemv_kernel(const cpu_gemv *line);
+
+/* cpu_gemv_finish - outputs `first` and on from their sums, where line->finish is not NULL. */
+static inline void cpu_gemv_finish(const cpu_gemv *line, int64_t first, const void *sums, int64_t count)
+{
+    enum { PIECE = 64, SUM_BYTES = 4, MOST_BYTES = 4 };
+    char *c = (char *)line->c + first * line->c_stride * line->c_bytes, piece[PIECE * MOST_BYTES];
+    const size_t bytes = (size_t)line->c_bytes;
+    const int64_t stride = line->c_stride * line->c_bytes;
+    if (line->c_stride == 1) {
+        line->finish(sums, c, count, line->alpha, line->beta);
+        return;
+    }
+    for (int64_t j = 0; j < count; j += PIECE, c += PIECE * stride) {
+        const int64_t some = count - j < PIECE ? count - j : PIECE;
+        for (int64_t i = 0; line->beta != 0 && i < some; i++) memcpy(piece + i * bytes, c + i * stride, bytes);
+        line->finish((const char *)sums + j * SUM_BYTES, piece, some, line->alpha, line->beta);
+        for (int64_t i = 0; i < some; i++) memcpy(c + i * stride, piece + i * bytes, bytes);
+    }
+}
 
 /* Whether these are short parts of long rows of X, outputs side by side: no hardware prefetcher follows them, and each
  * may be in a page of its own, whose address takes longest to find (docs/perf/cpu-skinny.md#gemv-threads). */
@@ -172,9 +200,8 @@ static inline bool cpu_gemv_parts(const cpu_gemv *line, int64_t element_bytes)
     return line->count <= line->x_k / 2 && line->count * element_bytes < SHORT && line->x_k * element_bytes >= LONG;
 }
 
-/* `count` halves to float, exactly; and back, rounded to nearest, ties to even. */
+/* `count` halves to float, exactly. */
 typedef void cpu_widen(const uint16_t *from, float *to, int64_t count);
-typedef void cpu_narrow(const float *from, uint16_t *to, int64_t count);
 
 /* A diagonal block of a triangular matrix T:
  *

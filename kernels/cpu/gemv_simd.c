@@ -11,7 +11,7 @@
  *               ...   ROWS at a time,             | r o w |    ->    | t t t |   one column after the other
  *             sums stay in the L1                 '-------'          '-------'
  *
- *           Of f16 (OF_F16) elements of X, y and C are widened in registers as they are read: half the bytes. Squares
+ *           Of f16 (OF_F16) elements of X and y are widened in registers as they are read: half the bytes. Squares
  *           are of pairs then, which are split and widened behind the transpose.
  * NUMBERS   2 flops for each element read: 8 bytes of memory a cycle and core allow 4 flops in f32, of some 64.
  * LIMITS    BLOCK_BYTES of sums on the stack.
@@ -49,29 +49,15 @@ ALWAYS vec read_at(const stored *at, bool masked, some last) { return load_at(at
 ALWAYS vec read_words(const stored *at) { return vec_load(at); }
 #endif
 
-ALWAYS real read_c(const cpu_gemv *t, int64_t i)
-{
-#if OF_F16
-    if (t->narrow_c) return f16_widen(((const uint16_t *)t->c)[i * t->c_stride]);
-#endif
-    return ((const real *)t->c)[i * t->c_stride];
-}
-
-ALWAYS void write_c(const cpu_gemv *t, int64_t i, real value)
-{
-#if OF_F16
-    if (t->narrow_c) {
-        ((uint16_t *)t->c)[i * t->c_stride] = f16_narrow(value);
-        return;
-    }
-#endif
-    ((real *)t->c)[i * t->c_stride] = value;
-}
-
 /* c <- alpha * sum + beta * c for `count` outputs, in vectors whatever lies between them, so that all round alike. */
 static void blend_outputs(const cpu_gemv *t, int64_t from, const real *sums, int64_t count)
 {
     const vec alpha = vec_all(real_of(t->alpha)), beta = vec_all(real_of(t->beta));
+    real *c = (real *)t->c + from * t->c_stride;
+    if (t->finish != NULL) {
+        cpu_gemv_finish(t, from, sums, count);
+        return;
+    }
     for (int64_t j = 0; j < count; j += LANES) {
         const int64_t lanes = smaller(LANES, count - j);
         const some last = vec_first(lanes);
@@ -80,11 +66,11 @@ static void blend_outputs(const cpu_gemv *t, int64_t from, const real *sums, int
         if (t->beta == 0) {
             x = vec_mul(alpha, x);
         } else {
-            for (int64_t i = 0; i < lanes; i++) old[i] = read_c(t, from + j + i);
+            for (int64_t i = 0; i < lanes; i++) old[i] = c[(j + i) * t->c_stride];
             x = vec_fma(alpha, x, vec_mul(beta, vec_load_some(old, last)));
         }
         vec_store(made, x);
-        for (int64_t i = 0; i < lanes; i++) write_c(t, from + j + i, made[i]);
+        for (int64_t i = 0; i < lanes; i++) c[(j + i) * t->c_stride] = made[i];
     }
 }
 

@@ -16,7 +16,7 @@
  *           Every sum has the instructions, the blocks of 64 bytes along k and the order of r13_matrix: the same bits.
  * NUMBERS   An instruction multiplies 1 KiB of X in 16 cycles: 64 bytes a cycle, where memory gives a core some 4.
  *           Weaving takes 2 shuffles for 128 bytes of bf16, 8 for 256 bytes of int8.
- * LIMITS    36 KiB on the stack. Configures the tiles by itself, and gives them back.
+ * LIMITS    37 KiB on the stack. Configures the tiles by itself, and gives them back.
  * SOURCE    as r13_matrix. */
 #include "rung.h"
 #include "tiles.h"
@@ -166,13 +166,33 @@ ALWAYS void add_columns(const char *x, const int64_t stride, int64_t count, int6
     }
 }
 
+ALWAYS real sum_of(const real *sums, int64_t i, bool woven)
+{
+    return sums[woven ? i / DEPTH * DEPTH + place_of(i % DEPTH) : i];
+}
+
+/* The same where C is of another type. */
+static void finish_outputs(const cpu_gemv *t, int64_t from, int64_t count, const real *sums, bool woven)
+{
+    real plain[WIDE];
+    for (int64_t i = 0; i < count; i += WIDE) {
+        const int64_t some = smaller(WIDE, count - i);
+        for (int64_t q = 0; q < some; q++) plain[q] = sum_of(sums, i + q, woven);
+        cpu_gemv_finish(t, from + i, plain, some);
+    }
+}
+
 /* c <- alpha * sum + beta * c for outputs `from` and on. */
 static void blend_outputs(const cpu_gemv *t, int64_t from, int64_t count, const real *sums, bool woven)
 {
     const real alpha = real_of(t->alpha), beta = real_of(t->beta);
     real *c = (real *)t->c + from * t->c_stride;
+    if (t->finish != NULL) {
+        finish_outputs(t, from, count, sums, woven);
+        return;
+    }
     for (int64_t i = 0; i < count; i++) {
-        const real sum = sums[woven ? i / DEPTH * DEPTH + place_of(i % DEPTH) : i];
+        const real sum = sum_of(sums, i, woven);
         real *to = c + i * t->c_stride;
         *to = t->beta == 0 ? alpha * sum : times_plus(alpha, sum, beta * *to);
     }

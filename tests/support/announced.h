@@ -95,12 +95,13 @@ cpu_gemv_kernel BARE;
 void KERNEL(const cpu_gemv *line)
 {
 #ifdef OF_F16
-    const int64_t bytes = 2, c_bytes = line->narrow_c ? 2 : 4;
+    const int64_t bytes = 2;
 #elif defined(IS_INT8)
-    const int64_t bytes = IS_INT8 ? 1 : 2, c_bytes = 4;
+    const int64_t bytes = IS_INT8 ? 1 : 2;
 #else
-    const int64_t bytes = SIZE, c_bytes = bytes;
+    const int64_t bytes = SIZE;
 #endif
+    const int64_t c_bytes = line->finish != NULL ? line->c_bytes : SIZE;
     touch_matrix(line->x, line->count, line->k, line->x_stride, line->x_k, bytes, false);
     touch_matrix(line->y, line->k, 1, line->y_stride, 1, bytes, false);
     touch_matrix(line->c, line->count, 1, line->c_stride, 1, c_bytes, true);

@@ -44,12 +44,15 @@ static inline void engine_types(engine *e)
 {
     static const tw_dtype dtypes[] = {TW_F64,  TW_F32,  TW_F16,  TW_BF16, TW_I8,  TW_CF32, TW_CF64,
                                       TW_TF32, TW_E4M3, TW_E5M2, TW_U8,   TW_I16, TW_I32,  TW_I64};
-    static const tw_dtype others[] = {0, TW_E4M3, TW_E5M2, TW_I8, TW_U8}, narrow[] = {0, TW_F16, TW_BF16};
-    enum { DTYPES = sizeof dtypes / sizeof *dtypes, OTHERS = sizeof others / sizeof *others, NARROW = 3 };
-    for (int i = 0; i < DTYPES * OTHERS * NARROW; i++) {
-        tw_problem p = tw_problem_make(dtypes[i / NARROW / OTHERS], TW_N, TW_N, 64, 64, 64);
+    static const tw_dtype others[] = {0, TW_E4M3, TW_E5M2, TW_I8, TW_U8},
+                          of_c[] = {0, TW_F16, TW_BF16, TW_F32, TW_I8, TW_U8};
+    enum { DTYPES = sizeof dtypes / sizeof *dtypes, OTHERS = sizeof others / sizeof *others, OF_C = 6 };
+    for (int i = 0; i < DTYPES * OTHERS * OF_C; i++) {
+        tw_problem p = tw_problem_make(dtypes[i / OF_C / OTHERS], TW_N, TW_N, 64, 64, 64);
         tw_lab_plan plan;
-        p.dtype_b = others[i / NARROW % OTHERS], p.dtype_c = narrow[i % NARROW];
+        p.dtype_b = others[i / OF_C % OTHERS], p.dtype_c = of_c[i % OF_C];
+        if (p.dtype_c == element_of(p.dtype)->result) continue; /* that of 0 */
+        if (p.dtype_b != 0 && element_of(p.dtype)->integer && p.dtype_c != 0) continue;
         if (p.dtype_b == p.dtype || tw_lab_plan_of(e->context, &(tw_lab_choice){0}, &p, &plan) != TW_OK) continue;
         e->types[e->type_count].dtype = p.dtype, e->types[e->type_count].dtype_b = p.dtype_b;
         e->types[e->type_count++].dtype_c = p.dtype_c;
@@ -114,7 +117,10 @@ static inline job draw(const engine *e, int64_t seed, int64_t number)
     j.p.dtype_b = e->types[type].dtype_b, j.p.dtype_c = e->types[type].dtype_c;
     j.p.alpha = alphas[roll(&d, 9)], j.p.beta = betas[roll(&d, 8)];
     if (ops == 4 && roll(&d, 2)) j.p.alpha_imaginary = alphas[roll(&d, 9)], j.p.beta_imaginary = betas[roll(&d, 8)];
-    if (element_of(dtype)->integer) j.p.alpha = trunc(j.p.alpha), j.p.beta = trunc(j.p.beta);
+    if (element_of(dtype)->integer && j.p.dtype_c != 0)
+        j.p.alpha /= 64; /* not all beyond the ends of a byte */
+    else if (element_of(dtype)->integer)
+        j.p.alpha = trunc(j.p.alpha), j.p.beta = trunc(j.p.beta);
     j.p.lda += draw_pad(&d), j.p.ldb += draw_pad(&d), j.p.ldc += draw_pad(&d);
     for (int i = 0; i < 3; i++) j.crooked[i] = draw_pad(&d);
     j.gap = draw_pad(&d);

@@ -11,7 +11,8 @@ typedef struct divided {
     plan share;                         /* of a share: m, n and k are those of its task */
     int64_t chunks, shares_m, shares_n; /* of k; of C */
     int64_t add_m;                      /* rows whose chunks a task adds */
-    int64_t bytes, source_bytes;        /* of an element of C and of sums; of one of A and B */
+    int64_t bytes, source_bytes;        /* of a sum; of an element of A and B */
+    int64_t c_bytes;                    /* and of C */
     int64_t a_rs, a_cs, b_rs, b_cs;
 } divided;
 
@@ -32,7 +33,7 @@ static void compute_share(void *context, team *team)
     const divided *d = t->divided;
     const int64_t p0 = t->chunk * d->plan->cpu.chunk;
     char *const c = d->chunks > 1 ? sum_at(d, t->chunk, t->i, t->j)
-                                  : d->c + (t->i * d->plan->problem.ldc + t->j) * d->bytes;
+                                  : d->c + (t->i * d->plan->problem.ldc + t->j) * d->c_bytes;
     loops_item(&d->share, d->a + (t->i * d->a_rs + p0 * d->a_cs) * d->source_bytes,
                d->b + (p0 * d->b_rs + t->j * d->b_cs) * d->source_bytes, c, NULL, NULL, d->blocks, team);
 }
@@ -125,8 +126,9 @@ void chunks_walk(const plan *plan, const void *a, const void *b, void *c, void *
                  .shares_m = ceil_div(p->m, cpu->share_m),
                  .shares_n = ceil_div(p->n, cpu->share_n),
                  .add_m = round_up(ceil_div(p->m, plan->threads), plan->row->lab.tile_m),
-                 .bytes = dtype_find(p->dtype_c)->lab.bytes,
+                 .bytes = problem_sum_bytes(p),
                  .source_bytes = dtype_find(p->dtype)->lab.bytes,
+                 .c_bytes = dtype_find(p->dtype_c)->lab.bytes,
                  .a_rs = a_transposed ? 1 : p->lda,
                  .a_cs = a_transposed ? p->lda : 1,
                  .b_rs = b_transposed ? 1 : p->ldb,

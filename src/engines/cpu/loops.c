@@ -207,7 +207,7 @@ static void tile_across(const loops *l, const cpu_tile *tile, int64_t row, int64
     const int64_t bytes = l->bytes;
     const bool lower = l->plan->problem.flags == TW_LOWER;
     cpu_tile beside = *tile;
-    memset(own, 0, sizeof own);
+    memset(own, 0, (size_t)(l->mr * l->nr * bytes));
     beside.c = own, beside.ldc = l->nr, beside.c_next = (uintptr_t)own;
     for (int stores = 0; stores < 2; stores++) {
         for (int64_t i = 0; i < tile->rows; i++) {
@@ -221,21 +221,18 @@ static void tile_across(const loops *l, const cpu_tile *tile, int64_t row, int64
     }
 }
 
-/* The last panel of a tile of a C of f16: computed beside it in f32, and rounded once. */
-static void tile_narrow(const loops *l, const cpu_tile *tile)
+/* The last panel of a tile of a C of another type than the sums: these are computed beside it, unscaled. */
+static void tile_finish(const loops *l, const cpu_tile *tile)
 {
-    float own[CPU_MOST_TILE_BYTES / sizeof(float)] __attribute__((aligned(64)));
-    const kernel_row *row = l->plan->row;
-    uint16_t *const c = tile->c;
+    char own[CPU_MOST_TILE_BYTES] __attribute__((aligned(64)));
+    char *const c = tile->c;
+    const int64_t row_bytes = tile->ldc * l->c_bytes;
     cpu_tile beside = *tile;
-    beside.c = own, beside.ldc = l->nr, beside.c_next = (uintptr_t)own;
+    beside.sum_out = own, beside.sum_out_ld = l->nr, beside.c_next = (uintptr_t)own;
+    for (int64_t i = 0; i < tile->rows; i++) __builtin_prefetch(c + i * row_bytes, 1);
+    l->plan->row->micro(&beside);
     for (int64_t i = 0; i < tile->rows; i++)
-        if (problem_reads_c(&l->plan->problem))
-            row->widen(c + i * tile->ldc, own + i * l->nr, tile->cols);
-        else
-            __builtin_prefetch(c + i * tile->ldc, 1);
-    row->micro(&beside);
-    for (int64_t i = 0; i < tile->rows; i++) row->narrow(own + i * l->nr, c + i * tile->ldc, tile->cols);
+        l->plan->finish(own + i * l->nr * l->bytes, c + i * row_bytes, tile->cols, tile->alpha, tile->beta);
 }
 
 /* The micro-kernel at row i, column j of the macro-block. */
@@ -275,8 +272,8 @@ static void tile_at(const loops *l, block *t, int64_t i, int64_t j)
         tile->c_next += (uintptr_t)(cpu->small_m ? down : right ? l->nr * bytes : down - (j - t->j_first) * bytes);
     if (where == ACROSS && last)
         tile_across(l, tile, l->i0 + i, l->j0 + j);
-    else if (last && l->c_bytes < bytes)
-        tile_narrow(l, tile);
+    else if (last && plan->finish != NULL)
+        tile_finish(l, tile);
     else
         plan->row->micro(tile);
 }
@@ -347,7 +344,8 @@ static void gemv_task(void *context, int64_t task)
                      .c_stride = c_stride,
                      .alpha = l->alpha,
                      .beta = l->beta,
-                     .narrow_c = l->c_bytes < l->bytes,
+                     .finish = l->plan->finish,
+                     .c_bytes = l->c_bytes,
                      .x_unsigned = (row ? p->dtype_b : p->dtype) == TW_U8,
                      .y_unsigned = (row ? p->dtype : p->dtype_b) == TW_U8};
     l->plan->row->gemv(&gemv);
@@ -364,6 +362,8 @@ static void walk_gemv(void *context, team *team)
 /* Begins this macro-block and panel. buffer: its packed copy. */
 static void begin_panel(loops *l, int buffer)
 {
+    /* of no steps of k nothing is packed, and nothing read but what a panel of CPU_U8 begins with */
+    static char zeros[CPU_LINE_BYTES] __attribute__((aligned(CPU_LINE_BYTES)));
     const plan *plan = l->plan;
     const cpu_plan *cpu = &plan->cpu;
     const tw_problem *p = &plan->problem;
@@ -374,6 +374,7 @@ static void begin_panel(loops *l, int buffer)
     l->a_steps = cpu_layout_a_steps(plan->row->layout, l->depth);
     l->packed_a = l->all_a != NULL ? packed_before(l, l->all_a, l->i0 / cpu->macro_m, cpu->a_bytes) : l->first_a + past;
     l->packed_b = l->all_b != NULL ? packed_before(l, l->all_b, l->j0 / cpu->macro_n, cpu->b_bytes) : l->first_b + past;
+    if (l->depth == 0) l->packed_a = zeros, l->a_steps = 0;
 }
 
 /* Goes to the next panel of k, or the next macro-block, to be packed into the other buffer; false: there is none. */
@@ -500,7 +501,7 @@ static loops loops_of(const plan *plan, double alpha, double beta, const void *a
                    .nr = plan->cpu.by_columns ? 1 : plan->row->lab.tile_n,
                    .bytes = problem_sum_bytes(p),
                    .source_bytes = dtype_find(p->dtype)->lab.bytes,
-                   .c_bytes = p->dtype_c == TW_F16 ? 2 : problem_sum_bytes(p)};
+                   .c_bytes = plan->finish != NULL ? dtype_find(p->dtype_c)->lab.bytes : problem_sum_bytes(p)};
 }
 
 /* Rows i .. last - 1 of task_n columns from j on, of an unpacked plan; where C is computed transposed, B has the

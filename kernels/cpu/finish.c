@@ -1,0 +1,151 @@
+/* finish - rows of a C of another type than its sums: scaled, rounded once, stored.
+ *
+ * IDEA      The micro-kernel leaves the sums of a tile beside C. Row by row they are finished:
+ *
+ *             sums  | 1 234  -5 678   9 |       f32               -> f16, bf16
+ *                     x alpha,   + beta c       i32, in double    -> f32, i8, u8
+ *             C     |    12     -57   0 |
+ *
+ *           Sums in f32 are scaled as the micro-kernel of that instruction set scales them, so that C is its result in
+ *           f32, rounded to nearest even. Sums in i32 are scaled in double, in three operations that nothing fuses, so
+ *           that all instruction sets give the same bits. i8 and u8 are rounded to nearest even in any rounding mode,
+ *           and saturate; a NaN becomes 0.
+ * NUMBERS   16 sums by AVX-512 take some 5 instructions to f16, 15 to bf16 and from i32 to f32, 90 to bytes: once for
+ *           all of k.
+ * LIMITS    None: any address of an element, any count.
+ * SOURCE    IEEE 754-2019, 5.8 and 9.2; Arm ARM, FCVTNS (NaN to 0). */
+#include "rung.h"
+#include "vec.h"
+
+#include <string.h>
+
+#define ALWAYS      static inline __attribute__((always_inline, unused))
+#define JOIN(x, y)  JOIN_(x, y)
+#define JOIN_(x, y) x##y
+
+#if REAL_IS_INT
+typedef double doubles __attribute__((vector_size(sizeof(vec))));
+typedef int64_t masks __attribute__((vector_size(sizeof(vec))));
+typedef int32_t ints __attribute__((vector_size(sizeof(vec) / 2)));
+enum { PIECE = 64, DOUBLES = sizeof(doubles) / sizeof(double) };
+
+ALWAYS doubles all(double x) { return x - (doubles){0}; }
+ALWAYS doubles chosen(masks m, doubles x, doubles y) { return (doubles)((m & (masks)x) | (~m & (masks)y)); }
+
+/* The nearest whole numbers from least to most, a tie the even one. By truncation, which no rounding mode changes. */
+ALWAYS ints nearest(doubles x, double least, double most)
+{
+    x = (doubles)((masks)x & (x == x)); /* NaN */
+    x = chosen(x < all(least), all(least), x), x = chosen(x > all(most), all(most), x);
+    const ints whole = __builtin_convertvector(x, ints);
+    const doubles over = x - __builtin_convertvector(whole, doubles);
+    const masks odd = __builtin_convertvector(-(whole & 1), masks), up = (over > all(0.5)) | ((over == all(0.5)) & odd),
+                down = (over < all(-0.5)) | ((over == all(-0.5)) & odd);
+    return whole - __builtin_convertvector(up, ints) + __builtin_convertvector(down, ints);
+}
+
+/* x <- alpha * sums + beta * c */
+#define SCALE(x, sums, c, count)                                                                                       \
+    if (beta == 0)                                                                                                     \
+        for (int64_t j_ = 0; j_ < (count); j_++) (x)[j_] = alpha * (double)(sums)[j_];                                 \
+    else                                                                                                               \
+        for (int64_t j_ = 0; j_ < (count); j_++) (x)[j_] = alpha * (double)(sums)[j_] + beta * (double)(c)[j_];
+
+#define FINISH(name, stored, least, most)                                                                              \
+    void JOIN(KERNEL, name)(const void *sums, void *to, int64_t count, double alpha, double beta)                      \
+    {                                                                                                                  \
+        const int32_t *restrict from = sums;                                                                           \
+        stored *restrict c = to;                                                                                       \
+        for (int64_t left = count; left > 0; left -= PIECE, from += PIECE, c += PIECE) {                               \
+            const int64_t some = smaller(PIECE, left);                                                                 \
+            double x[PIECE];                                                                                           \
+            int32_t whole[PIECE];                                                                                      \
+            SCALE(x, from, c, some)                                                                                    \
+            for (int64_t j = some; j % DOUBLES != 0; j++) x[j] = 0;                                                    \
+            for (int64_t j = 0; j < some; j += DOUBLES) {                                                              \
+                doubles few;                                                                                           \
+                memcpy(&few, x + j, sizeof few);                                                                       \
+                const ints made = nearest(few, least, most);                                                           \
+                memcpy(whole + j, &made, sizeof made);                                                                 \
+            }                                                                                                          \
+            for (int64_t j = 0; j < some; j++) c[j] = (stored)whole[j];                                                \
+        }                                                                                                              \
+    }
+cpu_finish JOIN(KERNEL, _f32), JOIN(KERNEL, _i8), JOIN(KERNEL, _u8);
+FINISH(_i8, int8_t, INT8_MIN, INT8_MAX)
+FINISH(_u8, uint8_t, 0, UINT8_MAX)
+
+void JOIN(KERNEL, _f32)(const void *sums, void *to, int64_t count, double alpha, double beta)
+{
+    const int32_t *restrict from = sums;
+    float *restrict c = to;
+    if (beta == 0)
+        for (int64_t j = 0; j < count; j++) c[j] = (float)(alpha * (double)from[j]);
+    else
+        for (int64_t j = 0; j < count; j++) c[j] = (float)(alpha * (double)from[j] + beta * (double)c[j]);
+}
+#else
+#include "f16.h"
+
+typedef uint32_t words __attribute__((vector_size(sizeof(vec))));
+typedef int32_t signed_words __attribute__((vector_size(sizeof(vec))));
+typedef uint16_t halves __attribute__((vector_size(sizeof(vec) / 2)));
+
+/* A bfloat16 is the upper half of a float. A NaN becomes quiet and keeps its upper half. */
+ALWAYS vec bf16_widen(halves h) { return (vec)(__builtin_convertvector(h, words) << 16); }
+ALWAYS halves bf16_narrow(vec v)
+{
+    const words word = (words)v, is_nan = (words)((signed_words)(word & 0x7fffffff) > 0x7f800000),
+                rounded = word + 0x7fff + (word >> 16 & 1);
+    return __builtin_convertvector(((is_nan & (word | 0x400000)) | (~is_nan & rounded)) >> 16, halves);
+}
+ALWAYS vec bf16_load(const uint16_t *p)
+{
+    halves h;
+    memcpy(&h, p, sizeof h);
+    return bf16_widen(h);
+}
+ALWAYS void bf16_store(uint16_t *p, vec v)
+{
+    const halves h = bf16_narrow(v);
+    memcpy(p, &h, sizeof h);
+}
+#if defined(__AVX512F__)
+#define bf16_load_some(p, s)     bf16_widen((halves)_mm256_maskz_loadu_epi16(s, p))
+#define bf16_store_some(p, s, v) _mm256_mask_storeu_epi16(p, s, (__m256i)bf16_narrow(v))
+#else
+ALWAYS vec bf16_load_some(const uint16_t *p, some lanes)
+{
+    halves h = {0};
+    memcpy(&h, p, f16_bytes(lanes));
+    return bf16_widen(h);
+}
+ALWAYS void bf16_store_some(uint16_t *p, some lanes, vec v)
+{
+    const halves h = bf16_narrow(v);
+    memcpy(p, &h, f16_bytes(lanes));
+}
+#endif
+
+#define FINISH(type)                                                                                                   \
+    void JOIN(KERNEL, _##type)(const void *sums, void *to, int64_t count, double alpha, double beta)                   \
+    {                                                                                                                  \
+        const real *from = sums;                                                                                       \
+        uint16_t *c = to;                                                                                              \
+        const vec x = vec_all(real_of(alpha)), y = vec_all(real_of(beta));                                             \
+        const bool reads_c = beta != 0;                                                                                \
+        int64_t j = 0;                                                                                                 \
+        for (; j + (int)LANES <= count; j += LANES) {                                                                  \
+            const vec sum = vec_load(from + j);                                                                        \
+            type##_store(c + j, reads_c ? vec_fma(x, sum, vec_mul(y, type##_load(c + j))) : vec_mul(x, sum));          \
+        }                                                                                                              \
+        if (j == count) return;                                                                                        \
+        const some rest = vec_first(count - j);                                                                        \
+        const vec sum = vec_load_some(from + j, rest);                                                                 \
+        type##_store_some(c + j, rest,                                                                                 \
+                          reads_c ? vec_fma(x, sum, vec_mul(y, type##_load_some(c + j, rest))) : vec_mul(x, sum));     \
+    }
+cpu_finish JOIN(KERNEL, _f16), JOIN(KERNEL, _bf16);
+FINISH(f16)
+FINISH(bf16)
+#endif
