@@ -18,6 +18,10 @@ static bool whole(const verify_report *r) { return r->passed && r->unchecked == 
 /* Which errors the check can find. */
 static void tell_sight(session *s, const operands *o, const verify_report *r)
 {
+    if (multiplied_scales(&o->as)) {
+        fprintf(s->text, "  elements  %" PRId64 " recomputed, each of them.\n", r->elements);
+        return;
+    }
     if (io_type_is_integer(o->as.type_c)) {
         fprintf(
             s->text,

@@ -56,7 +56,8 @@ static bool mix(const product_row *a, const product_row *b)
 static bool gives(const product_row *row, io_type c)
 {
     return c == row->c || ((row->stored == IO_BF16 || row->stored == IO_F16) && c == row->stored) ||
-           (is_fp8(row->stored) && (c == IO_BF16 || c == IO_F16));
+           (is_fp8(row->stored) && (c == IO_BF16 || c == IO_F16)) ||
+           (is_byte(row->stored) && (c == IO_F32 || is_byte(c)));
 }
 
 static const char *word_of_b(const options *opt) { return opt->dtypes.items[opt->dtypes.count - 1]; }
@@ -96,6 +97,7 @@ exit_code multiplied_check(const options *opt)
                     a->stored == IO_BF16  ? " or bf16"
                     : a->stored == IO_F16 ? " or f16"
                     : is_fp8(a->stored)   ? ", bf16 or f16"
+                    : is_byte(a->stored)  ? ", f32, i8 or u8"
                                           : "");
     return EXIT_OK;
 }
@@ -110,9 +112,13 @@ static bool engine_multiplies(const char *engine, tw_dtype dtype)
     return false;
 }
 
+bool multiplied_scales(const multiplied *x) { return io_type_is_integer(x->type_a) && x->type_c != row_named(x->a)->c; }
+
 bool multiplied_by(const char *engine, const tw_problem *p)
 {
-    return engine_multiplies(engine, p->dtype) && engine_multiplies(engine, p->dtype_b);
+    const bool bytes = p->dtype == TW_I8 || p->dtype == TW_U8, scales = bytes && p->dtype_c != TW_I32;
+    return engine_multiplies(engine, p->dtype) && engine_multiplies(engine, p->dtype_b) &&
+           (!scales || strcmp(engine, "cpu") == 0);
 }
 
 /* "cuda", "opencl or cuda": the engines other than this one that have kernels for it. */
@@ -146,10 +152,10 @@ exit_code multiplied_check_engine(const session *s)
     if (status != TW_NO_KERNEL) return EXIT_OK; /* what else is wrong is told by the product */
     const product_row *row = row_named(x.a);
     engines_text(&p, engine, others, sizeof others);
-    if (multiplied_by(engine, &p) && x.type_c != row->c && strcmp(engine, "cpu") == 0)
+    if (!multiplied_by(engine, &p) && engine_multiplies(engine, p.dtype) && multiplied_scales(&x))
         return diag(EXIT_DEVICE,
-                    "--dtype-c %s: the cpu engine gives products of %s in %s; give --engine %s, or leave --dtype-c out",
-                    io_type_name(x.type_c), x.a, io_type_name(row->c), others);
+                    "--dtype-c %s: the %s engine gives products of %s in %s; give --engine %s, or leave --dtype-c out",
+                    io_type_name(x.type_c), engine, x.a, io_type_name(row->c), others);
     if (multiplied_by(engine, &p) && p.dtype == p.dtype_b) return diag_tw(status);
     const char *instead = row->instead;
     pair_text(&x, ",", asked), pair_text(&x, " by ", pair);

@@ -23,7 +23,11 @@ exit_code multiplied_check(const options *opt);
  * or EXIT_DEVICE after a sentence with the types, the engine and what does multiply them. */
 exit_code multiplied_check_engine(const session *s);
 
-/* multiplied_by - has this engine kernels for the types of A and B? */
+/* multiplied_scales - are A and B of integers, and C of another type than their sums? alpha and beta are any numbers
+ * then. */
+bool multiplied_scales(const multiplied *x);
+
+/* multiplied_by - has this engine kernels for the types of A, B and C? */
 bool multiplied_by(const char *engine, const tw_problem *p);
 
 /* multiplied_problem - puts the dtypes into a problem. */

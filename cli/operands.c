@@ -206,7 +206,8 @@ static exit_code check_whole(const operands *o)
 {
     misfit x;
     char range[64];
-    if (!io_type_is_integer(o->as.type_c) || fits(o, OPERANDS, io_fits_exactly, &x)) return EXIT_OK;
+    const operand_role end = io_type_is_integer(o->as.type_c) ? OPERANDS : OPERAND_ADD;
+    if (!io_type_is_integer(o->as.type_a) || fits(o, end, io_fits_exactly, &x)) return EXIT_OK;
     range_text(x.type, range, sizeof range);
     return diag(EXIT_INPUT,
                 "%s: element [%" PRId64 ", %" PRId64 "] is %s, which %s does not hold: it holds whole numbers of %s",
@@ -366,12 +367,13 @@ static exit_code place(operand *x, io_type type, bool transposed, bool conjugate
 static exit_code check_factor(const char *name, scalar_option factor, const multiplied *as)
 {
     const double largest = fmax(fabs(factor.value), fabs(factor.imaginary));
-    const bool whole = io_type_is_integer(as->type_c), wide = whole && io_type_bytes(as->type_c) == 8;
+    const bool scales = multiplied_scales(as), whole = io_type_is_integer(as->type_c) && !scales,
+               wide = whole && io_type_bytes(as->type_c) == 8;
     const double least = wide ? 1 - 0x1p53 : INT32_MIN, most = wide ? 0x1p53 - 1 : INT32_MAX;
     if (whole && !(factor.value >= least && factor.value <= most && factor.value == floor(factor.value)))
         return diag(EXIT_USAGE, "--%s: found %g, expected a whole number from -2^%s with --dtype %s", name,
                     factor.value, wide ? "53 + 1 to 2^53 - 1" : "31 to 2^31 - 1", as->a);
-    if (as->type_a == IO_F64 || as->type_a == IO_CF64 || whole || largest <= (double)FLT_MAX) return EXIT_OK;
+    if (as->type_a == IO_F64 || as->type_a == IO_CF64 || whole || scales || largest <= (double)FLT_MAX) return EXIT_OK;
     return diag(EXIT_USAGE, "--%s: found %g, expected at most %g, the largest f32; --dtype %s computes in f64", name,
                 largest == fabs(factor.value) ? factor.value : factor.imaginary, (double)FLT_MAX,
                 as->type_a == IO_CF32 ? "cf64" : "f64");

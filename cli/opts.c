@@ -64,10 +64,10 @@ const option_row option_rows[] = {
      "if f32 does not hold every value, f64; of `verify` the type of C, of integers if all files are. "
      "For raw files, and for .npy files of raw bytes, also the type of their elements",
      .list = 2},
-    {"dtype-c", 0, OPT_TYPES, AT(dtypes_c), FILES, "T", "f32 bf16 f16",
-     "type of C, rounded once: f16 of f16 operands, bf16 of bf16 operands (on opencl and cuda), bf16 or f16 of e4m3 "
-     "and "
-     "e5m2 (on cuda)",
+    {"dtype-c", 0, OPT_TYPES, AT(dtypes_c), FILES, "T", "f32 bf16 f16 i8 u8",
+     "type of C, rounded once: f16 of f16 operands, bf16 of bf16 operands, bf16 or f16 of e4m3 and e5m2 (on cuda), "
+     "and f32, i8 or u8 of i8 and u8 operands (on cpu), scaled by --alpha: it and --beta are any numbers then, and "
+     "what i8 or u8 does not hold becomes its least or largest",
      .list = 1},
     {"dtype", 0, OPT_TYPES, AT(dtypes), CMD_BENCH, "T,...", BENCH_TYPES,
      "element types to time, one after the other (default: f32; for --set gpu-half or gpu-few: bf16,f16; for "

@@ -95,7 +95,7 @@ static exit_code choose_blocks(session *s, const operands *in, out_of_core *x)
     const tw_problem *p = &in->problem;
     const bool multiplies = p->alpha != 0 || p->alpha_imaginary != 0;
     const io_type sums = in->as.type_c;
-    const bool finished = sums == IO_F32 || sums == IO_F64 || io_type_is_integer(sums);
+    const bool finished = (sums == IO_F32 || sums == IO_F64 || io_type_is_integer(sums)) && !multiplied_scales(&in->as);
     term_number limit;
     x->problem = (blocks_problem){.m = p->m,
                                   .n = p->n,

@@ -218,7 +218,8 @@ io_status io_cannot_open(const char *path, io_error *error);
 
 /* io_output_write - the whole matrix in that format (NPY: version 1, C order, little endian; MTX: array real general,
  * shortest digits that read back exactly, `nan` `inf` `-inf`, or array complex, integer or, of u64, unsigned-integer
- * general; RAW: C order, this machine's byte order). Types of 2 bytes and more, bf16 in NPY as raw bytes, V2. */
+ * general; RAW: C order, this machine's byte order). Integers, and types of 2 bytes and more, bf16 in NPY as raw bytes,
+ * V2. */
 io_status io_output_write(io_output *output, io_format format, const io_matrix *matrix, io_error *error);
 
 /* io_output_begin, io_output_put - the same block by block, in any order, .npy and raw only: `matrix` says type and

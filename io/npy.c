@@ -381,9 +381,10 @@ io_status npy_write_header(io_output *output, const io_matrix *matrix, io_error 
     char text[192];
     memset(text, ' ', sizeof text);
     int used = snprintf(text, sizeof text,
-                        "%s%c%c..{'descr': '<%c%zu', 'fortran_order': False, 'shape': (%" PRId64 ", %" PRId64 "), }",
-                        MAGIC, 1, 0, matrix->type == IO_BF16 ? 'V' : io_type_name(matrix->type)[0],
-                        io_type_bytes(matrix->type), matrix->rows, matrix->cols);
+                        "%s%c%c..{'descr': '%c%c%zu', 'fortran_order': False, 'shape': (%" PRId64 ", %" PRId64 "), }",
+                        MAGIC, 1, 0, io_type_bytes(matrix->type) == 1 ? '|' : '<',
+                        matrix->type == IO_BF16 ? 'V' : io_type_name(matrix->type)[0], io_type_bytes(matrix->type),
+                        matrix->rows, matrix->cols);
     size_t total = ((size_t)used + 1 + 63) / 64 * 64, counted = total - MAGIC_BYTES - 4;
     text[used] = ' ';
     text[total - 1] = '\n';

@@ -316,14 +316,14 @@ const char *io_output_readable(const io_output *output)
 /* ---- writing ------------------------------------------------------------------------------------------- */
 
 /* What C may be of. */
-static bool is_written(io_type type) { return io_type_bytes(type) > 1; }
+static bool is_written(io_type type) { return io_type_bytes(type) > 1 || io_type_is_integer(type); }
 
 io_status io_output_write(io_output *output, io_format format, const io_matrix *matrix, io_error *error)
 {
     error->text[0] = '\0';
     if (!is_written(matrix->type))
         return io_fail(error, IO_CANNOT_WRITE, output->path,
-                       "elements of %s cannot be written, expected a type of 2 bytes or more",
+                       "elements of %s cannot be written, expected integers or a type of 2 bytes or more",
                        io_type_name(matrix->type));
     switch (format) {
     case IO_FORMAT_NPY: return npy_write(output, matrix, error);

@@ -412,16 +412,49 @@ def types_of_c_and_pairs_that_there_are_not():
                         (["--dtype", "u8,i8,u8"], "--dtype: found 'u8,i8,u8', expected"),
                         (["--dtype", "tf32", "--dtype-c", "bf16"], "--dtype-c bf16: products of tf32 are f32"),
                         (["--dtype", "bf16", "--dtype-c", "f16"], "--dtype-c f16: products of bf16 are f32 or bf16"),
-                        (["--dtype", "u8", "--dtype-c", "f32"], "--dtype-c f32: products of u8 are i32"),
+                        (["--dtype", "u8", "--dtype-c", "f16"], "--dtype-c f16: products of u8 are i32, f32, i8 or u8"),
                         (["--dtype", "f16", "--dtype-c", "bf16"], "--dtype-c bf16: products of f16 are f32 or f16"),
                         (["--dtype", "i16", "--dtype-c", "bf16"], "--dtype-c bf16: products of i16 are i16"),
                         (["--dtype", "i8,i32"], "--dtype i8,i32: expected one type"),
                         (["--dtype-c", "bf16"], "--dtype-c bf16: needs --dtype T")):
         bad(2, "multiply", "A.npy", "B.npy", "-o", "C.npy", *words, says=says)
         bad(2, "verify", "A.npy", "B.npy", "B.npy", *words, says=says)
-    for words in (["--dtype", "bf16"], ["--dtype", "bf16,bf16"], ["--dtype", "bf16", "--engine", "cpu"]):
-        bad(3, "multiply", "A.npy", "B.npy", "-o", "C.npy", *words, "--dtype-c", "bf16",
-            says="--dtype-c bf16: the cpu engine gives products of bf16 in f32; give --engine opencl or cuda, or leave --dtype-c out")
+    needs("opencl")
+    for c in ("f32", "i8", "u8"):
+        bad(3, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--engine", "opencl", "--dtype", "i8,u8", "--dtype-c", c,
+            says=f"--dtype-c {c}: the opencl engine gives products of i8 in i32; give --engine cpu, or leave --dtype-c out")
+
+
+@case
+def bytes_are_scaled_to_floats_and_bytes():
+    """alpha A B + beta C0 in double, rounded once: by Python's own floats. verify finds one wrong element."""
+    bits = lambda x: struct.unpack("<f", struct.pack("<f", x))[0]
+    ends = {"i8": (-128, 127), "u8": (0, 255)}
+    for types, of_c, alpha, beta in (("i8", "f32", 0.1, None), ("u8,i8", "f32", -3.7, 0.3), ("i8", "i8", 0.0625, None), ("i8,u8", "u8", 0.031, -0.5), ("u8", "i8", -0.00027, 1)):
+        a_type, b_type = (types.split(",") * 2)[:2]
+        a, b, z = integers(9, 30, 1, *ends[a_type]), integers(30, 7, 2, *ends[b_type]), integers(9, 7, 3, 0, 99)
+        a[2], code = [0] * 30, {"f32": "f4", "i8": "i1", "u8": "u1"}
+        npy("A.npy", a, code[a_type]), npy("B.npy", b, code[b_type]), npy("Z.npy", z, code[of_c])
+        words = ["--dtype", types, "--dtype-c", of_c, "--alpha", alpha] + ([] if beta is None else ["--beta", beta, "--add", "Z.npy"])
+        exact = [[alpha * x + (beta or 0) * y for x, y in zip(p, q)] for p, q in zip(product(a, b), z)]
+        convert = bits if of_c == "f32" else lambda x: max(ends[of_c][0], min(ends[of_c][1], round(x)))
+        expected = [[convert(x) for x in row] for row in exact]
+        assert of_c == "f32" or {*ends[of_c]} & {x for row in expected for x in row}, "nothing saturates"
+        good("multiply", "A.npy", "B.npy", "-o", "C.npy", *words, "--verify")
+        assert read_npy("C.npy") == (("<" if of_c == "f32" else "|") + code[of_c], (9, 7), expected), (types, of_c)
+        told = good("verify", "A.npy", "B.npy", "C.npy", *words, "--verbose").stdout
+        assert "each of its 63 elements was checked" in told and "63 recomputed, each of them" in told, told
+        expected[2][3] += 1
+        npy("wrong.npy", expected, code[of_c])
+        done = run("verify", "A.npy", "B.npy", "wrong.npy", *words)
+        assert done.returncode == 1 and "wrong.npy: C[2, 3] is" in done.stderr, done.stderr
+    npy("A.npy", [[200]], "u1"), npy("H.npy", [[0.5]])
+    bad(2, "multiply", "A.npy", "A.npy", "-o", "C.npy", "--dtype", "u8", "--alpha", "0.5", says="--alpha: found 0.5, expected a whole number")
+    for words in (["--dtype-c", "f32"], ["--dtype-c", "i8"]):
+        bad(6, "multiply", "A.npy", "A.npy", "-o", "C.npy", "--dtype", "i8", *words, says="A.npy: element [0, 0] is 200, which i8 does not hold")
+    bad(6, "multiply", "A.npy", "A.npy", "--add", "H.npy", "--beta", "1", "-o", "C.npy", "--dtype", "u8", "--dtype-c", "u8", says="H.npy: element [0, 0] is 0.5, which u8 does not hold")
+    good("multiply", "A.npy", "A.npy", "--add", "H.npy", "--beta", "1", "-o", "C.mtx", "--dtype", "u8", "--dtype-c", "f32", "--verify")
+    assert read_mtx("C.mtx") == [[40000.5]]
 
 
 @case
@@ -432,6 +465,8 @@ def bf16_files_of_numpy():
     for name, rows in (("A", a), ("B", b), ("C", product(a, b))):
         open(f"{name}.npy", "wb").write(npy_header("<V2", (len(rows), len(rows[0]))) + words(rows))
     good("verify", "A.npy", "B.npy", "C.npy", "--dtype", "bf16", "--dtype-c", "bf16")
+    good("multiply", "A.npy", "B.npy", "-o", "G.npy", "--dtype", "bf16", "--dtype-c", "bf16", "--verify")
+    assert open("G.npy", "rb").read() == open("C.npy", "rb").read()
     good("multiply", "A.npy", "B.npy", "-o", "D.npy", "--dtype", "bf16", "--verify")
     assert read_npy("D.npy") == ("<f4", (3, 4), product(a, b))
     bad(6, "multiply", "A.npy", "B.npy", "-o", "D.npy", says=["A.npy: the dtype is <V2 (raw bytes", "--dtype bf16"])

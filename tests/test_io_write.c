@@ -163,7 +163,7 @@ static void complex_is_written(void)
     assert_string_equal(text, MTX("array complex general\n1 2\n1 -2\n0.1 0\n"));
 }
 
-static const io_type written[] = {IO_F64, IO_F32, IO_F16, IO_BF16, IO_I32, IO_CF32, IO_CF64};
+static const io_type written[] = {IO_F64, IO_F32, IO_F16, IO_BF16, IO_I32, IO_CF32, IO_CF64, IO_I8, IO_U8};
 
 /* The bytes of the file before it has its name; for free(). */
 static char *bytes_so_far(const io_output *output, size_t most, size_t *count)
@@ -225,9 +225,9 @@ static void every_length_of_text_is_written(void)
         char head[100];
         io_matrix m = elements_make(type, false, rows, cols, BY_ROWS);
         const int head_bytes = snprintf(head, sizeof head, "%s%s general\n%" PRId64 " %" PRId64 "\n", MTX("array "),
-                                        complex          ? "complex"
-                                        : type == IO_I32 ? "integer"
-                                                         : "real",
+                                        complex                    ? "complex"
+                                        : io_type_is_integer(type) ? "integer"
+                                                                   : "real",
                                         rows, cols);
         if (io_output_open(&output, in_folder("C"), &error) != IO_OK ||
             io_output_write(&output, IO_FORMAT_MTX, &m, &error) != IO_OK)
@@ -411,13 +411,13 @@ static void bad_targets_are_refused(void)
 
 static void bad_writes_are_refused(void)
 {
-    static const int8_t integer[1] = {1};
-    io_matrix m = {.type = IO_I8, .rows = 1, .cols = 1, .row_stride = 1, .col_stride = 1, .data = integer};
+    static const int8_t byte[1] = {1};
+    io_matrix m = {.type = IO_E4M3, .rows = 1, .cols = 1, .row_stride = 1, .col_stride = 1, .data = byte};
     io_output output;
     io_error error;
     assert_int_equal(io_output_open(&output, in_folder("C.txt"), &error), IO_OK);
     assert_int_equal(io_output_write(&output, IO_FORMAT_NPY, &m, &error), IO_CANNOT_WRITE);
-    check_sentence(&error, in_folder("C.txt"), "elements of i8 cannot be written, expected a type of 2 bytes or more");
+    check_sentence(&error, in_folder("C.txt"), "elements of e4m3 cannot be written, expected integers or a type of");
     assert_int_equal(io_output_write(&output, io_format_of("C.txt"), &one_matrix, &error), IO_CANNOT_WRITE);
     check_sentence(&error, in_folder("C.txt"), "expected the ending .npy, .mtx, .raw or .bin");
     io_output_discard(&output);

@@ -134,6 +134,8 @@ def every_type_order_op_and_scalar_has_the_bytes_of_one_process():
             ranks, mpi = 2 + draw.randrange(4), mpis[(number + variant) % len(mpis)]
             ops = [word for word, bit in (("--transpose-a", variant & 1), ("--transpose-b", variant & 2)) if bit]
             a, b, order = numbers(m, k, 1), numbers(k, n, 2), ">" if variant == 3 else "<"
+            if code == "i1" and variant > 1: # C of another type than the sums
+                words = ["--dtype", "i8", "--dtype-c", "f32" if variant == 2 else "i8"]
             npy("A.npy", transpose(a) if variant & 1 else a, code, order, fortran=variant in (1, 2))
             npy("B.npy", transpose(b) if variant & 2 else b, code, order, fortran=variant in (0, 1))
             npy("Z.npy", numbers(m, n, 3), code, fortran=variant == 2)

@@ -53,7 +53,8 @@ def same_as_in_memory(*words, limits=("12K", "25K", "60K")):
 def every_type_order_op_and_scalar_has_the_bits_of_memory():
     draw = random.Random(3)
     for code, words, numbers in (("f8", [], reals), ("f4", [], reals), ("f2", [], reals), ("i2", [], integers), ("i4", ["--dtype", "i32"], integers), ("c8", [], complexes),
-                                 ("c16", [], complexes), ("f4", ["--dtype", "bf16"], reals), ("i1", ["--dtype", "i8"], integers), ("f4", ["--dtype", "f64"], reals)):
+                                 ("c16", [], complexes), ("f4", ["--dtype", "bf16"], reals), ("i1", ["--dtype", "i8"], integers), ("f4", ["--dtype", "f64"], reals),
+                                 ("i1", ["--dtype", "i8", "--dtype-c", "f32"], integers), ("f4", ["--dtype", "bf16", "--dtype-c", "bf16"], reals)):
         m, n, k = 97 + draw.randrange(9), 101 + draw.randrange(9), 103 + draw.randrange(9)
         for variant in range(4):
             ops = [word for word, bit in (("--transpose-a", variant & 1), ("--transpose-b", variant & 2)) if bit]
@@ -121,6 +122,17 @@ def a_long_k_is_divided_and_its_sums_added_up_in_order():
             npy("s.npy", [[x] for row in sums for x in row], c_code), npy("one.npy", [[1]], c_code), npy("z.npy", [[x] for row in z for x in row], c_code)
             good("multiply", "s.npy", "one.npy", "-o", "expected.npy", "--alpha", alpha, *(["--beta", beta, "--add", "z.npy"] if beta else []))
             assert [[x] for row in read_npy("C.npy")[2] for x in row] == read_npy("expected.npy")[2], (code, alpha, beta)
+
+
+@case
+def a_long_k_is_not_divided_where_c_holds_no_sums():
+    a, b, z = integers(3, 20000, 1), integers(20000, 2, 2), [[5, -128], [127, 0], [1, 2]]
+    npy("A.npy", a, "i1"), npy("B.npy", b, "i1"), npy("Z.npy", z, "i1")
+    words = ["--dtype", "i8", "--dtype-c", "i8", "--alpha", "0.01", "--beta", "0.5", "--add", "Z.npy"]
+    done = good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--memory", "150K", "--verify", *words)
+    assert "k in parts" not in done.stdout and " blocks of " in done.stdout, done.stdout
+    expected = [[max(-128, min(127, round(0.01 * x + 0.5 * y))) for x, y in zip(*rows)] for rows in zip(product(a, b), z)]
+    assert read_npy("C.npy")[2] == expected
 
 
 # ---- limits -----------------------------------------------------------------------------------------------------------
