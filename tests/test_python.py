@@ -213,6 +213,43 @@ def int8_is_exact_modulo_2_to_the_32():
     )
 
 
+@case
+def int8_is_scaled_to_floats_and_bytes():
+    """In double by NumPy, rounded once; alpha is the scale. On other engines operands become floats, as ever."""
+
+    def expected(a, b, c, alpha, beta, dtype):
+        made = alpha * exact(a, b).astype(float) + (beta * c.astype(float) if beta else 0)
+        ends = np.iinfo(dtype) if dtype != "float32" else None
+        return made.astype(dtype) if ends is None else np.clip(np.rint(made), ends.min, ends.max).astype(dtype)
+
+    for x, y in (("int8", "int8"), ("uint8", "int8"), ("int8", "uint8"), ("uint8", "uint8")):
+        for dtype in ("float32", "int8", "uint8"):
+            for m, n, k in SHAPES:
+                a, b, c = any_integers((m, k), x), any_integers((k, n), y), (rng.standard_normal((m, n)) * 99).astype(dtype)
+                alpha, beta = rng.choice([1, 2.0**-7, -0.0123, 0.003]), rng.choice([0.5, -1, 3])
+                found = tw.matmul(a, b, dtype=dtype, alpha=alpha)
+                assert found.dtype == dtype and np.array_equal(found, expected(a, b, c, alpha, 0, dtype)), (x, y, dtype, m, n, k, alpha)
+                want = expected(a, b, c, alpha, beta, dtype)
+                assert np.array_equal(tw.matmul(a, b, c, dtype=dtype, alpha=alpha, beta=beta), want), (x, y, dtype, m, n, k, alpha, beta)
+                assert np.array_equal(tw.matmul(b.T, a.T, c.T, dtype=dtype, alpha=alpha, beta=beta), want.T)
+                out = c.copy()
+                assert tw.matmul(a, b, out, alpha=alpha, beta=beta, out=out) is out and np.array_equal(out, want)  # its type is the result's
+    a, b = any_integers((4, 5, 30), "int8"), any_integers((30, 7), "uint8")
+    for dtype in ("float32", "int8", "uint8"):
+        want = expected(a, b, None, 0.004, 0, dtype)
+        product = tw.Plan(a[0], b, dtype=dtype, alpha=0.004)
+        for found in (tw.matmul(a, b, dtype=dtype, alpha=0.004), np.stack([product(x, b) for x in a])):
+            assert found.dtype == dtype and np.array_equal(found, want)
+        c = np.array([[-100, 3, 127]] * 2).astype(dtype)
+        for beta in (0.5, -0.5, 0, 1e308):  # of no products
+            empty = np.ones((2, 0), np.int8), np.ones((0, 3), np.int8)
+            with np.errstate(over="ignore"):
+                assert np.array_equal(tw.matmul(*empty, c, dtype=dtype, beta=beta), expected(*empty, c, 1, beta, dtype)), (dtype, beta)
+    refuses(tw.BadArgument, lambda: tw.matmul(a, b, alpha=0.5), "alpha is 0.5, expected a whole number")
+    refuses(TypeError, lambda: tw.matmul(a, b, dtype="int16"), "the result cannot be int16: products of int8 are int32 or float32 or int8 or uint8")
+    refuses(TypeError, lambda: tw.matmul(a, b, dtype="int8", engine="opencl"), "products of int8 are int32")
+
+
 MODULAR = ("int16", "int32", "int64", "uint16", "uint32", "uint64")
 
 
@@ -336,6 +373,11 @@ def bfloat16_sums_in_float32():
         out = np.zeros((m, n), b16)
         assert tw.matmul(a, b, out=out) is out and np.array_equal(out, own)
         assert np.array_equal(tw.matmul(a, b, dtype="bfloat16"), own)
+        assert np.array_equal(tw.Plan(a, b, dtype=b16)(a, b), own)
+        c = rng.standard_normal((m, n))
+        for added in (c.astype(b16), c.astype(np.float32)):  # the second is rounded with the product, not before
+            both = tw.matmul(a, b, added, alpha=2, beta=-3, dtype=b16)
+            assert both.dtype == b16 and np.array_equal(both, tw.matmul(a, b, added.astype(np.float32), alpha=2, beta=-3).astype(b16))
         judge(tw.matmul(a, b.astype(np.float32)), a.astype(np.float32), b.astype(np.float32))
 
 
@@ -1291,6 +1333,10 @@ def types_of_a_product_follow_those_of_the_operands():
     ):
         found = choose(a, b, wanted)
         assert (str(found[0]), found[1]) == (operands, result), (a, b, wanted, found)
+    for result in (f32, "int8", "uint8"):  # on the CPU
+        assert [str(x) for x in choose("uint8", "int8", result, scales=True)] == ["uint8 @ int8", result]
+    assert [str(x) for x in choose("uint8", "int8", f32)] == [f32, f32]
+    assert [str(x) for x in choose("uint8", "int8", f64, scales=True)] == [f64, f64]
     assert str(choose(E4M3, E5M2, None, True)[0]) == "complex64"
     for a, b, wanted, says in (
         (E4M3, E4M3, "int32", f"products of {E4M3} are float32 or bfloat16 or float16 or float64 or complex64"),

@@ -128,6 +128,8 @@ def types_of_operands() -> None:
 def types_asked_for() -> None:
     assert_type(tw.matmul(f2, f2, dtype=np.float16), NDArray[np.float16])
     assert_type(tw.matmul(f8, f4, dtype=np.dtype(np.float32)), NDArray[np.float32])
+    assert_type(tw.matmul(i1, u1, dtype=np.int8, alpha=0.5), NDArray[np.int8])
+    assert_type(tw.matmul(i1, i1, dtype=np.float32, alpha=0.5), NDArray[np.float32])
     assert_type(tw.matmul(f4, f4, dtype=np.complex64, alpha=1j), NDArray[np.complex64])
     assert_type(tw.matmul([[1.0]], [[2.0]], dtype=np.float32), NDArray[np.float32])
     assert_type(tw.matmul(f4, f4, dtype="float64"), NDArray[Any])

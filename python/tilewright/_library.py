@@ -78,6 +78,7 @@ COMPLEX = {"float64": "complex128", "complex128": "complex128", "float32": "comp
            "bfloat16": "complex64", "float8_e4m3fn": "complex64", "float8_e5m2": "complex64",
            "complex64": "complex64"}
 SMALL, FP8 = ("int8", "uint8"), ("float8_e4m3fn", "float8_e5m2")  # of each, a may be one and b the other
+SCALED = ("float32",) + SMALL  # what their sums become by a scale, rounded once (CPU only)
 MODULAR = ("int16", "int32", "int64", "uint16", "uint32", "uint64")  # products as NumPy's, modulo 2**n (CPU only)
 INTEGERS = SMALL + MODULAR
 ML_DTYPES = ("bfloat16",) + FP8  # types of the package ml_dtypes, which NumPy has not

@@ -16,8 +16,8 @@ import numpy as np
 from . import _interrupt, _library
 from ._errors import BadArgument
 from ._layout import Call, Ints, NeedsCopy, at_strides, contiguous, plan, product_shape
-from ._library import (BYTES, CODES, COMPLEX, FP8, HOST, INTEGERS, ML_DTYPES, MODULAR, RESULTS, SMALL, TF32, Batch,
-                       Engine, Problem, debugging, done, lib)
+from ._library import (BYTES, CODES, COMPLEX, FP8, HOST, INTEGERS, ML_DTYPES, MODULAR, RESULTS, SCALED, SMALL, TF32,
+                       Batch, Engine, Problem, debugging, done, lib)
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -173,7 +173,7 @@ def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Option
     alpha     scales the product; beta scales c: 1 if c is given. With beta 0, c is not read; with alpha 0, a and b are
               not, and the result has none of their nan, as in a BLAS. One with an imaginary part makes the product of
               float types complex; one without it multiplies as a real number. Of integers whole numbers from -2**31 to
-              2**31 - 1, of 64 bits below 2**53 in size.
+              2**31 - 1, of 64 bits below 2**53 in size; any real ones where int8 and uint8 give float32, int8 or uint8.
     conjugate_a, conjugate_b
               multiply with the complex conjugate of a, of b, without a copy of it: a @ b.T with conjugate_b is a @
               b.conj().T. A real array is its own.
@@ -181,8 +181,11 @@ def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Option
               It may overlap the operands, but not itself.
     dtype     type of the result. Without it float64, float32, complex types and integers of 16 bits and more stay, as
               NumPy's, modulo 2**n; int8 and uint8 give int32, and bfloat16, float16 and float8 give float32, the type
-              of their sums. float8 can give bfloat16 and float16 too. If the operands' types can't have this result,
-              they are converted to it, where np.matmul's casting rule allows it; int8 and uint8 to floats alone.
+              of their sums. bfloat16 and float16 can give their own type too, float8 both of them. int8 and uint8 can
+              give float32, int8 and uint8 (CPU only): exact sums modulo 2**32, scaled by alpha in float64, rounded once
+              to nearest, ties to even; what int8 or uint8 does not hold becomes its least or largest. If the operands'
+              types can't have this result, they are converted to it, where np.matmul's casting rule allows it; int8 and
+              uint8 to floats alone.
     multiply_as
               "tf32": float32 operands count as rounded to 10 bits of fraction, to nearest even (CUDA only). Nothing
               else multiplies in tf32.
@@ -430,10 +433,15 @@ def holder(name: str) -> str:
     return "convert it with astype()" + (f", such as {found}" if found is not None else "")
 
 
-def choose_types(a: str, b: str, wanted: Optional[str], turns: bool = False,
-                 tf32: bool = False) -> Tuple[Operands, str]:
-    """(the operands' types, the result's) for types by name; turns: a scalar has an imaginary part. TypeError names
-    what there is no product of."""
+def results(operands: str, scales: bool) -> Tuple[str, ...]:
+    """The types that products of these operands can have, the default first. scales: on the CPU."""
+    return RESULTS.get(operands, ()) + (SCALED if scales and operands in SMALL else ())
+
+
+def choose_types(a: str, b: str, wanted: Optional[str], turns: bool = False, tf32: bool = False,
+                 scales: bool = False) -> Tuple[Operands, str]:
+    """(the operands' types, the result's) for types by name; turns: a scalar has an imaginary part; scales: as in
+    results(). TypeError names what there is no product of."""
     for operand, name in (("a", a), ("b", b)):
         if name not in RESULTS and name != "bool":
             raise TypeError(f"{operand} is {name}; there are products of float64, float32, bfloat16, float16, integers "
@@ -445,9 +453,10 @@ def choose_types(a: str, b: str, wanted: Optional[str], turns: bool = False,
     if wanted is None and operands.a == "bool":
         raise TypeError("a and b are bool, of which NumPy's product is a logical or: give a dtype, such as 'int32', "
                         "which counts")
-    result = RESULTS[operands.a][0] if wanted is None else wanted
-    if result not in RESULTS.get(operands.a, ()):
-        operands = both(converted(given, operands, result))
+    can = results(operands.a, scales)
+    result = can[0] if wanted is None else wanted
+    if result not in can:
+        operands = both(converted(given, operands, result, can))
     if turns and not is_complex(operands.a):
         raise TypeError(f"alpha or beta has an imaginary part, and a and b are {operands}: convert them")
     if tf32 and operands != both("float32"):
@@ -486,8 +495,8 @@ def kind_of(name: str) -> int:
     return next(place for place, kind in enumerate(KINDS) if kind in name)
 
 
-def converted(given: Operands, operands: Operands, wanted: str) -> str:
-    """The type that both are converted to for a result that `operands` do not have themselves: the result's, if
+def converted(given: Operands, operands: Operands, wanted: str, own: Tuple[str, ...]) -> str:
+    """The type that both are converted to for a result that is none of `own`, those of `operands`: the result's, if
     np.matmul's casting rule takes what is given there. int8 and uint8 become floats alone."""
     can = sorted((x for x in RESULTS if x in RESULTS[x] and all(kind_of(y) <= kind_of(x) for y in given[:2])),
                  key=kind_of)
@@ -495,7 +504,7 @@ def converted(given: Operands, operands: Operands, wanted: str) -> str:
         can = [x for x in can if kind_of(x) == KINDS.index("float")]
     if wanted in can:
         return wanted
-    are = " or ".join(dict.fromkeys((*RESULTS.get(operands.a, ()), *can)))
+    are = " or ".join(dict.fromkeys((*own, *can)))
     raise TypeError(f"the result cannot be {wanted}: products of {operands} are {are}")
 
 
@@ -592,12 +601,17 @@ def on_host(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype
     a, b = array("a", a), array("b", b)
     shape = product_shape(a.shape, b.shape)
     operands, result = choose_types(name_of(a.dtype), name_of(b.dtype), wanted_type(out, dtype),
-                                    alpha.imag != 0 or beta.imag != 0, tf32)
+                                    alpha.imag != 0 or beta.imag != 0, tf32, name == "cpu")
     check_engine(operands, name, a, b)
     if out is not None:
         check_host_out(out, shape, result)
-    # On the CPU, on OpenCL, and in batches, bfloat16 and float16 are rounded here, once, from float32.
-    computed = "float32" if result in ("bfloat16", "float16") and (name != "cuda" or len(shape) > 2) else result
+    if beta != 0 and c is not out:
+        c = array("c", c)
+    # On OpenCL, in CUDA's batches, and on the CPU if c is not of the result's type, bfloat16 and float16 are rounded
+    # here, once, from float32.
+    as_it_is = name_of(c.dtype) == result if name == "cpu" and beta != 0 else (
+        name == "cpu" or name == "cuda" and len(shape) < 3)
+    computed = "float32" if result in ("bfloat16", "float16") and not as_it_is else result
     types = named(operands.a), named(operands.b), named(computed)
     apart = out is None or not (_may_share(out, a) or _may_share(out, b))
     direct = out is not None and computed == result and apart and element_strides(out) is not None
@@ -607,7 +621,6 @@ def on_host(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype
         direct = arranged[3]
     to: Any = out if direct else np.empty(shape, types[2])
     if beta != 0 and c is not to:
-        c = array("c", c)
         if not np.can_cast(c.dtype, types[2], "same_kind"):
             raise wrong_c(name_of(c.dtype), result)
         try:
@@ -629,7 +642,9 @@ def on_host(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype
             _recipes[key] = recipe
         return made
     if 0 not in shape:
-        if to.dtype.kind in "iu":
+        if operands.a in SMALL and result in SCALED:
+            scale_bytes(to, beta.real)
+        elif to.dtype.kind in "iu":
             scale_integers(to, beta.real)
         elif beta == 0:
             to[...] = 0
@@ -655,6 +670,16 @@ def scale_integers(c: Any, beta: float) -> None:
         c[...] = 0
     elif beta != 1:
         np.multiply(c, np.array(int(beta) % 2**(8 * size), f"u{size}").view(c.dtype), out=c)
+
+
+def scale_bytes(c: Any, beta: float) -> None:
+    """c <- beta c in float64, rounded once to c's type."""
+    with np.errstate(all="ignore"):
+        scaled = beta * c.astype("float64") if beta != 0 else np.zeros(c.shape)
+        if c.dtype.kind in "iu":
+            ends = np.iinfo(c.dtype)
+            scaled = np.clip(np.rint(np.where(np.isnan(scaled), 0, scaled)), ends.min, ends.max)
+        c[...] = scaled
 
 
 def recipe_of(call: Call, operands: Operands, types: Any, shape: Ints, alpha: Number, beta: Number, engine: str,
@@ -887,12 +912,13 @@ def prepare(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype
         check_plain("c", c)
     name, device = _library.engine_and_device(engine)
     operands, result = choose_types(name_of(a.dtype), name_of(b.dtype), wanted_type(out, dtype),
-                                    alpha.imag != 0 or beta.imag != 0, tf32)
+                                    alpha.imag != 0 or beta.imag != 0, tf32, name == "cpu")
     check_engine(operands, name, a, b)
     shape = product_shape(a.shape, b.shape)
     if out is not None:
         check_host_out(out, shape, result)
-    if c is not None or not shape or 0 in shape or a.shape[-1] == 0 or result in ("bfloat16", "float16"):
+    rounded = result in ("bfloat16", "float16") and name != "cpu"
+    if c is not None or not shape or 0 in shape or a.shape[-1] == 0 or rounded:
         return result, None
     types = named(operands.a), named(operands.b), named(result)
     call, copies, _, _ = arrange(a, b, None, shape, types)
