@@ -216,10 +216,8 @@ static bool brings_a_shape(const tw_lab_kernel *kernel, tw_op op_a, tw_op op_b, 
 {
     const char *text = text_of(kernel), *way = m * n * k == 0 ? "nothing" : m == 1 || n == 1 ? "line" : "matrix";
     if (m * n * k == 0) return tap_brings("%s %d%d%d", text, m == 0, n == 0, k == 0);
-    const bool brings[] = {tap_brings("%s %s m %d", text, way, (int)m), tap_brings("%s %s n %d", text, way, (int)n),
-                           tap_brings("%s %s k %d", text, way, (int)k),
-                           tap_brings("%s %s %d%d", text, way, op_a, op_b)};
-    return brings[0] || brings[1] || brings[2] || brings[3]; /* each was asked, and is known from now on */
+    return tap_brings("%s %s m %d", text, way, (int)m) | tap_brings("%s %s n %d", text, way, (int)n) |
+           tap_brings("%s %s k %d", text, way, (int)k) | tap_brings("%s %s %d%d", text, way, op_a, op_b);
 }
 
 /* One shape and transpose of one kernel: both oracles, the scalars and paddings that `variant` picks, or all of
