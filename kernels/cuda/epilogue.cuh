@@ -1,5 +1,6 @@
 /* epilogue.cuh - what becomes of the sums of production kernels: c <- alpha * sum + beta * c, rounded once to C's type,
  * for 1, 2 or 4 neighbours of a row at a time. After rung.cuh. Whether C is read, for beta is not 0, is asked here.
+ * sgemm_simt, which is a rung for all transposes, stores by wide.cuh as rungs do: readers compile their texts as C.
  *
  * C_HALF = 1: C of 2 bytes, bf16 or with IN_F16 f16; else of the sums' type: f32, of integers i32, of f64 f64. WIDE = 1
  * promises c aligned to 16 bytes and rows of C a multiple of 16 bytes apart. */
@@ -39,13 +40,6 @@ static __device__ __forceinline__ number value_of(element_c x)
 #endif
 }
 
-static __device__ __forceinline__ float multiply_add_once(float a, float b, float c) { return fmaf(a, b, c); }
-static __device__ __forceinline__ double multiply_add_once(double a, double b, double c) { return fma(a, b, c); }
-static __device__ __forceinline__ int multiply_add_once(int a, int b, int c)
-{
-    return (int)((unsigned)a * (unsigned)b + (unsigned)c);
-}
-
 /* alpha * sum, and with beta * old; of integers modulo 2^32. */
 static __device__ __forceinline__ number scaled(number alpha, number sum)
 {
@@ -57,7 +51,13 @@ static __device__ __forceinline__ number scaled(number alpha, number sum)
 }
 static __device__ __forceinline__ number blended(number alpha, number sum, number beta, number old)
 {
-    return multiply_add_once(alpha, sum, scaled(beta, old));
+#if SUMS_S32
+    return (int)((unsigned)alpha * (unsigned)sum + (unsigned)beta * (unsigned)old);
+#elif SUMS_F64
+    return fma(alpha, sum, beta * old);
+#else
+    return fmaf(alpha, sum, beta * old);
+#endif
 }
 
 /* What becomes of a sum; old, C's element, counts only where C is read. */
@@ -106,39 +106,27 @@ template <int N> struct alignas(N * sizeof(element_c)) neighbours {
     element_c c[N];
 };
 
-/* c[0 .. N - 1] <- alpha * sum + beta * c, of which `count` lie in C. */
-template <int N>
-static __device__ __forceinline__ void put(element_c *c, int count, number alpha, const number *sum, number beta)
-{
-    const bool whole = WIDE && count >= N;
-    neighbours<N> all = {};
-    number x[N];
-    if (reads_c(beta)) {
-        if (whole)
-            all = *(const neighbours<N> *)c;
-        else {
-            UNROLLED
-            for (int q = 0; q < N; q++)
-                if (q < count) all.c[q] = c[q];
-        }
-        UNROLLED
-        for (int q = 0; q < N; q++) x[q] = blended(alpha, sum[q], beta, value_of(all.c[q]));
-    } else {
-        UNROLLED
-        for (int q = 0; q < N; q++) x[q] = scaled(alpha, sum[q]);
-    }
-    round_results<N>(all.c, x);
-    if (whole)
-        *(neighbours<N> *)c = all;
-    else {
-        UNROLLED
-        for (int q = 0; q < N; q++)
-            if (q < count) c[q] = all.c[q];
-    }
-}
-
 static __device__ __forceinline__ void put_one(element_c *c, number alpha, number sum, number beta)
 {
     number x = reads_c(beta) ? blended(alpha, sum, beta, value_of(*c)) : scaled(alpha, sum);
     round_results<1>(c, &x);
+}
+
+/* c[0 .. N - 1] <- alpha * sum + beta * c, of which `count` lie in C: at once where all do, else one by one. */
+template <int N>
+static __device__ __forceinline__ void put(element_c *c, int count, number alpha, const number *sum, number beta)
+{
+    if (WIDE && count >= N) {
+        neighbours<N> all = {};
+        number x[N];
+        if (reads_c(beta)) all = *(const neighbours<N> *)c;
+        UNROLLED
+        for (int q = 0; q < N; q++) x[q] = result(alpha, sum[q], beta, value_of(all.c[q]));
+        round_results<N>(all.c, x);
+        *(neighbours<N> *)c = all;
+        return;
+    }
+    UNROLLED
+    for (int q = 0; q < N; q++)
+        if (q < count) put_one(&c[q], alpha, sum[q], beta);
 }

@@ -12,7 +12,6 @@
  * SOURCE    as r11. */
 #include "rung.cuh"
 #include "arguments.h"
-#include "epilogue.cuh"
 #include "wide.cuh"
 
 /* Blocks per multiprocessor: before sm_90 the one-by-one loads need more registers than two leave. */
@@ -108,7 +107,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     {
         int row = i0 + a_at + i / 4 * 32 + i % 4;
         if (row >= m) continue;
-        put<4>(&C(row, j0 + b_at), n - j0 - b_at, alpha, &sum[i][0], beta);
-        put<4>(&C(row, j0 + b_at + 16), n - j0 - b_at - 16, alpha, &sum[i][4], beta);
+        store4(&C(row, j0 + b_at), n - j0 - b_at, alpha, &sum[i][0], beta);
+        store4(&C(row, j0 + b_at + 16), n - j0 - b_at - 16, alpha, &sum[i][4], beta);
     }
 }
