@@ -69,6 +69,7 @@ static bool table_says(double peak_flops, double share, const char *says, const 
     for (int i = 0; i < 2; i++)
         g.sides[i] = (side){.row = i ? peer_rows : NULL,
                             .name = i ? "peer" : "tilewright",
+                            .opened = true,
                             .share = {i ? share : share + 0.4, NAN},
                             .outcome = SIDE_TIMED};
     against_print_sides(table, &g, TW_F32);
