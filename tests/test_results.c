@@ -1,6 +1,6 @@
 /* test_results.c - what stands in C where its type is not that of the sums, by each instruction set: all 65,536 halves
- * widened, floats around every f16 and bf16 rounded, sums in i32 scaled to f32, i8 and u8; and products that are, bit for
- * bit, those with a C of the sums' type, scaled and rounded once. Those of f16 are those of their values in f32. */
+ * widened, floats around every f16 and bf16 rounded, sums in i32 scaled to f32, i8 and u8; and products that are, bit
+ * for bit, those with a C of the sums' type, scaled and rounded once. Those of f16 are those of their values in f32. */
 #include <fenv.h>
 #include <inttypes.h>
 #include <math.h>
@@ -209,7 +209,8 @@ static bool alike(tw_dtype dtype, const void *c, const void *expected, int64_t i
     return (x == y && signbit(x) == signbit(y)) || (isnan(x) && isnan(y));
 }
 
-/* Rows of sums of all sizes, of every tie and beyond both ends, with scalars that overflow, vanish and are no numbers. */
+/* Rows of sums of all sizes, of every tie and beyond both ends, with scalars that overflow, vanish and are no
+ * numbers. */
 static void scale_case(const kernel_row *row, tw_dtype dtype_c)
 {
     enum { ROWS = 600, COUNT = ROOM + 8, BYTES = 4 };
