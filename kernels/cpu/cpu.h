@@ -186,9 +186,9 @@ static inline void cpu_gemv_finish(const cpu_gemv *line, int64_t first, const vo
     }
     for (int64_t j = 0; j < count; j += PIECE, c += PIECE * stride) {
         const int64_t some = count - j < PIECE ? count - j : PIECE;
-        for (int64_t i = 0; line->beta != 0 && i < some; i++) memcpy(piece + i * bytes, c + i * stride, bytes);
+        for (int64_t i = 0; line->beta != 0 && i < some; i++) memcpy(piece + (size_t)i * bytes, c + i * stride, bytes);
         line->finish((const char *)sums + j * SUM_BYTES, piece, some, line->alpha, line->beta);
-        for (int64_t i = 0; i < some; i++) memcpy(c + i * stride, piece + i * bytes, bytes);
+        for (int64_t i = 0; i < some; i++) memcpy(c + i * stride, piece + (size_t)i * bytes, bytes);
     }
 }
 
