@@ -7,10 +7,13 @@
 #include "../tuned.h"
 
 typedef struct gpu_family {
-    /* divide - how blocks divide k, in the least estimated time; NULL: they do not */
-    k_split (*divide)(const kernel_row *row, const tw_problem *p, const device_facts *device);
-    /* cycles - how long the busiest multiprocessor takes, packing and launch in; NULL: not modelled */
-    double (*cycles)(const kernel_row *row, const tw_problem *p, const device_facts *device);
+    /* divide - how blocks divide k, in the least estimated time of the busiest multiprocessor; NULL: they do not */
+    k_split (*divide)(const kernel_row *row, const tw_problem *p, const device_facts *device, const tuned_values *tuned,
+                      double *busiest);
+    /* cycles - how long the product takes, packing and launch in, where the busiest multiprocessor takes `busiest` (0:
+     * k is not divided); NULL: not modelled */
+    double (*cycles)(const kernel_row *row, const tw_problem *p, const device_facts *device, const tuned_values *tuned,
+                     double busiest);
     /* suits - whether the row is weighed for this problem at all; NULL: always */
     bool (*suits)(const kernel_row *row, const tw_problem *p, const device_facts *device);
 } gpu_family;
@@ -18,10 +21,14 @@ typedef struct gpu_family {
 extern const gpu_family family_simt, family_stream_k, family_sliced_k, family_splits, family_wgmma, family_swap_ab,
     family_opencl;
 
+/* family_divide, family_cycles - a family's two, with the tuned values of the device. */
+k_split family_divide(const gpu_family *family, const kernel_row *row, const tw_problem *p, const device_facts *device);
+double family_cycles(const gpu_family *family, const kernel_row *row, const tw_problem *p, const device_facts *device);
+
 /* simt_cycles - the common model of f32: `launch`, a packing pass of `pass` if there is one, then the longer of
  * `multiply` and of loading the operands from memory. */
-double simt_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device, double launch, double pass,
-                   double multiply);
+double simt_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device, const tuned_values *tuned,
+                   double launch, double pass, double multiply);
 
 /* wgmma_mainloop - cycles of a row of the matrix units alone, to compare tiles that pack and read the same. */
 double wgmma_mainloop(const kernel_row *row, const tw_problem *p, const device_facts *device);

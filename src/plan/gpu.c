@@ -84,7 +84,7 @@ void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choic
     gpu->pack_a = kernel_packing_a(row, p);
     gpu->pack_b = kernel_packing_b(row, p);
     const gpu_family *family = family_of(row);
-    if (family->divide != NULL) gpu->k_split = family->divide(row, p, device);
+    if (family->divide != NULL) gpu->k_split = family_divide(family, row, p, device);
     if ((row->gpu.traits & GPU_SPLIT_K) && !typed) gpu->k_split = split_k_by_shape(plan, device);
     if (gpu->k_split.count > 0) gpu->grid_x = gpu->k_split.whole + gpu->k_split.count;
     if (device->items > 1) gpu->items = device->items;
@@ -140,13 +140,14 @@ bool plan_gpu_beats(const kernel_row *one, const kernel_row *later, const tw_pro
     if (of_later == &family_swap_ab) {
         /* whatever it is, a wider tile is weighed as one of the matrix units */
         const gpu_family *wide = of_one == &family_swap_ab ? of_one : &family_wgmma;
-        return !of_later->suits(later, p, device) || wide->cycles(one, p, device) <= of_later->cycles(later, p, device);
+        return !of_later->suits(later, p, device) ||
+               family_cycles(wide, one, p, device) <= family_cycles(of_later, later, p, device);
     }
     if (of_later == &family_wgmma && (of_one == &family_wgmma || of_one == &family_swap_ab))
         return wgmma_mainloop(one, p, device) <= wgmma_mainloop(later, p, device);
     const bool comparable = of_one == of_later && of_one->divide != NULL && of_one != &family_opencl;
     if (comparable || of_one == &family_sliced_k || of_later == &family_sliced_k)
-        return of_one->cycles(one, p, device) <= lead * of_later->cycles(later, p, device);
+        return family_cycles(of_one, one, p, device) <= lead * family_cycles(of_later, later, p, device);
     return beats_by_rule(one, later, p, device, (one->gpu.traits & GPU_TMA) && !(later->gpu.traits & GPU_TMA));
 }
 
@@ -162,6 +163,6 @@ void plan_reason(const tw_problem *problem, const device_facts *device, char *te
         if (!kernel_fits(row, problem, device, 0, NULL, 0)) continue;
         if (family->suits != NULL && !family->suits(row, problem, device)) continue;
         used += (size_t)snprintf(text + used, bytes - used, "%s%s %.0f", used == 0 ? "cycles expected: " : ", ",
-                                 row->lab.rung, family->cycles(row, problem, device));
+                                 row->lab.rung, family_cycles(family, row, problem, device));
     }
 }

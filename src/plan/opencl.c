@@ -138,17 +138,20 @@ static double gpu_cycles(const kernel_row *row, const tw_problem *p, const devic
     return best;
 }
 
-static double cycles(const kernel_row *row, const tw_problem *p, const device_facts *device)
+static k_split divide(const kernel_row *row, const tw_problem *p, const device_facts *device, const tuned_values *tuned,
+                      double *busiest)
 {
+    (void)tuned;
     k_split split;
-    return gpu_cycles(row, p, device, &split);
+    *busiest = gpu_cycles(row, p, device, &split);
+    return row->gpu.traits & GPU_SPLIT_K ? split : (k_split){0};
 }
 
-static k_split divide(const kernel_row *row, const tw_problem *p, const device_facts *device)
+static double cycles(const kernel_row *row, const tw_problem *p, const device_facts *device, const tuned_values *tuned,
+                     double busiest)
 {
-    k_split split = {0};
-    if (row->gpu.traits & GPU_SPLIT_K) gpu_cycles(row, p, device, &split);
-    return split;
+    (void)row, (void)p, (void)device, (void)tuned;
+    return busiest;
 }
 
 const gpu_family family_opencl = {.divide = divide, .cycles = cycles};
@@ -157,8 +160,10 @@ bool plan_opencl_alone(const plan *each, const device_facts *together)
 {
     device_facts alone = *together;
     alone.items = 0;
-    return each->gpu.k_split.count > 0 && (double)together->items * cycles(each->row, &each->problem, &alone) <
-                                              cycles(each->row, &each->problem, together);
+    k_split split;
+    return each->gpu.k_split.count > 0 &&
+           (double)together->items * gpu_cycles(each->row, &each->problem, &alone, &split) <
+               gpu_cycles(each->row, &each->problem, together, &split);
 }
 
 static bool has_vectors(const kernel_row *row, const device_facts *device)

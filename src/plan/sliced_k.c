@@ -108,20 +108,10 @@ static k_split choose_split_k(const kernel_row *row, const tw_problem *p, const 
     return made;
 }
 
-static k_split divide(const kernel_row *row, const tw_problem *p, const device_facts *device)
+static double cycles(const kernel_row *row, const tw_problem *p, const device_facts *device, const tuned_values *tuned,
+                     double busiest)
 {
-    double busiest;
-    tuned_values room;
-    return choose_split_k(row, p, device, tuned_find(device, p, row, &room), &busiest);
+    return simt_cycles(row, p, device, tuned, tuned->pdl_launch, tuned->pass, busiest);
 }
 
-static double cycles(const kernel_row *row, const tw_problem *p, const device_facts *device)
-{
-    double busiest;
-    tuned_values room;
-    const tuned_values *tuned = tuned_find(device, p, row, &room);
-    choose_split_k(row, p, device, tuned, &busiest);
-    return simt_cycles(row, p, device, tuned->pdl_launch, tuned->pass, busiest);
-}
-
-const gpu_family family_sliced_k = {.divide = divide, .cycles = cycles};
+const gpu_family family_sliced_k = {.divide = choose_split_k, .cycles = cycles};

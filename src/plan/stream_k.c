@@ -26,8 +26,10 @@ static int64_t wide_tiles(const kernel_row *row, const tw_problem *p)
  * adds the partial sums of the others one after the other; each takes about as long as a step of a full multiprocessor,
  * and OTHERS more steps go to storing them and to beginning a second tile. *longest: how long the busiest run takes, in
  * elements of C at full speed. */
-static k_split choose_stream_k(const kernel_row *row, const tw_problem *p, const device_facts *device, double *longest)
+static k_split choose_stream_k(const kernel_row *row, const tw_problem *p, const device_facts *device,
+                               const tuned_values *tuned, double *longest)
 {
+    (void)tuned;
     enum { MOST_SPLITS = 16, OTHERS = 2, MOST_BYTES = 560000 };
     int64_t multiprocessors = multiprocessors_of(device), each = 12 * 32 / row->gpu.threads_x,
             room = each * multiprocessors;
@@ -61,23 +63,14 @@ static double storing_each(const kernel_row *row, const tw_problem *p)
     return kernel_is_wide(row, p) ? 0.6 : row->lab.tile_m == row->lab.tile_n ? 0.36 : 1.55;
 }
 
-static k_split divide(const kernel_row *row, const tw_problem *p, const device_facts *device)
-{
-    double longest;
-    return choose_stream_k(row, p, device, &longest);
-}
-
 /* C is stored at the end; the launch includes fetching many instructions from memory. */
-static double cycles(const kernel_row *row, const tw_problem *p, const device_facts *device)
+static double cycles(const kernel_row *row, const tw_problem *p, const device_facts *device, const tuned_values *tuned,
+                     double longest)
 {
     enum { FMAS = 128 };
-    double longest;
-    tuned_values room;
-    const tuned_values *tuned = tuned_find(device, p, row, &room);
-    choose_stream_k(row, p, device, &longest);
     const double multiply = longest * (double)p->k / (tuned->full * FMAS) +
                             (double)p->m * (double)p->n * storing_each(row, p) / (double)multiprocessors_of(device);
-    return simt_cycles(row, p, device, tuned->launch, tuned->stream_k_pass, multiply);
+    return simt_cycles(row, p, device, tuned, tuned->launch, tuned->stream_k_pass, multiply);
 }
 
-const gpu_family family_stream_k = {.divide = divide, .cycles = cycles};
+const gpu_family family_stream_k = {.divide = choose_stream_k, .cycles = cycles};

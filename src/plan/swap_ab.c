@@ -57,20 +57,10 @@ static bool suits(const kernel_row *row, const tw_problem *p, const device_facts
            (int64_t)row->lab.tile_m * (kernel_reads_across(row, p, p->m <= p->n) ? (int64_t)tuned->few_tiles : 1);
 }
 
-static k_split divide(const kernel_row *row, const tw_problem *p, const device_facts *device)
+static double cycles(const kernel_row *row, const tw_problem *p, const device_facts *device, const tuned_values *tuned,
+                     double busiest)
 {
-    double busiest;
-    tuned_values room;
-    return choose_swap_ab(row, p, device, tuned_find(device, p, row, &room), &busiest);
-}
-
-static double cycles(const kernel_row *row, const tw_problem *p, const device_facts *device)
-{
-    double busiest;
-    tuned_values room;
-    const tuned_values *tuned = tuned_find(device, p, row, &room);
-    choose_swap_ab(row, p, device, tuned, &busiest);
     return tuned->cost * (busiest + packing_cycles(row, p, device, tuned));
 }
 
-const gpu_family family_swap_ab = {.divide = divide, .cycles = cycles, .suits = suits};
+const gpu_family family_swap_ab = {.divide = choose_swap_ab, .cycles = cycles, .suits = suits};

@@ -35,11 +35,11 @@ double wgmma_mainloop(const kernel_row *row, const tw_problem *p, const device_f
 
 /* Each box line outside the matrix costs some TMA time, and the memory is kept a little less busy than could be: for 16
  * cycles of 19. */
-static double cycles(const kernel_row *row, const tw_problem *p, const device_facts *device)
+static double cycles(const kernel_row *row, const tw_problem *p, const device_facts *device, const tuned_values *tuned,
+                     double busiest)
 {
+    (void)busiest;
     enum { BUSY = 16, OF_CYCLES = 19, PER_LINE_OUTSIDE = 4 };
-    tuned_values room;
-    const tuned_values *tuned = tuned_find(device, p, row, &room);
     const double memory = (double)max_i64(p->m, p->n) * (double)p->k * dtype_find(p->dtype)->lab.bytes /
                           (tuned->dram_bytes * BUSY / OF_CYCLES * (double)multiprocessors_of(device));
     const bool along = row->gpu.traits & GPU_READS_NK;
