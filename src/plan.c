@@ -14,7 +14,8 @@ static tw_status check_source(const kernel_row *row, const tw_lab_source *source
     if (source == NULL) return TW_OK;
     if (source->file == NULL || source->entry == NULL || source->text == NULL)
         return fail(TW_BAD_ARGUMENT, "the file, the entry or the text of a kernel's source is NULL");
-    if (row == NULL || row->gpu.entry == NULL || (row->gpu.traits & (GPU_TMA | GPU_SLICED_K | GPU_PDL | GPU_SPLIT_K)))
+    if (row == NULL || row->gpu.entry == NULL || kernel_by_tma(row) || row->gpu.adds != NULL ||
+        row->gpu.family == FAMILY_SLICED_K || (row->gpu.traits & GPU_PDL))
         return fail(TW_BAD_ARGUMENT, "%s is to be launched like %s, which takes no other text", source->file,
                     row != NULL ? row->lab.name : "the planner's choice");
     return TW_OK;

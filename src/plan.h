@@ -13,15 +13,16 @@ enum { MOST_THREADS = 4096 }; /* most threads that a caller, a variable or an op
 /* Most tiles of a batch in one launch: a block steps beyond the last tile by up to as many again, in 32 bits. */
 enum { BATCH_MOST_TILES = 1 << 30 };
 
-/* How blocks divide k. GPU_STREAM_K: `whole` blocks compute a tile each, `count` a run of `length` steps of tile_k, of
- * a residue three times as many. GPU_SWAP_AB: `splits` blocks have `length` steps of each tile, the last what is left;
- * splits = 0: stream-K, `length` steps of all tiles laid end to end. GPU_SPLIT_K: `splits` blocks share each tile. */
+/* How blocks divide k. FAMILY_STREAM_K: `whole` blocks compute a tile each, `count` a run of `length` steps of tile_k,
+ * of a residue three times as many. FAMILY_SWAP_AB: `splits` blocks have `length` steps of each tile, the last what is
+ * left; splits = 0: stream-K, `length` steps of all tiles laid end to end. A second kernel adds: `splits` blocks share
+ * each tile. */
 typedef struct k_split {
     int64_t whole, count, length;
-    int64_t bytes;  /* of partial sums and flags, a multiple of 256 */
-    int64_t splits; /* GPU_SWAP_AB, GPU_SPLIT_K */
-    /* GPU_SLICED_K: cluster reduction through distributed shared memory, not the workspace. GPU_CLUSTERS: the sums of
-     * each cluster are added so, then those of a tile's clusters through the workspace */
+    int64_t bytes; /* of partial sums and flags, a multiple of 256 */
+    int64_t splits;
+    /* FAMILY_SLICED_K: cluster reduction through distributed shared memory, not the workspace. FAMILY_SPLITS: the sums
+     * of each cluster are added so, then those of a tile's clusters through the workspace */
     bool by_cluster;
 } k_split;
 
@@ -84,15 +85,15 @@ static inline int64_t cpu_panels_before(const cpu_plan *cpu, int64_t p0)
 typedef struct gpu_plan {
     int64_t grid_x, grid_y, block_m, block_n;
     bool one_launch; /* of a whole batch, of at most grid_x blocks; else items are launched one after the other */
-    int64_t items;   /* OpenCL: one launch computes so many items of a batch, of GPU_PANELS rows by its groups in turns,
-                      * else a grid for each; 0: one after the other */
+    int64_t items;   /* OpenCL: one launch computes so many items of a batch, of panels by its groups in turns, else a
+                      * grid for each; 0: one after the other */
     int64_t cut;     /* tiles of a batch that are computed in two parts, if it has half as many again */
     int threads_x, threads_y, dynamic_bytes; /* of a block: threads, shared (local) memory */
     bool transposes_b;                       /* B is transposed on the host before the upload */
     /* packed on the device before the kernel: B at the start of the workspace, A behind it, so that B stays in place
      * for panels of any height */
     packing pack_a, pack_b;
-    bool few_rows;                    /* a GPU_SWAP_AB row: the shorter edge of C is m */
+    bool few_rows;                    /* FAMILY_SWAP_AB: the shorter edge of C is m */
     k_split k_split;                  /* partial sums, behind both in the workspace */
     char options[PLAN_OPTIONS_BYTES]; /* for the compiler: the plan's own options, then those of its row */
     int own_options;                  /* bytes of the former */

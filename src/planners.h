@@ -17,7 +17,7 @@ bool plan_gpu_beats(const kernel_row *one, const kernel_row *later, const tw_pro
  * are an NVIDIA GPU's, on those alone. */
 bool plan_offers(const kernel_row *row, const device_facts *device);
 
-/* plan_opencl_beats - the same, where at least one is a GPU_TYPES row: on processors GPU_PANELS rows are better than
+/* plan_opencl_beats - the same, where at least one is a GPU_TYPES row: on processors FAMILY_PANELS rows are better than
  * others, of these the last whose vectors the device has, else the first; elsewhere the row with the lower cost. */
 bool plan_opencl_beats(const kernel_row *one, const kernel_row *later, const tw_problem *p, const device_facts *device);
 
@@ -28,7 +28,7 @@ bool plan_opencl_alone(const plan *each, const device_facts *together);
 /* plan_types_opencl - the compiler's options for the types of a GPU_TYPES row; returns their length. */
 int plan_types_opencl(const tw_problem *p, char *text, size_t bytes);
 
-/* plan_panels - the blocks, groups and workspace of a GPU_PANELS row. */
+/* plan_panels - the blocks, groups and workspace of a FAMILY_PANELS row. */
 void plan_panels(plan *plan, const device_facts *device);
 
 /* plan_batch_shares - do all threads of the CPU compute each item of this batch together? Else each computes items of

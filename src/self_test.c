@@ -24,7 +24,7 @@ bool self_test_uses(const plan *of, self_test_way way)
 {
     const bool batch = of->gpu.items > 0;
     if (batch || way == SELF_TEST_BATCH) return batch && way == SELF_TEST_BATCH;
-    return way == SELF_TEST_WHOLE || (of->row->gpu.traits & GPU_SPLIT_K) != 0;
+    return way == SELF_TEST_WHOLE || of->row->gpu.adds != NULL;
 }
 
 tw_status self_test_plans(const plan *of, const device_facts *device, self_test_way way, plan out[SELF_TEST_BETAS])

@@ -87,10 +87,13 @@ EACH_LEVEL(FINISH_NAMES, any, any)
 #define SPEED(percent) .gpu.speed = percent
 #define FILLS(percent) .gpu.fills = percent
 #define ADDS(name)     .gpu.adds = #name
-#define TRAITS(set)                                                                                                    \
-    .gpu.traits = (set), .lab.transposes = ((set) & (GPU_NO_TRANSPOSE)) == 0,                                          \
-    .lab.skinny = ((set) & (GPU_SKINNY)) != 0, .lab.deep = ((set) & (GPU_SPLIT_K | GPU_TYPES)) == GPU_SPLIT_K,         \
-    .lab.production = ((set) & (GPU_PRODUCTION)) != 0
+#define FAMILY(name)   .gpu.family = FAMILY_##name, .lab.production = 1
+#define READS(order, how)                                                                                              \
+    .gpu.reads = READS_##order, .gpu.loads = (how), .lab.transposes = READS_##order != READS_NN || ((how)&PACKED) != 0
+#define STORES(what) .gpu.stores = STORES_##what
+#define TRAITS(set)  .gpu.traits = (set), .lab.skinny = ((set) & (GPU_SKINNY)) != 0
+#define CLUSTERS     .gpu.clusters = true
+#define DEEP         .lab.deep = 1
 #define IDEA(text)   .lab.idea = text
 #define SOURCE(text) .lab.source = text
 
@@ -302,8 +305,8 @@ void kernel_options(const kernel_row *row, char *text, size_t bytes)
         (int)row->lab.tile_m, (int)row->lab.tile_n, (int)row->lab.tile_k, g->threads_x, g->stages, g->blocks_each,
         g->dynamic_bytes, g->defines != NULL ? g->defines : "");
     if (g->slices > 0) snprintf(text + used, bytes - (size_t)used, " -DROW_SLICES=%d", g->slices);
-    if (g->traits & GPU_PANELS) snprintf(text + used, bytes - (size_t)used, " -DROW_LANES=%d", g->lanes);
-    if (g->traits & GPU_TMA)
+    if (g->family == FAMILY_PANELS) snprintf(text + used, bytes - (size_t)used, " -DROW_LANES=%d", g->lanes);
+    if (kernel_by_tma(row))
         snprintf(text + used, bytes - (size_t)used, " -DROW_BOXES=%d,%d,%d,%d", g->a_box_rows, g->a_box_cols,
                  g->b_box_rows, g->b_box_cols);
 }
@@ -337,7 +340,7 @@ int kernel_sum_bytes(const kernel_row *row) { return row->lab.dtype == TW_F64 ? 
 
 bool kernel_is_wide(const kernel_row *row, const tw_problem *problem)
 {
-    bool packs = row->gpu.traits & GPU_PACKS;
+    bool packs = row->gpu.loads & PACKED;
     int c_bytes = dtype_find(problem->dtype_c)->lab.bytes;
     return (row->gpu.traits & GPU_WIDE) != 0 && rows_of_16(problem->align_c, problem->ldc, c_bytes) &&
            problem->ldc < MOST_MAP_STRIDE / c_bytes &&
@@ -353,42 +356,41 @@ static packing packing_of(const kernel_row *row, const tw_problem *p, bool trans
                     .rows = transposes ? stored_cols : stored_rows,
                     .cols = transposes ? stored_rows : stored_cols,
                     .ld = ld};
-    made.needed = (row->gpu.traits & GPU_PACKS) != 0 && p->k > 0 &&
+    made.needed = (row->gpu.loads & PACKED) != 0 && p->k > 0 &&
                   (transposes || !rows_of_16(align, ld, (int)bytes) || ld >= MOST_MAP_STRIDE / bytes);
     if (!made.needed) return made;
     /* rows of whole lines come faster than of whole 16 bytes */
-    made.ld = round_up(made.cols, (row->gpu.traits & (GPU_READS_BOTH | GPU_READS_NK) ? 128 : 16) / bytes);
+    made.ld = round_up(made.cols, (row->gpu.reads == READS_ANY || kernel_reads_along_k(row) ? 128 : 16) / bytes);
     made.bytes = round_up(made.rows * made.ld * bytes, 256);
     return made;
 }
 
-static bool transposes_some(const kernel_row *row)
-{
-    return (row->gpu.traits & (GPU_PACKS | GPU_READS_BOTH)) == GPU_PACKS;
-}
+static bool transposes_some(const kernel_row *row) { return (row->gpu.loads & PACKED) && row->gpu.reads != READS_ANY; }
 
 bool kernel_takes_ops(const kernel_row *row, const tw_problem *p)
 {
-    return !(row->gpu.traits & GPU_READS_NK) || (row->gpu.traits & GPU_PACKS) || (p->op_a == TW_N && p->op_b == TW_T);
+    if ((row->gpu.loads & PACKED) || row->gpu.reads == READS_ANY) return true;
+    return op_transposes(p->op_a) == (row->gpu.reads == READS_TN) &&
+           op_transposes(p->op_b) == kernel_reads_along_k(row);
 }
 
 bool kernel_reads_across(const kernel_row *row, const tw_problem *p, int operand)
 {
     const int along_n = p->m <= p->n; /* B is the longer one */
-    return (row->gpu.traits & GPU_READS_LONG) && operand == along_n && (along_n ? p->op_b == TW_N : p->op_a == TW_T);
+    return row->gpu.reads == READS_NT_LONG && operand == along_n && (along_n ? p->op_b == TW_N : p->op_a == TW_T);
 }
 
 packing kernel_packing_a(const kernel_row *row, const tw_problem *p)
 {
     bool transposes = transposes_some(row) && !kernel_reads_across(row, p, 0) &&
-                      p->op_a == (row->gpu.traits & GPU_READS_KM ? TW_N : TW_T);
+                      p->op_a == (row->gpu.reads == READS_TN ? TW_N : TW_T);
     return packing_of(row, p, transposes, problem_a_rows(p), problem_a_cols(p), p->align_a, p->lda);
 }
 
 packing kernel_packing_b(const kernel_row *row, const tw_problem *p)
 {
     bool transposes = transposes_some(row) && !kernel_reads_across(row, p, 1) &&
-                      p->op_b == (row->gpu.traits & GPU_READS_NK ? TW_N : TW_T);
+                      p->op_b == (kernel_reads_along_k(row) ? TW_N : TW_T);
     return packing_of(row, p, transposes, problem_b_rows(p), problem_b_cols(p), p->align_b, p->ldb);
 }
 
@@ -432,7 +434,7 @@ static bool gpu_fits(const kernel_row *row, const tw_problem *p, const device_fa
         return false;
     }
     int bytes = dtype_find(p->dtype)->lab.bytes, c_bytes = dtype_find(p->dtype_c)->lab.bytes;
-    bool square = g->traits & GPU_SQUARE, maps = (g->traits & GPU_TMA) && !(g->traits & GPU_PACKS);
+    bool square = g->traits & GPU_SQUARE, maps = g->loads == TMA;
     int64_t tile = kernel_tile(row, p, forced_tile), threads = square ? tile * tile : g->threads_x * g->threads_y;
     int64_t local = square ? g->static_bytes * tile * tile / (32 * 32) : g->static_bytes + g->dynamic_bytes,
             largest = span_bytes(problem_a_rows(p), problem_a_cols(p), p->lda, bytes);
@@ -447,25 +449,20 @@ static bool gpu_fits(const kernel_row *row, const tw_problem *p, const device_fa
                  device->sm > 0 ? "it needs sm_%d%s, kernels here are for sm_%d"
                                 : "it needs sm_%d%s, whose instructions OpenCL C may not hold on this device",
                  g->sm, g->traits & GPU_THIS_SM ? " and no other" : "", device->sm);
-    else if ((g->traits & GPU_READS_LONG) && device->tiles)
+    else if (g->reads == READS_NT_LONG && device->tiles)
         snprintf(reason, size, "whether it packs an operand depends on the tile's shape");
     else if ((g->traits & GPU_GEMV) && (row->lab.tile_m == 1 ? p->m : p->n) > 1)
         snprintf(reason, size, "it computes one %s of C, the problem has %lld", row->lab.tile_m == 1 ? "row" : "column",
                  (long long)(row->lab.tile_m == 1 ? p->m : p->n));
-    else if ((g->traits & GPU_PANELS) && device->vector_bytes == 0)
+    else if (g->family == FAMILY_PANELS && device->vector_bytes == 0)
         snprintf(reason, size, "it is made for OpenCL devices that are processors, which this one is not");
-    else if ((g->traits & GPU_PANELS) && device->no_workspace)
+    else if (g->family == FAMILY_PANELS && device->no_workspace)
         snprintf(reason, size, "it wants a workspace to pack A and B into, and has none");
     else if (row->lab.dtype == TW_F64 && device->no_doubles)
         snprintf(reason, size, "it needs numbers of double precision, which this device has not");
-    else if ((g->traits & GPU_TMA) && !device->tensor_maps)
+    else if (kernel_by_tma(row) && !device->tensor_maps)
         snprintf(reason, size,
                  "it needs tensor maps: the driver and NVRTC of CUDA 12 or later, which know sm_90, are not both here");
-    else if (!kernel_takes_ops(row, p))
-        snprintf(reason, size, "it reads A and B along k, the problem has %s across k",
-                 p->op_a == TW_N   ? "B"
-                 : p->op_b == TW_T ? "A"
-                                   : "both");
     else if (maps && p->k > 0 && !aligned_16(p, bytes))
         snprintf(reason, size,
                  "TMA needs addresses and rows of A and B in multiples of 16 bytes, here lda is %lld and "
@@ -474,7 +471,12 @@ static bool gpu_fits(const kernel_row *row, const tw_problem *p, const device_fa
     else if (maps && (p->lda >= MOST_MAP_STRIDE / bytes || p->ldb >= MOST_MAP_STRIDE / bytes))
         snprintf(reason, size, "TMA takes rows less than 2^40 bytes apart, here lda is %lld and ldb %lld",
                  (long long)p->lda, (long long)p->ldb);
-    else if ((g->traits & GPU_NO_TRANSPOSE) && (p->op_a != TW_N || p->op_b != TW_N))
+    else if (!kernel_takes_ops(row, p) && kernel_reads_along_k(row))
+        snprintf(reason, size, "it reads A and B along k, the problem has %s across k",
+                 p->op_a == TW_N   ? "B"
+                 : p->op_b == TW_T ? "A"
+                                   : "both");
+    else if (!kernel_takes_ops(row, p))
         snprintf(reason, size, "it reads A and B as stored, the problem transposes %s",
                  p->op_a == TW_N   ? "B"
                  : p->op_b == TW_N ? "A"
@@ -509,7 +511,7 @@ static bool gives_c(const kernel_row *row, const tw_problem *p)
 {
     if (!problem_converts_c(p)) return true;
     return dtype_gives(p->dtype, p->dtype_c) &&
-           (((row->gpu.traits & GPU_OWN_C) && !dtype_is_integer(p->dtype)) || kernel_finish(row, p->dtype_c) != NULL);
+           ((row->gpu.stores == STORES_ANY && !dtype_is_integer(p->dtype)) || kernel_finish(row, p->dtype_c) != NULL);
 }
 
 bool kernel_fits(const kernel_row *row, const tw_problem *problem, const device_facts *device, int forced_tile,

@@ -13,9 +13,9 @@ typedef uint32_t cpu_features;
 enum {
     CPU_AVX2 = 1,   /* with FMA and F16C */
     CPU_AVX512 = 2, /* F, DQ, BW and VL */
-    CPU_VNNI = 4, /* AVX512_VNNI */
-    CPU_BF16 = 8, /* AVX512_BF16 */
-    CPU_AMX = 16, /* its products of bf16 and of int8 */
+    CPU_VNNI = 4,   /* AVX512_VNNI */
+    CPU_BF16 = 8,   /* AVX512_BF16 */
+    CPU_AMX = 16,   /* its products of bf16 and of int8 */
     CPU_NEON = 32
 };
 enum {
@@ -84,76 +84,80 @@ typedef struct device_facts {
 
 enum { CLUSTER_BLOCKS = 8 }; /* most blocks of a cluster */
 
-/* Traits of a GPU kernel, beyond its tile. */
-enum {
-    GPU_SQUARE = 1,         /* block and tile are TILE x TILE, TILE = 8, 16 or 32 */
-    GPU_WIDE = 2,           /* -DWIDE=1 where a, b, c are aligned to 16 bytes and lda, ldb, ldc multiples of 4 */
-    GPU_NO_TRANSPOSE = 4,   /* A and B as stored only */
-    GPU_TRANSPOSES_B = 8,   /* reads B as n x k: a B that is stored as k x n is transposed on the host first */
-    GPU_LINEAR_GRID = 16,   /* one dimension of blocks; the kernel rasterises them itself */
-    GPU_TMA = 32,           /* A and B are loaded by TMA */
-    GPU_SKINNY = 64,        /* k is TILE, 16 or 32 */
-    GPU_PRODUCTION = 128,   /* tw_gemm may choose it */
-    GPU_PERSISTENT = 256,   /* persistent: one block per multiprocessor takes tile after tile */
-    GPU_THIS_SM = 512,      /* instructions of exactly this architecture */
-    GPU_ROW_BARRIER = 1024, /* OpenCL: -DSUBGROUP_BARRIER=1 where a row of the tile lies in one warp */
-    /* reads A as m x k and B as k x n, each in rows of whole 16 bytes; other operands are packed into the workspace
-     * first */
-    GPU_PACKS = 2048,
-    GPU_READS_KM = 4096, /* the same, but A as k x m */
-    /* stream-K: the tiles of the last wave are cut along k into equal runs, whose partial sums are added in the
-     * workspace */
-    GPU_STREAM_K = 8192,
-    /* as GPU_PACKS, but reads A and B stored or transposed: packs them only where their rows are not of whole 16
-     * bytes */
-    GPU_READS_BOTH = 16384,
-    GPU_OWN_C = 32768,    /* C in f32 (integers: i32), or of 2 bytes (-DC_HALF=1) */
-    GPU_SLICED_K = 65536, /* sliced-K: the warps of a block divide k; split-K too where C has few tiles */
-    /* PDL: may be launched before the kernel ahead of it in the stream has ended; every block waits for that itself */
-    GPU_PDL = 131072,
+/* What a GPU kernel is planned as (src/plan/families.h) and launched with. Rungs have no family. */
+typedef enum gpu_family_id {
+    FAMILY_NONE,
+    FAMILY_SIMT,     /* whole tiles, whose operands threads load */
+    FAMILY_STREAM_K, /* the tiles of the last wave are cut along k into equal runs */
+    FAMILY_SLICED_K, /* the warps of a block divide k; blocks too where C has few tiles */
+    FAMILY_SPLITS,   /* blocks divide k where C has few tiles, which the planner weighs by their cost */
+    FAMILY_WGMMA,    /* persistent blocks on the matrix units, k not divided */
     /* swap-AB: tile_m is for the shorter edge of C, tile_n for the longer (-DFEW_ROWS says which is which); split-K or
      * stream-K where C has few tiles */
-    GPU_SWAP_AB = 262144,
-    GPU_WHOLE_EDGE = 2097152, /* one TMA box holds all lines of a K-major operand's tile */
-    /* split-K: `splits` blocks sum a tile, each over its part of k, into the workspace; a second kernel adds the
-     * partial sums */
-    GPU_SPLIT_K = 1048576,
-    GPU_READS_NK = 8388608, /* reads A as m x k and B as n x k, both along k; without GPU_PACKS takes no others */
-    GPU_TYPES = 16777216,   /* OpenCL: -DTYPE_A, TYPE_B, TYPE_C and the type of sums (kernels/opencl/types.clh) */
-    /* OpenCL: a group is one work-item with a workspace of its own, for devices that are processors */
-    GPU_PANELS = 33554432,
-    GPU_MMA = 67108864,   /* OpenCL: multiplies on the matrix units */
-    GPU_GEMV = 134217728, /* OpenCL: C is one row or one column; the tile says which */
-    /* with GPU_SWAP_AB and GPU_READS_NK: reads the operand along C's longer edge as it lies, along k or across */
-    GPU_READS_LONG = 1073741824,
-    GPU_SPLITS = 4194304, /* split-K in the kernel, where C has few tiles; the planner weighs such rows by their cost */
-    GPU_CLUSTERS = 268435456, /* with GPU_SPLITS: blocks of a tile, if more than CLUSTER_BLOCKS, may be in clusters */
-    /* what the rungs of the matrix units are, and the rows of gemm_wgmma_sm90 and of gemm_swapab_sm90 */
-    GPU_MATRIX_RUNG = GPU_WIDE | GPU_LINEAR_GRID | GPU_TMA | GPU_PACKS | GPU_PERSISTENT | GPU_THIS_SM,
-    GPU_WGMMA_ROW = GPU_MATRIX_RUNG | GPU_PRODUCTION | GPU_OWN_C | GPU_PDL | GPU_WHOLE_EDGE,
-    GPU_SWAP_AB_ROW = GPU_LINEAR_GRID | GPU_TMA | GPU_PACKS | GPU_THIS_SM | GPU_PRODUCTION | GPU_OWN_C | GPU_PDL |
-                      GPU_SWAP_AB,
-    GPU_SPLITS_ROW = GPU_WIDE | GPU_LINEAR_GRID | GPU_PRODUCTION | GPU_SPLITS,
-    GPU_SPLITS_TMA_ROW = GPU_SPLITS_ROW | GPU_TMA | GPU_PACKS | GPU_READS_BOTH | GPU_WHOLE_EDGE | GPU_PDL,
-    GPU_MMA_NK_ROW = GPU_LINEAR_GRID | GPU_PACKS | GPU_READS_NK | GPU_PRODUCTION | GPU_OWN_C,
-    GPU_SIMT_ROW = GPU_LINEAR_GRID | GPU_PRODUCTION | GPU_OWN_C,
-    GPU_TYPED_ROW = GPU_SIMT_ROW | GPU_TYPES | GPU_WIDE | GPU_SPLIT_K,
-    GPU_PANELS_ROW = GPU_SIMT_ROW | GPU_TYPES | GPU_PANELS
+    FAMILY_SWAP_AB,
+    FAMILY_OPENCL,
+    FAMILY_PANELS, /* OpenCL: a group is one work-item with a workspace of its own, for devices that are processors */
+    FAMILY_BATCH
+} gpu_family_id;
+
+/* How A and B lie where a GPU kernel reads them, by the letters of BLAS: N as m x k and k x n, T transposed. What lies
+ * otherwise is packed first, or refused. */
+typedef enum gpu_reads {
+    READS_ANY,    /* stored or transposed */
+    READS_NN,     /* A as m x k, B as k x n */
+    READS_TN,     /* A as k x m, B as k x n: both along the edges of C */
+    READS_NT,     /* A as m x k, B as n x k: both along k */
+    READS_NT_LONG /* the same, but the operand along C's longer edge as it lies */
+} gpu_reads;
+/* How it loads them: as threads do, from any address; by TMA, which needs rows of whole 16 bytes; and whether operands
+ * that lie otherwise are packed into the workspace first. */
+enum { IN_PLACE = 0, TMA = 1, PACKED = 2 };
+
+/* Which C it stores. */
+typedef enum gpu_stores {
+    STORES_SUMS, /* of the type of its sums */
+    STORES_ANY   /* of that or of 2 bytes: the macros C_HALF or TYPE_C say which */
+} gpu_stores;
+
+/* Traits of a GPU kernel, beyond these. */
+enum {
+    GPU_SQUARE = 1,        /* block and tile are TILE x TILE, TILE = 8, 16 or 32 */
+    GPU_WIDE = 2,          /* -DWIDE=1 where a, b, c are aligned to 16 bytes and lda, ldb, ldc multiples of 4 */
+    GPU_TRANSPOSES_B = 4,  /* reads B as n x k: a B that is stored as k x n is transposed on the host first */
+    GPU_LINEAR_GRID = 8,   /* one dimension of blocks; the kernel rasterises them itself */
+    GPU_SKINNY = 16,       /* k is TILE, 16 or 32 */
+    GPU_PERSISTENT = 32,   /* persistent: one block per multiprocessor takes tile after tile */
+    GPU_THIS_SM = 64,      /* instructions of exactly this architecture */
+    GPU_ROW_BARRIER = 128, /* OpenCL: -DSUBGROUP_BARRIER=1 where a row of the tile lies in one warp */
+    /* PDL: may be launched before the kernel ahead of it in the stream has ended; every block waits for that itself */
+    GPU_PDL = 256,
+    GPU_WHOLE_EDGE = 512, /* one TMA box holds all lines of a K-major operand's tile */
+    GPU_TYPES = 1024,     /* OpenCL: -DTYPE_A, TYPE_B, TYPE_C and the type of sums (kernels/opencl/types.clh) */
+    GPU_MMA = 2048,       /* OpenCL: multiplies on the matrix units */
+    GPU_GEMV = 4096,      /* OpenCL: C is one row or one column; the tile says which */
+    /* what the rungs of the matrix units are, and gemm_wgmma_sm90 */
+    GPU_MATRIX_ROW = GPU_WIDE | GPU_LINEAR_GRID | GPU_PERSISTENT | GPU_THIS_SM
 };
 
 typedef struct gpu_kernel {
     const char *entry;
-    const char *adds; /* GPU_SPLIT_K: the entry of the kernel that adds the partial sums; else NULL */
+    /* split-K in two kernels: the entry of that which adds the partial sums of the blocks of a tile; else NULL */
+    const char *adds;
     int threads_x, threads_y;
     int stages;          /* pipeline stages; 0: the text decides */
     const char *defines; /* further macros for the text, " -DNAME=number"; NULL: none */
+    gpu_family_id family;
+    gpu_reads reads;
+    int loads; /* TMA, PACKED */
+    gpu_stores stores;
+    bool clusters; /* FAMILY_SPLITS: blocks of a tile, if more than CLUSTER_BLOCKS, may be in clusters */
     int traits;
     int static_bytes, dynamic_bytes; /* of shared (local) memory; static of GPU_SQUARE kernels for TILE = 32 */
     int sm;                          /* at least this (CUDA) */
-    int a_box_rows, a_box_cols, b_box_rows, b_box_cols; /* GPU_TMA: the TMA boxes */
+    int a_box_rows, a_box_cols, b_box_rows, b_box_cols; /* TMA: the boxes */
     /* batches: persistent blocks per multiprocessor; 0: a block for each tile */
     int blocks_each;
-    int lanes; /* GPU_PANELS: of a vector */
+    int lanes; /* FAMILY_PANELS: of a vector */
     /* OpenCL, sliced-K: slices of a group's work-items divide k; 0: they do not. Such rows are for NVIDIA's GPUs */
     int slices;
     int speed; /* batches: percent of the fastest kernel of its type */
@@ -196,6 +200,12 @@ cpu_finish *kernel_finish(const kernel_row *row, tw_dtype dtype_c);
 /* kernel_takes_ops - whether a GPU row reads A and B stored or transposed as the problem has them, or packs them. */
 bool kernel_takes_ops(const kernel_row *row, const tw_problem *problem);
 
+/* kernel_reads_along_k - whether a GPU row reads both operands along k, but for kernel_reads_across(). */
+static inline bool kernel_reads_along_k(const kernel_row *row) { return row->gpu.reads >= READS_NT; }
+
+/* kernel_by_tma - whether a GPU row loads its operands by TMA. */
+static inline bool kernel_by_tma(const kernel_row *row) { return (row->gpu.loads & TMA) != 0; }
+
 /* kernel_batch_at - the rows for whole batches, which kernel_at() does not list; NULL beyond the last. */
 const kernel_row *kernel_batch_at(int index);
 
@@ -218,7 +228,7 @@ const kernel_verdict *kernel_verdict_of(const kernel_verdict *list, const kernel
 bool kernel_fits(const kernel_row *row, const tw_problem *problem, const device_facts *device, int forced_tile,
                  char *reason, size_t reason_bytes);
 
-/* How a GPU row reads an operand: rows x cols, ld apart. A GPU_PACKS row may need a packed copy. */
+/* How a GPU row reads an operand: rows x cols, ld apart. A row that is PACKED may need a copy. */
 typedef struct packing {
     bool needed, transposes; /* needs a packed copy; which is transposed */
     int64_t rows, cols, ld;

@@ -366,7 +366,7 @@ static bool modelled(const kernel_row *row, tw_op op_a, tw_op op_b)
 /* OpenCL C's vectors have no counterpart in C, and TMA has none at all. */
 static bool is_c(const kernel_row *row)
 {
-    return !(row->gpu.traits & GPU_TMA) && !(is_wide(row) && strcmp(row->lab.engine, "opencl") == 0);
+    return !kernel_by_tma(row) && !(is_wide(row) && strcmp(row->lab.engine, "opencl") == 0);
 }
 
 /* ---- totals ---- */

@@ -359,9 +359,9 @@ static bool asks_more(const kernel_row *row, const asked *a)
     if (a->as_is && row->lab.production) return false;
     if (a->mixed && (a->narrow || a->as_is || a->own_c || a->meets || partner_of(row->lab.dtype) == row->lab.dtype))
         return false;
-    if (a->tall && !(traits & GPU_SWAP_AB)) return false;
-    if (a->own_c && !(traits & GPU_OWN_C)) return false;
-    return !a->meets || (traits & (GPU_SLICED_K | GPU_CLUSTERS));
+    if (a->tall && row->gpu.family != FAMILY_SWAP_AB) return false;
+    if (a->own_c && row->gpu.stores != STORES_ANY) return false;
+    return !a->meets || row->gpu.family == FAMILY_SLICED_K || row->gpu.clusters;
 }
 
 static void name_variant(const kernel_row *row, const asked *a, char name[80])
@@ -398,7 +398,7 @@ static void name_wgmma(const plan *made, variant *v)
     snprintf(v->wgmma, sizeof v->wgmma, "k%d.%s.%s.%s%s%s", 32 / (int)types[0]->lab.bytes, integer ? "s32" : "f32",
              names[first], names[!first], integer ? "" : ", 1, 1", transposes);
     v->few_rows = made->gpu.few_rows;
-    v->wgmma_n = (int)(made->row->gpu.traits & GPU_SWAP_AB ? made->row->lab.tile_m : made->row->lab.tile_n);
+    v->wgmma_n = (int)(made->row->gpu.family == FAMILY_SWAP_AB ? made->row->lab.tile_m : made->row->lab.tile_n);
 }
 
 /* Keeps a plan's options, once. */
@@ -453,8 +453,7 @@ static int batch_options_of(const kernel_row *row, int sm, variant found[MOST_OP
         const asked a = {.op = i % 4, .narrow = i / 4 % 2, .own_c = i / 8 % 2, .mixed = i / 16};
         tw_problem p = tw_problem_make(row->lab.dtype, (tw_op)(a.op / 2), (tw_op)(a.op % 2), 64, 64, 64);
         plan made;
-        if (!asks_more(row, &a) || (row->gpu.traits & GPU_READS_NK && (a.narrow || !kernel_takes_ops(row, &p))))
-            continue;
+        if (!asks_more(row, &a) || (kernel_reads_along_k(row) && (a.narrow || !kernel_takes_ops(row, &p)))) continue;
         p.align_a = p.align_b = p.align_c = a.narrow ? 4 : 256;
         p.dtype_c = a.own_c ? narrow_c(p.dtype) : dtype_find(p.dtype)->result;
         if (a.mixed) p.dtype_b = partner_of(p.dtype);

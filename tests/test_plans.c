@@ -382,7 +382,7 @@ static void far_batches(void)
         if (far > 0) *(far == 1 ? &batch.stride_a : far == 2 ? &batch.stride_b : &batch.stride_c) = apart;
         tw_status status = problem_load(&user, (void *)256, (void *)256, (void *)256, &p);
         if (status == TW_OK) status = plan_find_batch(&p, &batch, h200, &made);
-        bool boxes = status == TW_OK && (made.row->gpu.traits & GPU_TMA);
+        bool boxes = status == TW_OK && kernel_by_tma(made.row);
         tap_result(status == TW_OK && boxes == (far == 0), "%s",
                    status == TW_OK ? made.row->lab.name : tw_error_text());
     }

@@ -280,7 +280,7 @@ static void f64_deep_cases(void)
     /* 8 tiles of 2 clusters are not all resident */
     f64_deep_case("cuda_f64_dgemm_tma_sm90_64x64", 512, 64, 20000, true, true, 0);
     for (int i = 0; i < kernel_count(); i++) /* what tools/ahead.c builds for clusters */
-        if (kernel_at(i)->gpu.traits & GPU_CLUSTERS) f64_deep_case(kernel_at(i)->lab.name, 4, 4, 1280, true, true, 10);
+        if (kernel_at(i)->gpu.clusters) f64_deep_case(kernel_at(i)->lab.name, 4, 4, 1280, true, true, 10);
 }
 
 /* Which row the planner takes on 132 multiprocessors. */
@@ -340,7 +340,8 @@ static void cluster_cases(void)
     cluster_case("cuda_f32_sgemm_slicedk_tma_sm90_64x128", 64, 1024, 16384, true, 8 * 16, false);
     cluster_case("cuda_f32_sgemm_slicedk_sm80_64x32", 512, 512, 512, true, 0, false);
     for (int i = 0; i < kernel_count(); i++) /* what tools/ahead.c builds for clusters */
-        if (kernel_at(i)->gpu.traits & GPU_SLICED_K) cluster_case(kernel_at(i)->lab.name, 4, 4, 1280, true, -1, true);
+        if (kernel_at(i)->gpu.family == FAMILY_SLICED_K)
+            cluster_case(kernel_at(i)->lab.name, 4, 4, 1280, true, -1, true);
 }
 
 /* Which tile bf16 gets on sm_90, and what is packed, as the plan says it. */
@@ -456,15 +457,16 @@ static void cost_case(void)
     const tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, 500, 500, 500);
     for (int i = 0; i < kernel_count(); i++) {
         const kernel_row *row = kernel_at(i);
-        const bool divides = row->gpu.traits & (GPU_SLICED_K | GPU_SPLITS),
-                   weighed = divides || (row->gpu.traits & GPU_STREAM_K);
+        const gpu_family_id family = row->gpu.family;
+        const bool divides = family == FAMILY_SLICED_K || family == FAMILY_SPLITS,
+                   weighed = divides || family == FAMILY_STREAM_K;
         tuned_values room;
         if (strcmp(row->lab.engine, "cuda") != 0) continue;
         const tuned_values own = *tuned_find(&sm_90, &p, row, &room);
         /* an H200's multiprocessor has room for a second block */
         const bool two_fit = 2 * row->gpu.dynamic_bytes <= 227 << 10;
         if ((weighed && own.full == 1) || (divides && (own.alone == 1 || (!two_fit && own.full != own.alone))) ||
-            ((row->gpu.traits & GPU_SLICED_K) && own.copy == 1) || own.cost != 1)
+            (family == FAMILY_SLICED_K && own.copy == 1) || own.cost != 1)
             wrong = row->lab.name;
     }
     tap_result(wrong[0] == '\0', "not so: %s", wrong);

@@ -111,7 +111,7 @@ static tw_status keep_batch(work *w, const struct ahead_arch *arch, const kernel
     for (int variant = 0; row->gpu.sm <= arch->from_sm && variant < 8 * DTYPES_END * DTYPES_END; variant++) {
         const tw_dtype b = (tw_dtype)(variant / 8 % DTYPES_END), c = (tw_dtype)(variant / 8 / DTYPES_END);
         if (!dtypes_mix(row->lab.dtype, b) || !dtype_gives(row->lab.dtype, c)) continue;
-        if (c != result && !(row->gpu.traits & GPU_OWN_C)) continue;
+        if (c != result && row->gpu.stores != STORES_ANY) continue;
         tw_problem p = tw_problem_make(row->lab.dtype, (tw_op)(variant / 2 % 2), (tw_op)(variant % 2), 32, 32, 32);
         plan made;
         p.dtype_b = b, p.dtype_c = c;

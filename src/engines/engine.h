@@ -26,10 +26,10 @@ typedef struct runnable {
     double seconds;
     void *kernel, *stream, *begin, *event; /* the driver's own, of the engines that have one */
     void *pack;                            /* the kernel that packs operands before, where the plan says so */
-    /* the kernel that adds a GPU_SPLIT_K row's partial sums, where there are some */
+    /* the kernel that adds the partial sums of split-K, where there are some */
     void *add;
     uint64_t workspace; /* on the device: an address, or the driver's handle */
-    void *counters;     /* of a GPU_PANELS row, which finds zeros and leaves zeros */
+    void *counters;     /* of a FAMILY_PANELS row, which finds zeros and leaves zeros */
     /* NULL: one product; else buffers hold the first item's operands, or arrays of addresses */
     const tw_batch *batch;
     /* of the call; NULL: none cancels it. Once it is asked for, launches are left out, without an error */

@@ -32,7 +32,7 @@ const kernel_row *plan_batch_row(const tw_problem *p, const tw_batch *batch, con
     const kernel_row *best = NULL, *row;
     snprintf(reason, reason_bytes, "the %s engine has none for %s", device->engine, dtype_find(p->dtype)->lab.name);
     for (int i = 0; (row = kernel_batch_at(i)) != NULL; i++) {
-        if (row->lab.dtype != p->dtype || ((row->gpu.traits & GPU_TMA) && !takes_boxes(row, p, batch))) continue;
+        if (row->lab.dtype != p->dtype || (kernel_by_tma(row) && !takes_boxes(row, p, batch))) continue;
         if (!kernel_fits(row, p, device, 0, reason, reason_bytes)) continue;
         int64_t tiles = tiles_of(row, p);
         if (tiles > BATCH_MOST_TILES)

@@ -4,22 +4,19 @@
 
 #include <stdio.h>
 
-static const gpu_family family_others; /* rungs; and processors' rows, which their own rules compare */
+static const gpu_family family_others; /* rungs and batches; and processors' rows, which their own rules compare */
 
 static const gpu_family *family_of(const kernel_row *row)
 {
-    const int traits = row->gpu.traits;
-    if (!(traits & GPU_PRODUCTION) || (traits & GPU_PANELS)) return &family_others;
-    if (strcmp(row->lab.engine, "opencl") == 0) return &family_opencl;
-    return traits & GPU_STREAM_K                                       ? &family_stream_k
-           : traits & GPU_SLICED_K                                     ? &family_sliced_k
-           : traits & GPU_SPLITS                                       ? &family_splits
-           : traits & GPU_SWAP_AB                                      ? &family_swap_ab
-           : (traits & (GPU_OWN_C | GPU_TMA)) == (GPU_OWN_C | GPU_TMA) ? &family_wgmma
-                                                                       : &family_simt;
+    static const gpu_family *const families[] = {
+        [FAMILY_NONE] = &family_others,       [FAMILY_SIMT] = &family_simt,     [FAMILY_STREAM_K] = &family_stream_k,
+        [FAMILY_SLICED_K] = &family_sliced_k, [FAMILY_SPLITS] = &family_splits, [FAMILY_WGMMA] = &family_wgmma,
+        [FAMILY_SWAP_AB] = &family_swap_ab,   [FAMILY_OPENCL] = &family_opencl, [FAMILY_PANELS] = &family_others,
+        [FAMILY_BATCH] = &family_others};
+    return families[row->gpu.family];
 }
 
-/* A GPU_SPLIT_K row: split k so that there are about BLOCKS blocks, whatever the device, so that the bits depend on the
+/* A rung of split-K: split k so that there are about BLOCKS blocks, whatever the device, so that the bits depend on the
  * shape alone; not at all where there is no memory for the partial sums. */
 static k_split split_k_by_shape(const plan *plan, const device_facts *device)
 {
@@ -65,8 +62,9 @@ void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choic
     gpu->source = choice->source != NULL ? *choice->source
                                          : (tw_lab_source){.file = row->lab.file, .entry = row->gpu.entry};
     plan->tile = kernel_tile(row, p, choice->tile);
-    gpu->few_rows = (row->gpu.traits & GPU_SWAP_AB) && p->m <= p->n;
-    bool long_m = (row->gpu.traits & GPU_SWAP_AB) && !gpu->few_rows;
+    const bool swap_ab = row->gpu.family == FAMILY_SWAP_AB, panels = row->gpu.family == FAMILY_PANELS;
+    gpu->few_rows = swap_ab && p->m <= p->n;
+    bool long_m = swap_ab && !gpu->few_rows;
     gpu->block_m = square ? plan->tile : long_m ? row->lab.tile_n : row->lab.tile_m;
     gpu->block_n = square ? plan->tile : long_m ? row->lab.tile_m : row->lab.tile_n;
     gpu->threads_x = square ? plan->tile : row->gpu.threads_x;
@@ -79,39 +77,37 @@ void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choic
     if (gpu->one_launch)
         gpu->grid_x = row->gpu.blocks_each > 0 ? (int64_t)row->gpu.blocks_each * multiprocessors_of(device) : INT32_MAX;
     /* sgemm_batched_tma_sm90: two of the three blocks on each multiprocessor */
-    if (gpu->one_launch && (row->gpu.traits & GPU_TMA) && row->gpu.blocks_each == 0)
-        gpu->cut = 2 * multiprocessors_of(device);
+    if (gpu->one_launch && kernel_by_tma(row) && row->gpu.blocks_each == 0) gpu->cut = 2 * multiprocessors_of(device);
     gpu->pack_a = kernel_packing_a(row, p);
     gpu->pack_b = kernel_packing_b(row, p);
     const gpu_family *family = family_of(row);
     if (family->divide != NULL) gpu->k_split = family_divide(family, row, p, device);
-    if ((row->gpu.traits & GPU_SPLIT_K) && !typed) gpu->k_split = split_k_by_shape(plan, device);
+    if (row->gpu.adds != NULL && !typed) gpu->k_split = split_k_by_shape(plan, device);
     if (gpu->k_split.count > 0) gpu->grid_x = gpu->k_split.whole + gpu->k_split.count;
     if (device->items > 1) gpu->items = device->items;
     gpu->dynamic_bytes = row->gpu.dynamic_bytes + (gpu->k_split.by_cluster ? (int)cluster_bytes(row) : 0);
     plan->workspace_bytes = (size_t)(gpu->pack_a.bytes + gpu->pack_b.bytes + gpu->k_split.bytes);
-    if (row->gpu.traits & GPU_PANELS) plan_panels(plan, device);
+    if (panels) plan_panels(plan, device);
     gpu->transposes_b = (row->gpu.traits & GPU_TRANSPOSES_B) && p->op_b == TW_N;
     /* one text for all layouts */
-    bool packs = (row->gpu.traits & (GPU_PACKS | GPU_READS_BOTH)) == GPU_PACKS || (row->gpu.traits & GPU_PANELS),
+    bool packs = ((row->gpu.loads & PACKED) && row->gpu.reads != READS_ANY) || panels,
          packs_a = packs && !kernel_reads_across(row, p, 0), packs_b = packs && !kernel_reads_across(row, p, 1);
     bool row_in_warp = (row->gpu.traits & GPU_ROW_BARRIER) && device->warp > 0 && device->warp % plan->tile == 0;
     int used = snprintf(gpu->options, sizeof gpu->options, "-DTILE=%d -DOP_A=%d -DOP_B=%d -DWIDE=%d%s%s%s",
-                        plan->tile ? plan->tile : 16,
-                        packs_a ? (row->gpu.traits & GPU_READS_KM ? TW_T : TW_N) : p->op_a,
-                        packs_b             ? (row->gpu.traits & GPU_READS_NK ? TW_T : TW_N)
+                        plan->tile ? plan->tile : 16, packs_a ? (row->gpu.reads == READS_TN ? TW_T : TW_N) : p->op_a,
+                        packs_b             ? (kernel_reads_along_k(row) ? TW_T : TW_N)
                         : gpu->transposes_b ? TW_T
                                             : p->op_b,
                         kernel_is_wide(row, p), row_in_warp ? " -DSUBGROUP_BARRIER=1" : "",
                         !typed && (p->dtype == TW_F16 || p->dtype_c == TW_F16) ? " -DIN_F16=1" : "",
                         choice->default_build ? " -DDEFAULT_BUILD" : "");
-    if ((row->gpu.traits & GPU_OWN_C) && !typed)
+    if (row->gpu.stores == STORES_ANY && !typed)
         used += snprintf(gpu->options + used, sizeof gpu->options - (size_t)used,
                          " -DC_HALF=%d -DTILE_M=%d -DTILE_N=%d", dtype_find(p->dtype_c)->lab.bytes == 2,
                          (int)gpu->block_m, (int)gpu->block_n);
     used += typed ? plan_types_opencl(p, gpu->options + used, sizeof gpu->options - (size_t)used)
                   : types_text(p, gpu->options + used, sizeof gpu->options - (size_t)used);
-    if (row->gpu.traits & GPU_SWAP_AB)
+    if (swap_ab)
         used += snprintf(gpu->options + used, sizeof gpu->options - (size_t)used, " -DFEW_ROWS=%d", gpu->few_rows);
     if (gpu->k_split.by_cluster)
         used += snprintf(gpu->options + used, sizeof gpu->options - (size_t)used, " -DCLUSTER_REDUCE=1");
@@ -148,7 +144,7 @@ bool plan_gpu_beats(const kernel_row *one, const kernel_row *later, const tw_pro
     const bool comparable = of_one == of_later && of_one->divide != NULL && of_one != &family_opencl;
     if (comparable || of_one == &family_sliced_k || of_later == &family_sliced_k)
         return family_cycles(of_one, one, p, device) <= lead * family_cycles(of_later, later, p, device);
-    return beats_by_rule(one, later, p, device, (one->gpu.traits & GPU_TMA) && !(later->gpu.traits & GPU_TMA));
+    return beats_by_rule(one, later, p, device, kernel_by_tma(one) && !kernel_by_tma(later));
 }
 
 void plan_reason(const tw_problem *problem, const device_facts *device, char *text, size_t bytes)

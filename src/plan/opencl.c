@@ -33,7 +33,7 @@ static int64_t even_edge(int64_t length, int64_t count, int64_t tile)
     return round_up(ceil_div(max_i64(length, 1), count), tile);
 }
 
-/* Blocks of C of a GPU_PANELS row: their packed rows of A should stay in the L2, and packing both operands should cost
+/* Blocks of C of FAMILY_PANELS: their packed rows of A should stay in the L2, and packing both operands should cost
  * little beside the product. To wake another core takes as long as panel_work multiply-adds. */
 void plan_panels(plan *plan, const device_facts *device)
 {
@@ -105,7 +105,7 @@ static double gpu_cycles(const kernel_row *row, const tw_problem *p, const devic
                  c_area = (double)p->m * (double)p->n, fmas = peak_fmas(row),
                  cycle_bytes = tuned->memory_bytes * (double)units, /* of memory, in a cycle */
         memory = (double)items * ((double)p->m * k + k * (double)p->n + c_area) * (double)bytes / cycle_bytes;
-    const bool divides = (row->gpu.traits & GPU_SPLIT_K) && !device->no_workspace && items == 1;
+    const bool divides = row->gpu.adds != NULL && !device->no_workspace && items == 1;
     double best = 0;
     *split = (k_split){.whole = tiles, .splits = 1};
     for (int64_t wanted = divides && device->splits_k ? min_i64(steps, 2) : 1;
@@ -144,7 +144,7 @@ static k_split divide(const kernel_row *row, const tw_problem *p, const device_f
     (void)tuned;
     k_split split;
     *busiest = gpu_cycles(row, p, device, &split);
-    return row->gpu.traits & GPU_SPLIT_K ? split : (k_split){0};
+    return row->gpu.adds != NULL ? split : (k_split){0};
 }
 
 static double cycles(const kernel_row *row, const tw_problem *p, const device_facts *device, const tuned_values *tuned,
@@ -173,7 +173,7 @@ static bool has_vectors(const kernel_row *row, const device_facts *device)
 
 bool plan_opencl_beats(const kernel_row *one, const kernel_row *later, const tw_problem *p, const device_facts *device)
 {
-    const bool panels = one->gpu.traits & GPU_PANELS, later_panels = later->gpu.traits & GPU_PANELS;
+    const bool panels = one->gpu.family == FAMILY_PANELS, later_panels = later->gpu.family == FAMILY_PANELS;
     if (panels != later_panels) return panels;
     if (panels) return !has_vectors(later, device);
     k_split split;

@@ -1,7 +1,7 @@
 /* sliced_k.c - sgemm_slicedk_*: the warps of a block divide k, and blocks too where C has few tiles. */
 #include "families.h"
 
-/* A GPU_SLICED_K row: how many warps divide the k of a tile; all of them where the row has no boxes. */
+/* How many warps divide the k of a tile; all of them where the row has no boxes. */
 static int64_t warps_along_k(const kernel_row *row)
 {
     int64_t warp_area = (int64_t)row->gpu.a_box_cols * row->gpu.b_box_cols, warps = row->gpu.threads_x / 32;
@@ -26,7 +26,7 @@ static double copies_each(const kernel_row *row, const tw_problem *p)
            (double)row->lab.tile_n / words_each(wide, p->op_b == TW_N ? p->n : 0, p->align_b, p->ldb);
 }
 
-/* A GPU_SLICED_K row that loads by TMA: lines of the boxes that this many warps of a block load when it begins; later
+/* A row that loads by TMA: lines of the boxes that this many warps of a block load when it begins; later
  * boxes come while they multiply. */
 static double lines_first(const kernel_row *row, const tw_problem *p, int64_t warps)
 {
@@ -59,7 +59,7 @@ static bool cluster_fits(const kernel_row *row, const device_facts *device, int6
            tiles * splits <= room * device->multiprocessors * (splits == 2 ? 11 : 10) / 11;
 }
 
-/* Split-K of a GPU_SLICED_K row: pick the number of blocks per tile with the lowest estimated time. *cycles: how long
+/* Split-K: pick the number of blocks per tile with the lowest estimated time. *cycles: how long
  * the busiest multiprocessor copies and multiplies, as long as its longest warp, or the L2 delivers; then the fix-up:
  * in a cluster at once, else partial sums are stored, waited for and read, by groups of 8 and then once more, and
  * longer where a block comes in a later wave. */
@@ -84,8 +84,8 @@ static k_split choose_split_k(const kernel_row *row, const tw_problem *p, const 
         int64_t each = ceil_div(tiles * splits, multiprocessors), length = ceil_div(steps, splits);
         int64_t alone = room > 1 ? each % room : each,
                 copied_k = steps_of_quarter(steps, splits, warps) * QUARTERS * row->lab.tile_k;
-        double copies = row->gpu.traits & GPU_TMA ? lines_first(row, p, min_i64(length, warps))
-                                                  : (double)copied_k * copies_each(row, p);
+        double copies = kernel_by_tma(row) ? lines_first(row, p, min_i64(length, warps))
+                                           : (double)copied_k * copies_each(row, p);
         double fmas = (double)(round_up(length, warps) * row->lab.tile_k) * area / FMAS;
         double multiply = fmas * ((double)(each - alone) / tuned->full + (double)alone / tuned->alone) +
                           (double)each * (copies * tuned->copy + tuned->block);

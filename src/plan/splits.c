@@ -5,12 +5,12 @@
  * block on a multiprocessor. As in sliced_k.c not all multiprocessors can be in clusters. */
 static bool clusters_fit(const kernel_row *row, const device_facts *device, int64_t tiles, int64_t splits)
 {
-    return device->clusters && (row->gpu.traits & GPU_CLUSTERS) && splits > CLUSTER_BLOCKS &&
-           splits % CLUSTER_BLOCKS == 0 && row->gpu.dynamic_bytes + cluster_bytes(row) <= device->local_bytes &&
+    return device->clusters && row->gpu.clusters && splits > CLUSTER_BLOCKS && splits % CLUSTER_BLOCKS == 0 &&
+           row->gpu.dynamic_bytes + cluster_bytes(row) <= device->local_bytes &&
            tiles * splits <= device->multiprocessors * 10 / 11;
 }
 
-/* Split-K of a GPU_SPLITS row: the number of blocks per tile with the lowest estimated time. *cycles: the
+/* Split-K: the number of blocks per tile with the lowest estimated time. *cycles: the
  * packing pass, then the slowest of multiplying, the L2 and memory, then the fix-up. The fix-up adds in groups of 8 and
  * once more. In clusters each block adds an eighth of its cluster's sums, and then of all clusters'.
  * A multiprocessor reaches the share `alone` of the peak with one block, `full` with all that have room; with some of
@@ -60,7 +60,7 @@ static k_split choose_splits(const kernel_row *row, const tw_problem *p, const d
             made = (k_split){
                 .count = tiles * splits, .length = length, .bytes = round_up(sums, 256), .by_cluster = by_cluster};
     }
-    if (!(row->gpu.traits & GPU_PACKS) && !kernel_is_wide(row, p)) *cycles *= COPIES_OF_8;
+    if (!(row->gpu.loads & PACKED) && !kernel_is_wide(row, p)) *cycles *= COPIES_OF_8;
     if (packed > 0) *cycles += tuned->pass + 2.0 * packed / (tuned->dram_bytes * (double)multiprocessors);
     return made;
 }

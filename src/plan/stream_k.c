@@ -1,7 +1,7 @@
 /* stream_k.c - sgemm_tma_sm90: full waves of tiles are computed whole, the last tiles are cut into runs of k. */
 #include "families.h"
 
-/* A GPU_STREAM_K row: 12 warps are resident on each multiprocessor. The time in which this many of its blocks on one
+/* 12 warps are resident on each multiprocessor. The time in which this many of its blocks on one
  * compute an element of C each, in elements at full speed. Speeds of fewer warps were measured on an H200
  * (docs/perf/cublaslt.md#packing-counted). */
 static double time_of(const kernel_row *row, int64_t blocks)
@@ -13,7 +13,7 @@ static double time_of(const kernel_row *row, int64_t blocks)
 
 enum { RESIDUE = 32, RESIDUE_STEPS = 3 };
 
-/* Tiles of a GPU_STREAM_K row with more than RESIDUE rows and columns in C. Of the others (the residue) the kernel of a
+/* Tiles with more than RESIDUE rows and columns in C. Of the others (the residue) the kernel of a
  * square row computes only a quarter: RESIDUE_STEPS steps of k in the time of one. */
 static int64_t wide_tiles(const kernel_row *row, const tw_problem *p)
 {
@@ -56,7 +56,7 @@ static k_split choose_stream_k(const kernel_row *row, const tw_problem *p, const
     return made;
 }
 
-/* A GPU_STREAM_K row: cycles of a multiprocessor to store an element of C, by 4 words, by whole rows through shared
+/* Cycles of a multiprocessor to store an element of C, by 4 words, by whole rows through shared
  * memory, or by single words. */
 static double storing_each(const kernel_row *row, const tw_problem *p)
 {

@@ -1,7 +1,7 @@
 /* wgmma.c - gemm_wgmma_sm90 and gemm_fp8_sm90: persistent blocks, k not divided. */
 #include "families.h"
 
-/* The cycles of the busiest multiprocessor of a GPU_OWN_C row. For each block of k its tensor cores work and its copies
+/* The cycles of the busiest multiprocessor. For each block of k its tensor cores work and its copies
  * arrive; these overlap to half. Copies share the bandwidth of the L2, and lines that do not begin at multiples of 128
  * bytes cost four times as much. Two warpgroups ping-pong: one stores while the other multiplies, until the last. Tiles
  * with more sums multiply a little slower. Numbers fitted to an H200 (docs/perf/gemm-wgmma.md#c-by-tma). */
@@ -42,7 +42,7 @@ static double cycles(const kernel_row *row, const tw_problem *p, const device_fa
     enum { BUSY = 16, OF_CYCLES = 19, PER_LINE_OUTSIDE = 4 };
     const double memory = (double)max_i64(p->m, p->n) * (double)p->k * dtype_find(p->dtype)->lab.bytes /
                           (tuned->dram_bytes * BUSY / OF_CYCLES * (double)multiprocessors_of(device));
-    const bool along = row->gpu.traits & GPU_READS_NK;
+    const bool along = kernel_reads_along_k(row);
     const int64_t a_outside = along || p->op_a == TW_N ? max_i64(row->lab.tile_m - p->m, 0) : 0,
                   b_outside = along || p->op_b == TW_T ? max_i64(row->lab.tile_n - p->n, 0) : 0;
     const double loads = (double)((a_outside + b_outside) * ceil_div(p->k, row->lab.tile_k) * PER_LINE_OUTSIDE);

@@ -36,13 +36,13 @@ static tw_status encode_map(engine *e, tw_dtype dtype, cu_tensor_map *map, uint6
                 rows, cols, ld, box_rows, box_cols, cu_error_name(e->cu, error));
 }
 
-/* The tensor map of A or B. Boxes of a GPU_SLICED_K row have the layout of the operand, and are swizzled if it is
- * K-major; others are swizzled where their lines are 128 bytes. A GPU_SWAP_AB row takes a K-major short operand in
+/* The tensor map of A or B. Boxes of a sliced-K row have the layout of the operand, and are swizzled if it is
+ * K-major; others are swizzled where their lines are 128 bytes. A swap-AB row takes a K-major short operand in
  * boxes of as many lines as it has: lines outside cost TMA more than lines within. */
 static tw_status encode_operand(engine *e, const plan *p, cu_tensor_map *map, cu_pointer address, const packing *lies,
                                 bool along_k, bool is_short, int box_rows, int box_cols)
 {
-    const bool swap_ab = p->row->gpu.traits & GPU_SWAP_AB, sliced_k = p->row->gpu.traits & GPU_SLICED_K,
+    const bool swap_ab = p->row->gpu.family == FAMILY_SWAP_AB, sliced_k = p->row->gpu.family == FAMILY_SLICED_K,
                transposed = sliced_k && along_k;
     const bool whole_line = box_cols * dtype_find(p->problem.dtype)->lab.bytes == 128;
     int swizzle = transposed ? CU_TENSOR_SWIZZLE_64B : !sliced_k && whole_line ? CU_TENSOR_SWIZZLE_128B : 0;
@@ -79,7 +79,7 @@ static tw_status launch_kernel(engine *e, const runnable *r, cu_function kernel,
 static int splits_each(const plan *p)
 {
     const gpu_plan *gpu = &p->gpu;
-    if (p->row->gpu.traits & GPU_SWAP_AB) return (int)gpu->k_split.splits;
+    if (p->row->gpu.family == FAMILY_SWAP_AB) return (int)gpu->k_split.splits;
     return gpu->k_split.count > 0 ? (int)(gpu->k_split.count /
                                           (ceil_div(p->problem.m, gpu->block_m) * ceil_div(p->problem.n, gpu->block_n)))
                                   : 1;
@@ -157,7 +157,7 @@ static tw_status encode_maps(engine *e, const plan *p, const buffer *a, const bu
     const tw_problem *x = &p->problem;
     const gpu_kernel *g = &p->row->gpu;
     const bool a_across = kernel_reads_across(p->row, x, 0), b_across = kernel_reads_across(p->row, x, 1),
-               along = g->traits & GPU_READS_NK, a_along = along ? !a_across : x->op_a == TW_N,
+               along = kernel_reads_along_k(p->row), a_along = along ? !a_across : x->op_a == TW_N,
                b_along = along ? !b_across : x->op_b == TW_T;
     if (x->k > 0) {
         TRY(encode_operand(e, p, &made->a_map, a->device, &gpu->pack_a, a_along, gpu->few_rows,
@@ -165,7 +165,7 @@ static tw_status encode_maps(engine *e, const plan *p, const buffer *a, const bu
         TRY(encode_operand(e, p, &made->b_map, b->device, &gpu->pack_b, b_along, !gpu->few_rows,
                            box_rows(p->row, b_along, b_across, gpu->block_n, g->b_box_rows), g->b_box_cols));
     }
-    if ((g->traits & GPU_OWN_C) && x->beta == 0 && kernel_is_wide(p->row, x))
+    if (g->stores == STORES_ANY && x->beta == 0 && kernel_is_wide(p->row, x))
         TRY(encode_map(e, x->dtype_c, &made->c_map, c->device, x->m, x->n, x->ldc, 64,
                        128 / dtype_find(x->dtype_c)->lab.bytes, CU_TENSOR_SWIZZLE_128B, CU_TENSOR_L2_256B));
     return TW_OK;
@@ -174,7 +174,7 @@ static tw_status encode_maps(engine *e, const plan *p, const buffer *a, const bu
 static tw_status launch_mapped(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
 {
     const plan *p = r->plan;
-    const int traits = p->row->gpu.traits;
+    const gpu_family_id family = p->row->gpu.family;
     arguments x = arguments_of(e, r, a, b, c);
     TRY(encode_maps(e, p, a, b, c, &x));
     void *stream_k[] = {MAPPED_ARGUMENTS(ADDRESS, , ), STREAM_K_ARGUMENTS(ADDRESS, )},
@@ -182,10 +182,10 @@ static tw_status launch_mapped(engine *e, runnable *r, const buffer *a, const bu
          *sliced_k[] = {MAPPED_ARGUMENTS(ADDRESS, , ), SPLIT_ARGUMENTS(ADDRESS, )},
          *swap_ab[] = {MAPPED_ARGUMENTS(ADDRESS, , ), SPLIT_RUNS_ARGUMENTS(ADDRESS, )};
     return launch_grid(e, r, p->gpu.grid_x, p->gpu.grid_y,
-                       traits & GPU_SWAP_AB                   ? swap_ab
-                       : traits & GPU_OWN_C                   ? own_c
-                       : traits & (GPU_SLICED_K | GPU_SPLITS) ? sliced_k
-                                                              : stream_k);
+                       family == FAMILY_SWAP_AB                               ? swap_ab
+                       : family == FAMILY_WGMMA                               ? own_c
+                       : family == FAMILY_SLICED_K || family == FAMILY_SPLITS ? sliced_k
+                                                                              : stream_k);
 }
 
 /* The y dimension of a grid is at most 65535: taller grids are launched in parts, each with its rows of A and C. */
@@ -271,7 +271,7 @@ static tw_status launch_all(engine *e, runnable *r, buffer a, buffer b, const bu
 {
     const plan *p = r->plan;
     TRY(launch_pack(e, r, &a, &b));
-    return p->row->gpu.traits & GPU_TMA ? launch_mapped(e, r, &a, &b, c) : launch_plain(e, r, &a, &b, c);
+    return kernel_by_tma(p->row) ? launch_mapped(e, r, &a, &b, c) : launch_plain(e, r, &a, &b, c);
 }
 
 /* The address of operand number i of a batch, or of the array of its addresses. */
@@ -363,7 +363,7 @@ static tw_status launch_batch(engine *e, runnable *r, const buffer *a, const buf
         x.a_items = address_of(batch, a, batch->stride_a, first, p->dtype).device;
         x.b_items = address_of(batch, b, batch->stride_b, first, p->dtype).device;
         x.c_items = address_of(batch, c, batch->stride_c, first, p->dtype_c).device;
-        if (r->plan->row->gpu.traits & GPU_TMA) {
+        if (kernel_by_tma(r->plan->row)) {
             TRY(launch_boxes(e, r, &x, items));
             continue;
         }

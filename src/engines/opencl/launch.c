@@ -30,8 +30,7 @@ enum { COMMON_PARAMETERS = 11, SPLIT_K_PARAMETERS = 2, PANELS_PARAMETERS = 10, P
 
 static cl_uint more_parameters(const plan *p)
 {
-    const int traits = p->row->gpu.traits;
-    return traits & GPU_SPLIT_K ? SPLIT_K_PARAMETERS : traits & GPU_PANELS ? PANELS_PARAMETERS : 0;
+    return p->row->gpu.adds != NULL ? SPLIT_K_PARAMETERS : p->row->gpu.family == FAMILY_PANELS ? PANELS_PARAMETERS : 0;
 }
 
 static tw_status set_some(engine *e, cl_kernel kernel, cl_uint first, const argument *list, size_t count)
@@ -83,7 +82,7 @@ static tw_status set_arguments(engine *e, const runnable *r, cl_kernel kernel, c
     _Static_assert(sizeof all / sizeof *all == COMMON_PARAMETERS, "");
     _Static_assert(sizeof splits / sizeof *splits == SPLIT_K_PARAMETERS, "");
     _Static_assert(sizeof panels / sizeof *panels == PANELS_PARAMETERS, "");
-    const bool divides = plan->row->gpu.traits & GPU_SPLIT_K;
+    const bool divides = plan->row->gpu.adds != NULL;
     TRY(set_some(e, kernel, 0, all, COMMON_PARAMETERS));
     return set_some(e, kernel, COMMON_PARAMETERS, divides ? splits : panels, more_parameters(plan));
 }
@@ -103,7 +102,8 @@ static tw_status set_items(engine *e, const runnable *r, cl_kernel kernel, const
     for (int i = 0; i < 3; i++)
         list[i] = (argument){sizeof *x->first, &x->first[i]},
         list[3 + i] = (argument){sizeof *x->stride, &x->stride[i]};
-    if (r->plan->row->gpu.traits & GPU_PANELS) TRY(set_some(e, kernel, COMMON_PARAMETERS + PANELS_ITEMS, &count, 1));
+    if (r->plan->row->gpu.family == FAMILY_PANELS)
+        TRY(set_some(e, kernel, COMMON_PARAMETERS + PANELS_ITEMS, &count, 1));
     if (r->plan->problem.place_c != TW_DEVICE) return TW_OK;
     return set_some(e, kernel, COMMON_PARAMETERS + more_parameters(r->plan), list, 6);
 }
@@ -154,7 +154,7 @@ tw_status cl_clear_counters(engine *e, const runnable *r, commands *q)
     enum { PANELS_COUNTERS = 2 };
     const int32_t zero = 0;
     cl_event event = NULL;
-    if (!(r->plan->row->gpu.traits & GPU_PANELS)) return TW_OK;
+    if (r->plan->row->gpu.family != FAMILY_PANELS) return TW_OK;
     CL_TRY("clEnqueueFillBuffer", e->cl->clEnqueueFillBuffer(q->queue, (cl_memory)(uintptr_t)r->workspace, &zero,
                                                              sizeof zero, 0, PANELS_COUNTERS * sizeof zero,
                                                              q->wait_count, q->wait_list, event_for(q, false, &event)));
@@ -168,7 +168,7 @@ static tw_status launch_some(engine *e, runnable *r, commands *q, const items *x
 {
     const plan *p = r->plan;
     const gpu_plan *gpu = &p->gpu;
-    const bool panels = p->row->gpu.traits & GPU_PANELS;
+    const bool panels = p->row->gpu.family == FAMILY_PANELS;
     TRY(set_items(e, r, r->kernel, x));
     TRY(put_kernel(e, p, q, r->kernel, gpu->grid_x, gpu->grid_y, panels ? 1 : x->count, x->are_last && r->add == NULL));
     r->launched = true;
@@ -180,13 +180,13 @@ static tw_status launch_some(engine *e, runnable *r, commands *q, const items *x
     return put_kernel(e, p, q, r->add, groups, 1, 1, x->are_last);
 }
 
-/* Items of a launch: a grid's third dimension is 65535 at most on NVIDIA; a GPU_PANELS row counts blocks in 32 bits. */
+/* Items of a launch: a grid's third dimension is 65535 at most on NVIDIA; FAMILY_PANELS counts blocks in 32 bits. */
 static int64_t most_items(const plan *p)
 {
     enum { MOST_DEEP = 65535, MOST_BLOCKS = 1 << 30 };
     const gpu_plan *gpu = &p->gpu;
     if (gpu->items == 0) return 1;
-    if (!(p->row->gpu.traits & GPU_PANELS)) return MOST_DEEP;
+    if (p->row->gpu.family != FAMILY_PANELS) return MOST_DEEP;
     return max_i64(MOST_BLOCKS / (ceil_div(p->problem.m, gpu->block_m) * ceil_div(p->problem.n, gpu->block_n)), 1);
 }
 
@@ -221,13 +221,13 @@ tw_status cl_queue_for(engine *e, bool timed, cl_queue *out)
     return TW_OK;
 }
 
-/* What a GPU_PANELS row counts blocks in: its kernel leaves the zeros that it wants to find. A buffer of
+/* What a FAMILY_PANELS row counts blocks in: its kernel leaves the zeros that it wants to find. A buffer of
  * their own: the host has written all of it, which oclgrind wants. On a caller's queue they begin the workspace. */
 static tw_status find_counters(engine *e, runnable *r)
 {
     const int32_t zeros[2] = {0};
     cl_int error;
-    if (!(r->plan->row->gpu.traits & GPU_PANELS) || r->counters != NULL) return TW_OK;
+    if (r->plan->row->gpu.family != FAMILY_PANELS || r->counters != NULL) return TW_OK;
     cl_memory made = e->cl->clCreateBuffer(e->context, CL_MEM_READ_WRITE, sizeof zeros, NULL, &error);
     if (error != CL_SUCCESS) return fail(cl_status(error), "no device memory for counters: %s", cl_error_name(error));
     error = e->cl->clEnqueueWriteBuffer(e->queue, made, 1, 0, sizeof zeros, zeros, 0, NULL, NULL);
