@@ -1,10 +1,10 @@
-/* explain_ranks.c - see explain_ranks.h. The grid is the one that `multiply` chooses under mpirun, by dist/grid.c;
+/* explain_ranks.c - see explain_ranks.h. The grid is the one that `multiply` chooses under mpirun, by mpi/grid.c;
  * times are the choice's own estimate, or that at the speed of --rate. */
 #include "explain_ranks.h"
 
 #include <inttypes.h>
 #include <string.h>
-#include "../dist/nominal.h"
+#include "../mpi/nominal.h"
 #include "../lab/roofline.h"
 #include "diag.h"
 #include "object.h"

@@ -3,7 +3,7 @@
 #define TILEWRIGHT_LAUNCHED_H
 
 #define TILEWRIGHT_MPI_TYPES
-#include "../dist/plugin.h"
+#include "../mpi/plugin.h"
 #include "opts.h"
 
 typedef struct launched {

@@ -284,7 +284,7 @@ typedef struct tw_lab_limits {
 
 TW_API void tw_lab_limits_read(tw_lab_limits *out);
 
-/* ---- blocks that come one by one (dist/) ---- */
+/* ---- blocks that come one by one (mpi/) ---- */
 
 /* Products in a device's memory of blocks that the caller copies there: copies go on beside the products of what was
  * copied before. Of a context of the cuda engine, of several devices of the first; used by one thread. */

@@ -2,7 +2,7 @@
 #ifndef TILEWRIGHT_PBLAS_BLACS_H
 #define TILEWRIGHT_PBLAS_BLACS_H
 
-#include "../dist/failure.h"
+#include "../mpi/failure.h"
 
 /* Process (row, col) of rows x cols. In comm, which is this library's own, it is rank col * rows + row. */
 typedef struct blacs_grid {

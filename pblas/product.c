@@ -1,11 +1,11 @@
-/* product.c - checks a call, lets all processes agree on it, and multiplies by a plan of dist/.
+/* product.c - checks a call, lets all processes agree on it, and multiplies by a plan of mpi/.
  *
  * Arrays are stored by columns and blocks of a plan by rows, so C^T <- op(B)^T op(A)^T is computed: the plan's A is B,
  * its m is n. If the plan takes the caller's grid, its blocks of m and n are what C's array holds on each process, in
  * that order: C is computed where it lies. k stays in its order, so the sums have the bits of one process. */
 #include "product.h"
 #include "blacs.h"
-#include "../dist/plan.h"
+#include "../mpi/plan.h"
 #include "relay.h"
 
 #include <ctype.h>

@@ -7,7 +7,7 @@
 #define TILEWRIGHT_PBLAS_RELAY_H
 
 #include "layout.h"
-#include "../dist/pending.h"
+#include "../mpi/pending.h"
 
 /* A message's two ends on this rank, packed; NULL: it goes from or to the memory itself. */
 typedef struct relay_buffers {

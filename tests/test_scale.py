@@ -21,7 +21,7 @@ GFLOPS = {"f64": 35, "cf32": Fraction(70, 4), "cf64": Fraction(35, 4)}  # nomina
 DIVIDES_K = ("f32", "f64", "bf16", "f16", "i8", "u8")
 
 
-# ---- the model once more, exactly: dist/grid.h and docs/SCALE.md have the formula -----------------------------------------
+# ---- the model once more, exactly: mpi/grid.h and docs/SCALE.md have the formula -----------------------------------------
 
 class Model:
     def __init__(self, m, n, k, dtype, ranks, *, threads=1, gbps=10, one_host=False, rate=None):

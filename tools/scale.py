@@ -5,7 +5,7 @@
                    [--rate GFLOPS] [--network GBPS] [--latency US] [--taper X] [--limit S] [--json FILE]
     tools/scale.py --calibrate [--hosts N] [--rounds R] [--shape MxNxK,...] [--limit S] [--json FILE]
 
-The schedule of dist/ runs in SimGrid's simulator, one rank a host, on a fat tree of two levels. Hosts compute T x 35
+The schedule of mpi/ runs in SimGrid's simulator, one rank a host, on a fat tree of two levels. Hosts compute T x 35
 GFLOP/s (f32: 70), or --rate; links have GBPS and US. --taper X leaves each leaf switch 1/X of the links upwards.
 --grid 0x0x0 (default) is the grid that the program chooses. A simulation that takes longer than S seconds is given up.
 

@@ -1,4 +1,4 @@
-/* simulated.c - one product over ranks that SimGrid's SMPI simulates: the schedule of dist/ as it is, with an engine
+/* simulated.c - one product over ranks that SimGrid's SMPI simulates: the schedule of mpi/ as it is, with an engine
  * that takes the time of a product and computes nothing. tools/scale.py runs and reads it.
  *
  *   simulated MxNxK PMxPNxPK DTYPE GBPS THREADS    0x0x0: the grid is chosen; prints one JSON object
@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../../dist/nominal.h"
-#include "../../dist/plan.h"
+#include "../../mpi/nominal.h"
+#include "../../mpi/plan.h"
 #include "tilewright_lab.h"
 
 /* ---- waiting in place of polling ---- */

@@ -1,6 +1,6 @@
 /* plan.h - a product divided among ranks, as every file of the schedule sees it. */
-#ifndef TILEWRIGHT_DIST_PLAN_H
-#define TILEWRIGHT_DIST_PLAN_H
+#ifndef TILEWRIGHT_MPI_PLAN_H
+#define TILEWRIGHT_MPI_PLAN_H
 
 #include "engine.h"
 #include "grid.h"

@@ -18,8 +18,8 @@
  *   words received by a rank, on average:  mk/(pm pk) (1 - 1/pn) + kn/(pk pn) (1 - 1/pm) + mn/(pm pn) (1 - 1/pk)
  *
  * (1, pn, 1) and (pm, pn, 1) are SUMMA, (p, p, c) is 2.5D, (1, 1, P) divides k alone. */
-#ifndef TILEWRIGHT_DIST_GRID_H
-#define TILEWRIGHT_DIST_GRID_H
+#ifndef TILEWRIGHT_MPI_GRID_H
+#define TILEWRIGHT_MPI_GRID_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,8 +5,8 @@
  * rank begins its next round a fortieth of the deadline after the last one, one that has ended at once. A round that
  * does not end within the deadline lacks a rank. Rounds are collective calls of MPI, and no rank makes another one on
  * this communicator until life_end(). Without a deadline there are no rounds. */
-#ifndef TILEWRIGHT_DIST_LIFE_H
-#define TILEWRIGHT_DIST_LIFE_H
+#ifndef TILEWRIGHT_MPI_LIFE_H
+#define TILEWRIGHT_MPI_LIFE_H
 
 #include "failure.h"
 

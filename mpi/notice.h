@@ -1,6 +1,6 @@
 /* notice.h - a rank's word, by MPI, that it has failed, to ranks that wait for it by other means. */
-#ifndef TILEWRIGHT_DIST_NOTICE_H
-#define TILEWRIGHT_DIST_NOTICE_H
+#ifndef TILEWRIGHT_MPI_NOTICE_H
+#define TILEWRIGHT_MPI_NOTICE_H
 
 #include "failure.h"
 

@@ -1,6 +1,6 @@
 /* engine.h - what a rank multiplies with: the seam between the schedule, which moves blocks, and whatever computes. */
-#ifndef TILEWRIGHT_DIST_ENGINE_H
-#define TILEWRIGHT_DIST_ENGINE_H
+#ifndef TILEWRIGHT_MPI_ENGINE_H
+#define TILEWRIGHT_MPI_ENGINE_H
 
 #include <stdbool.h>
 #include "tilewright_lab.h"

@@ -1,6 +1,6 @@
 /* direct.h - panels from the memory of one rank's GPU into that of another, by NCCL, where all ranks can. */
-#ifndef TILEWRIGHT_DIST_DIRECT_H
-#define TILEWRIGHT_DIST_DIRECT_H
+#ifndef TILEWRIGHT_MPI_DIRECT_H
+#define TILEWRIGHT_MPI_DIRECT_H
 
 #include "plan.h"
 

@@ -1,7 +1,7 @@
 /* pending.h - blocks on their way between ranks, moved on by polling: in messages of MPI of at most 1 GiB, or from
  * device to device by exchanges of NCCL. */
-#ifndef TILEWRIGHT_DIST_PENDING_H
-#define TILEWRIGHT_DIST_PENDING_H
+#ifndef TILEWRIGHT_MPI_PENDING_H
+#define TILEWRIGHT_MPI_PENDING_H
 
 #include "engine.h"
 #include "life.h"

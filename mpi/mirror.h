@@ -1,7 +1,7 @@
 /* mirror.h - a product's blocks in the memory of a rank's device: pieces of A and B are copied there once, as they
  * come; C or its sums stay there until the end. Without a device all of this does nothing. */
-#ifndef TILEWRIGHT_DIST_MIRROR_H
-#define TILEWRIGHT_DIST_MIRROR_H
+#ifndef TILEWRIGHT_MPI_MIRROR_H
+#define TILEWRIGHT_MPI_MIRROR_H
 
 #include "plan.h"
 

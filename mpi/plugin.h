@@ -1,7 +1,7 @@
 /* plugin.h - the library of one MPI as the program sees it, which opens it at run time: no name of MPI, so that the
  * program, which defines TILEWRIGHT_MPI_TYPES, is built without one. */
-#ifndef TILEWRIGHT_DIST_PLUGIN_H
-#define TILEWRIGHT_DIST_PLUGIN_H
+#ifndef TILEWRIGHT_MPI_PLUGIN_H
+#define TILEWRIGHT_MPI_PLUGIN_H
 
 #include <stdbool.h>
 #include "engine.h"

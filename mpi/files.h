@@ -1,6 +1,6 @@
 /* files.h - pieces of matrices in files that all ranks read or write together, by MPI-IO. */
-#ifndef TILEWRIGHT_DIST_FILES_H
-#define TILEWRIGHT_DIST_FILES_H
+#ifndef TILEWRIGHT_MPI_FILES_H
+#define TILEWRIGHT_MPI_FILES_H
 
 #include "failure.h"
 #include "plugin.h"

@@ -1,7 +1,7 @@
 /* nominal.h - a product and its ranks as the choice of a grid sees them. Speeds are nominal, so alike on all ranks:
  * what is chosen may not depend on a measurement. */
-#ifndef TILEWRIGHT_DIST_NOMINAL_H
-#define TILEWRIGHT_DIST_NOMINAL_H
+#ifndef TILEWRIGHT_MPI_NOMINAL_H
+#define TILEWRIGHT_MPI_NOMINAL_H
 
 #include "grid.h"
 #include "tilewright.h"

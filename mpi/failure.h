@@ -1,6 +1,6 @@
 /* failure.h - sentences about failures, and the agreement of all ranks on them. */
-#ifndef TILEWRIGHT_DIST_FAILURE_H
-#define TILEWRIGHT_DIST_FAILURE_H
+#ifndef TILEWRIGHT_MPI_FAILURE_H
+#define TILEWRIGHT_MPI_FAILURE_H
 
 #include <stdbool.h>
 #include "plugin.h"
