@@ -52,7 +52,7 @@ static void *open_beside(const char *mpi)
     return library;
 }
 
-exit_code launched_open(const launched *l, const dist_plugin **out)
+exit_code launched_open(const launched *l, const rank_plugin **out)
 {
     void *library = strchr(l->mpi, '/') != NULL ? dlopen(l->mpi, RTLD_NOW | RTLD_GLOBAL) : open_beside(l->mpi);
     *out = NULL;
@@ -63,8 +63,8 @@ exit_code launched_open(const launched *l, const dist_plugin **out)
             "its mpicc it makes libtilewright_openmpi.so or libtilewright_mpich.so; TILEWRIGHT_MPI names another "
             "library, and off lets each process compute by itself",
             l->mpi, dlerror());
-    const void *symbol = dlsym(library, DIST_PLUGIN);
-    const dist_plugin *plugin = symbol;
+    const void *symbol = dlsym(library, RANK_PLUGIN);
+    const rank_plugin *plugin = symbol;
     if (plugin == NULL || strcmp(plugin->version, tw_version()) != 0)
         return diag(EXIT_DEVICE, "the library for %s is of version %s, and the program of %s", l->mpi,
                     plugin != NULL ? plugin->version : "unknown", tw_version());

@@ -19,6 +19,6 @@ void launched_settle(const launched *l, options *opt);
 
 /* launched_open - the library of that MPI, which lies beside the program or where an installed one has its libraries.
  * EXIT_OK, or EXIT_DEVICE after a sentence. */
-exit_code launched_open(const launched *l, const dist_plugin **out);
+exit_code launched_open(const launched *l, const rank_plugin **out);
 
 #endif

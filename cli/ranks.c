@@ -27,8 +27,8 @@ enum { PIECE_BYTES = 16 << 20, SAMPLES = 16 };
 
 typedef struct job {
     session *s;
-    const dist_plugin *mpi;
-    dist_world world;
+    const rank_plugin *mpi;
+    rank_world world;
     operands in;
     io_format format;
     io_output out; /* of rank 0; of the others the path of the temporary file alone */
@@ -83,7 +83,7 @@ static int64_t hash_of(const char *text)
 static exit_code compare(const job *j)
 {
     const options *opt = j->s->opt;
-    const dist_value values[] = {
+    const rank_value values[] = {
         {"the path of -o (its hash)", hash_of(opt->output)},
         {"--verify", opt->verify},
         {"--add", opt->add != NULL},
@@ -240,7 +240,7 @@ static exit_code make_plan(job *j, double timeout_s)
 {
     const options *opt = j->s->opt;
     const shape *grid = &opt->grids.items[0];
-    dist_engine engine = dist_engine_of(j->s->context);
+    rank_engine engine = rank_engine_of(j->s->context);
     engine.gemm = engine_gemm;
     engine.device.multiply = engine_multiply, engine.device.prepare = engine_prepare;
     tw_mpi_options asked = {.size = sizeof asked, .network_gbps = opt->network, .timeout_s = timeout_s};
@@ -290,10 +290,10 @@ static tw_mpi_block piece_at(const pieces *p, int64_t number)
     return at;
 }
 
-static dist_piece place_of(const pieces *p, const tw_mpi_block *at)
+static rank_piece place_of(const pieces *p, const tw_mpi_block *at)
 {
-    if (at->rows == 0) return (dist_piece){0};
-    return (dist_piece){p->begin + ((p->block.row + at->row) * p->line + p->block.col + at->col) * p->bytes,
+    if (at->rows == 0) return (rank_piece){0};
+    return (rank_piece){p->begin + ((p->block.row + at->row) * p->line + p->block.col + at->col) * p->bytes,
                         at->cols * p->bytes, at->rows, p->line * p->bytes};
 }
 
@@ -330,7 +330,7 @@ static exit_code read_block(job *j, operand_role role, const tw_mpi_block *block
     const size_t room = (size_t)(p.lines * p.length);
     char *piece = direct ? NULL : malloc(room * (size_t)p.bytes + 1),
          *scratch = turns ? malloc(room * (size_t)bytes + 1) : NULL;
-    dist_file *file = NULL;
+    rank_file *file = NULL;
     exit_code code = (direct || piece != NULL) && (!turns || scratch != NULL) ? EXIT_OK : diag_no_memory(x->path);
     code = together(j, code);
     tw_status status = code == EXIT_OK ? j->mpi->open(x->source.path, false, &file) : TW_OK;
@@ -338,7 +338,7 @@ static exit_code read_block(job *j, operand_role role, const tw_mpi_block *block
     if (code == EXIT_OK) code = together(j, code);
     for (int64_t i = 0, end = code == EXIT_OK ? rounds(j, &p) : 0; i < end; i++) {
         const tw_mpi_block at = piece_at(&p, i);
-        const dist_piece place = place_of(&p, &at);
+        const rank_piece place = place_of(&p, &at);
         char *const whole = out + (at.row * block->cols + at.col) * bytes; /* whole lines, or a part of one */
         status = j->mpi->read(file, &place, direct ? whole : piece);
         watch_alive();
@@ -434,14 +434,14 @@ static exit_code write_result(job *j)
 {
     const int64_t bytes = (int64_t)io_type_bytes(j->in.as.type_c);
     const pieces p = pieces_of(j->out.begin, j->in.problem.n, bytes, &j->layout.c);
-    dist_file *file = NULL;
+    rank_file *file = NULL;
     watch_stage("C is written");
     exit_code code = j->mpi->open(j->out.temp_path, true, &file) == TW_OK ? EXIT_OK
                                                                           : diag(EXIT_OUTPUT, "%s", j->mpi->error());
     code = together(j, code);
     for (int64_t i = 0, end = code == EXIT_OK ? rounds(j, &p) : 0; i < end; i++) {
         const tw_mpi_block at = piece_at(&p, i);
-        const dist_piece place = place_of(&p, &at);
+        const rank_piece place = place_of(&p, &at);
         const tw_status status = j->mpi->write(file, &place, j->c + (at.row * j->layout.c.cols + at.col) * bytes);
         watch_alive();
         if (status != TW_OK && code == EXIT_OK) code = diag(EXIT_OUTPUT, "%s", j->mpi->error());

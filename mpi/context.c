@@ -5,6 +5,6 @@ tw_status tw_mpi_plan_make(tw_context *context, const tw_problem *problem, MPI_C
                            tw_mpi_plan **plan)
 {
     if (plan == NULL) return failure(TW_BAD_ARGUMENT, "plan is NULL");
-    const dist_engine engine = dist_engine_of(context);
+    const rank_engine engine = rank_engine_of(context);
     return plan_make(&engine, problem, comm, options, NULL, plan);
 }

@@ -39,7 +39,7 @@ static facts facts_of(const tw_mpi_plan *plan, char why[WORD])
 {
     char id[64] = "";
     int version = 0;
-    const dist_engine *e = &plan->engine;
+    const rank_engine *e = &plan->engine;
     snprintf(why, WORD, "nobody can say which GPU this is");
     if (!plan->computes) return (facts){0};
     if (e->device.nccl(plan->pipeline, &version) != TW_OK) {
@@ -106,7 +106,7 @@ static tw_status compare(tw_mpi_plan *plan, char why[WORD])
  * says so: *stopped. */
 static tw_status await(tw_mpi_plan *plan, int64_t exchanges, bool *stopped)
 {
-    const dist_device *d = &plan->engine.device;
+    const rank_device *d = &plan->engine.device;
     const double start_s = failure_now_s();
     for (;;) {
         int64_t count = -1;
@@ -144,7 +144,7 @@ static void fill(char *bytes, int from, int to)
 /* Of `count` peers: what each is sent, and behind all of that what each sends. */
 static tw_status exchange_all(tw_mpi_plan *plan, char *host, char *there, int count, bool *stopped)
 {
-    const dist_device *d = &plan->engine.device;
+    const rank_device *d = &plan->engine.device;
     const int64_t bytes = (int64_t)count * FIRST_BYTES;
     const tw_lab_copy up = {.to = there, .from = host, .width = 2 * bytes, .rows = 1, .way = TW_LAB_UP},
                       down = {.to = host, .from = there, .width = 2 * bytes, .rows = 1, .way = TW_LAB_DOWN};

@@ -6,7 +6,7 @@
 #include "tilewright_lab.h"
 
 /* Products in a device's memory: the calls of tw_lab_pipeline. */
-typedef struct dist_device {
+typedef struct rank_device {
     tw_status (*open)(tw_context *context, tw_lab_pipeline **pipeline);
     void (*close)(tw_lab_pipeline *pipeline);
     tw_status (*memory)(tw_lab_pipeline *pipeline, int on_device, int64_t bytes, void **memory);
@@ -23,11 +23,11 @@ typedef struct dist_device {
     tw_status (*exchange)(tw_lab_pipeline *pipeline, const tw_lab_exchange *what);
     tw_status (*exchanged)(tw_lab_pipeline *pipeline, int64_t *count);
     tw_status (*leave)(tw_lab_pipeline *pipeline);
-} dist_device;
+} rank_device;
 
 /* gemm: tw_gemm() on blocks in this rank's memory. finish: tw_lab_finish_sums(). depth: tw_lab_sum_depth(). check: can
  * it compute such a problem? error: the sentence of what failed last. */
-typedef struct dist_engine {
+typedef struct rank_engine {
     tw_context *self;
     tw_status (*check)(tw_context *self, const tw_problem *problem);
     tw_status (*gemm)(tw_context *self, const tw_problem *problem, const void *a, const void *b, void *c);
@@ -38,22 +38,22 @@ typedef struct dist_engine {
     bool is_other; /* neither the CPU's nor CUDA's: plans refuse it */
     int threads;   /* of a device its multiprocessors */
     bool on_device;
-    dist_device device; /* where on_device */
-} dist_engine;
+    rank_device device; /* where on_device */
+} rank_engine;
 
-static inline tw_status dist_engine_check(tw_context *context, const tw_problem *problem)
+static inline tw_status rank_engine_check(tw_context *context, const tw_problem *problem)
 {
     tw_lab_plan found;
     return tw_lab_plan_of(context, NULL, problem, &found);
 }
 
-/* dist_engine_of - a context of this library: of cuda with products on its device. */
-static inline dist_engine dist_engine_of(tw_context *context)
+/* rank_engine_of - a context of this library: of cuda with products on its device. */
+static inline rank_engine rank_engine_of(tw_context *context)
 {
     tw_device device = {.size = sizeof device};
     const bool known = tw_describe(context, &device) == TW_OK;
-    return (dist_engine){.self = context,
-                         .check = dist_engine_check,
+    return (rank_engine){.self = context,
+                         .check = rank_engine_check,
                          .gemm = tw_gemm,
                          .finish = tw_lab_finish_sums,
                          .depth = tw_lab_sum_depth,

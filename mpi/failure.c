@@ -137,7 +137,7 @@ tw_status failure_agree(MPI_Comm comm, tw_status status, double timeout_s)
     return agreed_status;
 }
 
-tw_status failure_alike(MPI_Comm comm, const dist_value *values, int count, double timeout_s)
+tw_status failure_alike(MPI_Comm comm, const rank_value *values, int count, double timeout_s)
 {
     enum { MOST = 64 };
     int64_t mine[2 * MOST] = {0}, least[2 * MOST] = {0};

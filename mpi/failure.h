@@ -31,7 +31,7 @@ tw_status failure_reduce(MPI_Comm comm, const int64_t *from, int64_t *to, int co
 tw_status failure_tell(MPI_Comm comm, int from, void *words, int bytes, const char *what, double timeout_s);
 
 /* failure_alike - collective: TW_OK, or TW_BAD_ARGUMENT with the first name whose values differ, and two of them. */
-tw_status failure_alike(MPI_Comm comm, const dist_value *values, int count, double timeout_s);
+tw_status failure_alike(MPI_Comm comm, const rank_value *values, int count, double timeout_s);
 
 double failure_now_s(void);
 

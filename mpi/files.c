@@ -5,15 +5,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-struct dist_file {
+struct rank_file {
     MPI_File handle;
     bool writes;
     char path[512]; /* for sentences */
 };
 
-tw_status files_open(MPI_Comm comm, const char *path, bool writes, dist_file **out)
+tw_status files_open(MPI_Comm comm, const char *path, bool writes, rank_file **out)
 {
-    dist_file *file = calloc(1, sizeof *file);
+    rank_file *file = calloc(1, sizeof *file);
     char what[600];
     *out = NULL;
     if (file == NULL) return failure(TW_NO_MEMORY, "no memory for an open file");
@@ -33,7 +33,7 @@ tw_status files_open(MPI_Comm comm, const char *path, bool writes, dist_file **o
 }
 
 /* The lines of a piece in the file. */
-static int file_type(const dist_piece *p, MPI_Datatype *type)
+static int file_type(const rank_piece *p, MPI_Datatype *type)
 {
     const bool solid = p->lines < 2 || p->stride_bytes == p->line_bytes;
     int code = solid ? MPI_Type_contiguous((int)(p->lines * p->line_bytes), MPI_BYTE, type)
@@ -42,7 +42,7 @@ static int file_type(const dist_piece *p, MPI_Datatype *type)
     return code == MPI_SUCCESS ? MPI_Type_commit(type) : code;
 }
 
-static tw_status move(dist_file *f, const dist_piece *p, void *data, const char *what)
+static tw_status move(rank_file *f, const rank_piece *p, void *data, const char *what)
 {
     MPI_Datatype type = MPI_BYTE;
     MPI_Status found;
@@ -62,14 +62,14 @@ static tw_status move(dist_file *f, const dist_piece *p, void *data, const char 
                    bytes, p->offset, f->writes ? "written" : "there: the file became shorter while it was in use");
 }
 
-tw_status files_move(dist_file *file, const dist_piece *piece, void *data)
+tw_status files_move(rank_file *file, const rank_piece *piece, void *data)
 {
     char what[600];
     snprintf(what, sizeof what, "%s: %s", file->path, file->writes ? "writing" : "reading");
     return move(file, piece, data, what);
 }
 
-tw_status files_close(dist_file *file)
+tw_status files_close(rank_file *file)
 {
     char what[600];
     snprintf(what, sizeof what, "%s: finishing", file->path);

@@ -5,9 +5,9 @@
 #include "failure.h"
 #include "plugin.h"
 
-tw_status files_open(MPI_Comm comm, const char *path, bool writes, dist_file **out);
+tw_status files_open(MPI_Comm comm, const char *path, bool writes, rank_file **out);
 /* files_move - collective: read a piece into data, or write it from there. No lines: nothing of this rank. */
-tw_status files_move(dist_file *file, const dist_piece *piece, void *data);
-tw_status files_close(dist_file *file);
+tw_status files_move(rank_file *file, const rank_piece *piece, void *data);
+tw_status files_close(rank_file *file);
 
 #endif

@@ -31,7 +31,7 @@ typedef struct pending {
     int count, room;
     int64_t received;          /* elements, since pending_begin() */
     tw_status status;          /* of the first failure of messages, which has a sentence: nobody can be told */
-    const dist_engine *engine; /* of exchanges */
+    const rank_engine *engine; /* of exchanges */
     tw_lab_pipeline *pipeline;
     pending_turn *turns; /* exchanges under way, from `first` to `end` */
     int first, end, turn_room;

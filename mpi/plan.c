@@ -43,7 +43,7 @@ static void round_scalars(tw_problem *p)
 }
 
 /* Types, ops and scalars as the engine takes them; leading dimensions are those of blocks, later. */
-static tw_status settle_problem(const dist_engine *e, const tw_problem *asked, tw_problem *p)
+static tw_status settle_problem(const rank_engine *e, const tw_problem *asked, tw_problem *p)
 {
     tw_status status = load("problem", asked, offsetof(tw_problem, dtype_b), p, sizeof *p);
     if (status != TW_OK) return status;
@@ -60,7 +60,7 @@ static tw_status settle_problem(const dist_engine *e, const tw_problem *asked, t
     return TW_OK;
 }
 
-static tw_status settle_options(const dist_engine *e, const tw_mpi_options *asked, tw_mpi_options *o)
+static tw_status settle_options(const rank_engine *e, const tw_mpi_options *asked, tw_mpi_options *o)
 {
     *o = (tw_mpi_options){.size = sizeof *o};
     const tw_status status = asked == NULL ? TW_OK : load("options", asked, FIRST_OPTIONS, o, sizeof *o);
@@ -86,9 +86,9 @@ static int64_t bits_of(double x)
     return bits;
 }
 
-static tw_status compare(MPI_Comm comm, const dist_engine *e, const tw_problem *p, const tw_mpi_options *o)
+static tw_status compare(MPI_Comm comm, const rank_engine *e, const tw_problem *p, const tw_mpi_options *o)
 {
-    const dist_value values[] = {
+    const rank_value values[] = {
         {"the context's engine (0: cpu, 1: cuda)", e->on_device},
         {"m", p->m},
         {"n", p->n},
@@ -289,7 +289,7 @@ static tw_status allocate_staged(tw_mpi_plan *plan)
     return status == TW_OK ? allocate(plan) : status;
 }
 
-static tw_status settle(tw_mpi_plan *plan, const dist_engine *engine, const tw_problem *problem,
+static tw_status settle(tw_mpi_plan *plan, const rank_engine *engine, const tw_problem *problem,
                         const tw_mpi_options *options, const grid_home *home)
 {
     tw_mpi_options o = {0};
@@ -315,7 +315,7 @@ static tw_status settle(tw_mpi_plan *plan, const dist_engine *engine, const tw_p
     return status;
 }
 
-tw_status plan_make(const dist_engine *engine, const tw_problem *problem, MPI_Comm comm, const tw_mpi_options *options,
+tw_status plan_make(const rank_engine *engine, const tw_problem *problem, MPI_Comm comm, const tw_mpi_options *options,
                     const grid_home *home, tw_mpi_plan **out)
 {
     tw_mpi_plan *plan = calloc(1, sizeof *plan);

@@ -40,7 +40,7 @@ struct tw_mpi_plan {
     MPI_Comm comm;
     int rank, ranks;
     double timeout_s;
-    dist_engine engine;
+    rank_engine engine;
     tw_problem problem; /* its types settled */
     grid_problem sizes;
     grid grid;
@@ -78,7 +78,7 @@ tw_status schedule_run(tw_mpi_plan *plan, char *c, int64_t ldc, tw_status status
 tw_status reduce_run(tw_mpi_plan *plan, char *c, int64_t ldc, tw_status status);
 
 /* plan_make - tw_mpi_plan_make() with any engine. home: where C lies already, alike on all ranks; NULL: nowhere. */
-tw_status plan_make(const dist_engine *engine, const tw_problem *problem, MPI_Comm comm, const tw_mpi_options *options,
+tw_status plan_make(const rank_engine *engine, const tw_problem *problem, MPI_Comm comm, const tw_mpi_options *options,
                     const grid_home *home, tw_mpi_plan **out);
 
 /* plan_blocks - the blocks that any rank owns: a, b, c and words of *layout. */

@@ -54,7 +54,7 @@ static tw_status beside(int64_t value, int *same)
     return count_same(&value, sizeof value, "comparing the ranks of this host", same);
 }
 
-static tw_status start(dist_world *world)
+static tw_status start(rank_world *world)
 {
     /* Open MPI 4 would lay a lock beside each file for file pointers that are shared, of which there are none here */
     setenv("OMPI_MCA_sharedfp", "^lockedfile,individual", 0);
@@ -110,7 +110,7 @@ static tw_status worst(int code, int *most_code, int *rank)
     return status;
 }
 
-static tw_status alike(const dist_value *values, int count)
+static tw_status alike(const rank_value *values, int count)
 {
     return failure_alike(world_comm, values, count, deadline_s);
 }
@@ -142,7 +142,7 @@ static tw_status tell(char *text, int size)
 
 /* ---- products ---- */
 
-static tw_status make(const dist_engine *engine, const tw_problem *problem, const tw_mpi_options *options,
+static tw_status make(const rank_engine *engine, const tw_problem *problem, const tw_mpi_options *options,
                       tw_mpi_layout *layout)
 {
     const tw_status status = plan_make(engine, problem, world_comm, options, NULL, &plan);
@@ -165,18 +165,18 @@ static const char *panels(void) { return panels_text; }
 
 /* ---- files ---- */
 
-static tw_status open_file(const char *path, bool writes, dist_file **file)
+static tw_status open_file(const char *path, bool writes, rank_file **file)
 {
     return files_open(world_comm, path, writes, file);
 }
 
-static tw_status write_piece(dist_file *file, const dist_piece *piece, const void *data)
+static tw_status write_piece(rank_file *file, const rank_piece *piece, const void *data)
 {
     return files_move(file, piece, (void *)(uintptr_t)data);
 }
 
-TW_API extern const dist_plugin tilewright_mpi_plugin;
-const dist_plugin tilewright_mpi_plugin = {
+TW_API extern const rank_plugin tilewright_mpi_plugin;
+const rank_plugin tilewright_mpi_plugin = {
     .version = TEXT_OF(TW_VERSION_MAJOR) "." TEXT_OF(TW_VERSION_MINOR) "." TEXT_OF(TW_VERSION_PATCH),
     .start = start,
     .stop = stop,

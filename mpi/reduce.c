@@ -51,7 +51,7 @@ static tw_status exchange(tw_mpi_plan *plan, int64_t at, int64_t most)
 
 static tw_status add(tw_mpi_plan *plan, grid_part own, int64_t most, char *c, int64_t ldc)
 {
-    const dist_engine *e = &plan->engine;
+    const rank_engine *e = &plan->engine;
     const tw_problem *p = &plan->problem;
     const int64_t cols = plan->at.n.length, ld = cols > 0 ? cols : 1;
     char *total = part_at(plan, 0, own, most);

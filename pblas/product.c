@@ -146,7 +146,7 @@ static tw_status compare(const pblas_product *p, const blacs_grid *g, double tim
     {                                                                                                                  \
         "CSRC_ of DESC" letter, x->descriptor[CSRC]                                                                    \
     }
-    const dist_value values[] = {
+    const rank_value values[] = {
         {"the type", p->dtype},
         {"TRANSA", op_of(p->op_a)},
         {"TRANSB", op_of(p->op_b)},
@@ -217,7 +217,7 @@ static tw_status make_plan(work *w, int64_t *lengths)
     const tw_mpi_options options = {.size = sizeof options,
                                     .grid = {is_long ? 0 : home.pm, is_long ? 0 : home.pn, is_long ? 0 : 1},
                                     .timeout_s = w->timeout_s};
-    const dist_engine engine = dist_engine_of(NULL);
+    const rank_engine engine = rank_engine_of(NULL);
     return plan_make(&engine, &problem, g->comm, &options, &home, &w->plan);
 }
 

@@ -178,7 +178,7 @@ static int64_t bytes_of_rank(const tw_problem *p, const tw_mpi_options *o, int t
 
 static void simulate(const tw_problem *p, const tw_mpi_options *options, int threads)
 {
-    const dist_engine engine = {
+    const rank_engine engine = {
         .check = check, .gemm = gemm, .finish = finish, .depth = tw_lab_sum_depth, .error = error, .threads = threads};
     tw_mpi_plan *plan;
     tw_mpi_layout own = {.size = sizeof own};
