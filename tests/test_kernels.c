@@ -985,7 +985,7 @@ int main(int argc, char **argv)
              * AddressSanitizer of f32 and of types that are packed as others */
             if (strcmp(kernel->engine, "cpu") == 0 &&
                 (!tap_spares() || kernel->dtype == TW_F32 || element_of(kernel->dtype)->bytes < 4))
-                threads_case(kernel, 1030, 200, 2048);
+                threads_case(kernel, 1030, 101, 2048);
         }
         if (kernel->production && strcmp(kernel->engine, "opencl") == 0) { /* k in parts, also on two compute units */
             const int64_t k = few ? 1003 : 5003;
