@@ -1,4 +1,4 @@
-/* planners.h - what plan.c and the planners of the CPU (plan_cpu.c) and of GPUs (plan/) ask of each other. */
+/* planners.h - what plan.c and the planners of the CPU and of GPUs (plan/) ask of each other. */
 #ifndef TILEWRIGHT_PLANNERS_H
 #define TILEWRIGHT_PLANNERS_H
 
@@ -17,19 +17,9 @@ bool plan_gpu_beats(const kernel_row *one, const kernel_row *later, const tw_pro
  * are an NVIDIA GPU's, on those alone. */
 bool plan_offers(const kernel_row *row, const device_facts *device);
 
-/* plan_opencl_beats - the same, where at least one is a GPU_TYPES row: on processors FAMILY_PANELS rows are better than
- * others, of these the last whose vectors the device has, else the first; elsewhere the row with the lower cost. */
-bool plan_opencl_beats(const kernel_row *one, const kernel_row *later, const tw_problem *p, const device_facts *device);
-
 /* plan_opencl_alone - should items, each by this plan, follow each other rather than be one launch on this device,
  * whose facts have their number? */
 bool plan_opencl_alone(const plan *each, const device_facts *together);
-
-/* plan_types_opencl - the compiler's options for the types of a GPU_TYPES row; returns their length. */
-int plan_types_opencl(const tw_problem *p, char *text, size_t bytes);
-
-/* plan_panels - the blocks, groups and workspace of a FAMILY_PANELS row. */
-void plan_panels(plan *plan, const device_facts *device);
 
 /* plan_batch_shares - do all threads of the CPU compute each item of this batch together? Else each computes items of
  * its own. */

@@ -37,6 +37,17 @@ double wgmma_mainloop(const kernel_row *row, const tw_problem *p, const device_f
 double packing_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device,
                       const tuned_values *tuned);
 
+/* plan_opencl_beats - whether one row is better than a later one, where at least one is a GPU_TYPES row: on processors
+ * FAMILY_PANELS rows are better than others, of these the last whose vectors the device has, else the first; elsewhere
+ * the row with the lower cost. */
+bool plan_opencl_beats(const kernel_row *one, const kernel_row *later, const tw_problem *p, const device_facts *device);
+
+/* plan_types_opencl - the compiler's options for the types of a GPU_TYPES row; returns their length. */
+int plan_types_opencl(const tw_problem *p, char *text, size_t bytes);
+
+/* plan_panels - the blocks, groups and workspace of a FAMILY_PANELS row. */
+void plan_panels(plan *plan, const device_facts *device);
+
 /* cluster_bytes - what cluster reduction adds to a block's shared memory: a tile's worth of sums that the others send,
  * and a barrier (kernels/cuda/splitk.cuh). */
 int64_t cluster_bytes(const kernel_row *row);
