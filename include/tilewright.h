@@ -32,7 +32,7 @@
  * STACK    A call of the cpu engine needs at most 48 KiB of the calling thread's stack, so 64 KiB is enough for a
  *          thread. tw_devices() and the GPU engines run driver code, which needs more (PoCL 75 KiB): use 256 KiB.
  *
- * To learn how a product is computed, read on in this order: src/api.c, src/plan.c, src/plan_cpu.c, src/run.c,
+ * To learn how a product is computed, read on in this order: src/api.c, src/plan.c, src/plan/cpu.c, src/run.c,
  * src/engines/cpu/engine.c, src/engines/cpu/loops.c, kernels/cpu/gemm_simd.c. The last holds the line that multiplies.
  */
 #ifndef TILEWRIGHT_H

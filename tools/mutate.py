@@ -65,7 +65,7 @@ OPERATORS = [
     ("recall", r"^src/plan\.c$", r"\b(?:user->\w+|last\.\w+) [=!]= [\w>. -]+\b", ["true"]),
     ("recall", r"^src/plan\.c$", r"\((?:[pq]|user)->beta != 0\) == \([pq]->beta != 0\)", ["true"]),
     ("recall", r"^src/plan\.c$", r"last\.plan\.in_place|plans_alike\(&last\.plan, problem\)|q->k > 0(?= &&)|user->beta == 0(?=\))", ["true"]),
-    ("batch", r"batch|problem\.h|src/(api|plan_cpu)\.c", r"\bbatch_item\((.*?), i\)", [r"batch_item(\1, i & 1023)", r"batch_item(\1, i % 65536)"]),
+    ("batch", r"batch|problem\.h|src/api\.c", r"\bbatch_item\((.*?), i\)", [r"batch_item(\1, i & 1023)", r"batch_item(\1, i % 65536)"]),
     ("batch", r"problem\.h", r"\bstride \* \(size_t\)i\b", ["stride * (size_t)(i & 1023)", "stride * (size_t)(i - (i >= 1024))", "(int)stride * (size_t)(int)i"]),
     ("batch", r"problem\.h", r"\)items\)\[i\]", [")items)[i & 1023]", ")items)[i - (i >= 65536)]"]),
     ("batch", CPU, r"batch->stride_[ac]\b", ["batch->stride_b"]),
@@ -139,7 +139,7 @@ COVERING = [
     (r"kernels/opencl/|engines/opencl/", PANELS + ["test_sizes", "test_batch --only opencl", *(f"test_faults{part} --only opencl" for part in ("", "_calls", "_cache"))]),
     (r"blas/", ["test_blas", "test_blas_batch", "test_names64", "test_complex", "test_level3", "test_route", *API]),
     (r"src/(first_use|self_test)", ["test_first_use"]),
-    (r"src/plan/", ["test_plans", *API, "test_kernels --only opencl_f32_sgemm", "test_strides --only opencl"]),
+    (r"src/plan/(?!cpu|batch_cpu)", ["test_plans", *API, "test_kernels --only opencl_f32_sgemm", "test_strides --only opencl"]),
     (r"src/(plan|table|problem)", ["test_plans", *LOOPS, "test_complex", "test_threads", "test_blas", "test_random",
                                    "test_kernels --only opencl_f32_sgemm", *MEMORY]),
     (r"cpu/pack_words", ["test_tiles", *LOOPS]), # which has the layouts and the deep panels of AMX

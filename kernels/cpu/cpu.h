@@ -13,7 +13,7 @@
  *                         + beta * c[i * ldc + j]
  *
  * with op(A) m x k and op(B) k x n given by a row stride and a column stride each (a transpose swaps the two). beta ==
- * 0 means that c is not read; k may be 0. workspace: as many elements as plan_rung() of src/plan_cpu.c says, aligned to
+ * 0 means that c is not read; k may be 0. workspace: as many elements as plan_rung() of src/plan/cpu.c says, aligned to
  * 64 bytes. A rung that shares its blocks is called by each thread of a team, with a workspace of its own and one
  * count, 0 at first, for all of them. */
 typedef struct cpu_problem {

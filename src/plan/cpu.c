@@ -1,0 +1,63 @@
+/* cpu.c - plans a product of a CPU: the first strategy that suits fills in blocks, tasks and what is packed; a rung's
+ * blocks. */
+#include "cpu.h"
+
+static const cpu_strategy *const strategies[] = {&strategy_divided,    &strategy_gemv,     &strategy_alone,
+                                                 &strategy_transposed, &strategy_unpacked, &strategy_loops};
+
+const cpu_strategy *cpu_strategy_of(const cpu_case *c)
+{
+    const cpu_strategy *const *s = strategies;
+    while ((*s)->suits != NULL && !(*s)->suits(c)) s++;
+    return *s;
+}
+
+/* Whether copies of A and B pay, though the operands could be read in place. AVX2's tile in place has 12 loads and
+ * prefetches for 12 multiply-adds, all that two a cycle allow; that of panels has 9 (docs/perf/cpu-packing.md#avx2).
+ * Wider vectors load less for each flop. */
+static bool copies_pay(const tw_problem *p, const device_facts *device)
+{
+    /* rows of A and columns of B, and steps of k */
+    enum { LEAST = 192, LEAST_COMPLEX = 40, LEAST_DEPTH = 32 };
+    const int64_t least = problem_is_complex(p) ? LEAST_COMPLEX : LEAST;
+    return (device->features & (CPU_AVX2 | CPU_AVX512)) == CPU_AVX2 && p->m >= least && p->n >= least &&
+           p->k >= LEAST_DEPTH;
+}
+
+void cpu_look(cpu_case *c, const tw_problem *p, const kernel_row *row, const device_facts *device, int wanted_threads)
+{
+    c->p = p, c->row = row, c->device = device, c->tuned = tuned_find(device, p, row, &c->room);
+    c->mr = row->lab.tile_m, c->nr = row->lab.tile_n, c->bytes = problem_sum_bytes(p), c->chunk = chunk_in_loops(p);
+    c->complex = problem_is_complex(p), c->gemv = (p->m == 1 || p->n == 1) && row->gemv != NULL;
+    c->a_transposed = op_transposes(p->op_a), c->b_transposed = op_transposes(p->op_b);
+    c->a_conflicts = rows_apart(p->lda, c->bytes, PAGE_BYTES),
+    c->b_conflicts = rows_apart(p->ldb, c->bytes, PAGE_BYTES);
+    c->readable = row->layout == CPU_PLAIN && !copies_pay(p, device), c->in_place = c->readable && p->flags == 0;
+    cpu_count_threads(c, wanted_threads);
+}
+
+void plan_loops(plan *plan, const device_facts *device, int wanted_threads)
+{
+    cpu_case c;
+    cpu_look(&c, &plan->problem, plan->row, device, wanted_threads);
+    plan->threads = c.threads, plan->woken = c.woken, plan->cpu.chunk = c.chunk;
+    cpu_strategy_of(&c)->fill(&c, plan);
+    plan->at_once = plan->in_place && plan->threads == 1;
+    cpu_count_workspace(plan);
+}
+
+/* A rung keeps one block of sums, one packed block of A and one of B for each thread, each tile x tile, the edge
+ * rounded up to whole register tiles. */
+void plan_rung(plan *plan, const device_facts *device, const tw_lab_choice *choice)
+{
+    const tw_problem *p = &plan->problem;
+    const kernel_row *row = plan->row;
+    const int64_t longest = max_i64(max_i64(p->m, p->n), max_i64(p->k, 1));
+    plan->tile = (int)min_i64(choice->tile > 0 ? choice->tile : row->lab.default_tile, longest);
+    const int64_t block = max_i64(plan->tile, 1), edge = block + CPU_LONGEST_REGISTER_TILE - 1,
+                  threads = row->threaded ? cpu_threads_waited(p, row, device, choice->threads) : 1;
+    plan->threads = (int)max_i64(min_i64(threads, pieces_of(p->m, p->n, block, block)), 1);
+    if (row->lab.default_tile > 0)
+        plan->workspace_bytes = (size_t)plan->threads * 3 *
+                                padded(edge * edge, (size_t)dtype_find(p->dtype)->lab.bytes);
+}
