@@ -12,6 +12,7 @@
 #include "element.h"
 #include "former.h"
 #include "plan.h"
+#include "plan/cpu.h"
 #include "support/die.h"
 #include "support/tap.h"
 #include "tuned.h"
@@ -258,6 +259,19 @@ static device_facts facts_of(int device)
     return facts;
 }
 
+static const cpu_strategy *const strategies[] = {&strategy_divided,    &strategy_gemv,     &strategy_alone,
+                                                 &strategy_transposed, &strategy_unpacked, &strategy_loops};
+enum { STRATEGIES = sizeof strategies / sizeof *strategies };
+static int plans_of[STRATEGIES];
+
+static void count_strategy(const plan *made, const device_facts *facts)
+{
+    cpu_case c;
+    cpu_look(&c, &made->problem, made->row, facts, 0);
+    const cpu_strategy *taken = cpu_strategy_of(&c);
+    for (int i = 0; i < STRATEGIES; i++) plans_of[i] += strategies[i] == taken;
+}
+
 /* The plan of problem `number` of a device: as a line, the compiler's options in another. */
 static kind plan_of(int device, int64_t number, int *type, char text[LINE], char options[PLAN_OPTIONS_BYTES])
 {
@@ -284,6 +298,7 @@ static kind plan_of(int device, int64_t number, int *type, char text[LINE], char
     if (status == TW_OK)
         status = asked == BATCH ? plan_find_batch(&p, &batch, &facts, &made)
                                 : plan_find(&p, &facts, asked == FORCED ? &choice : NULL, &made);
+    if (status == TW_OK && asked == FREE && made.row->micro != NULL) count_strategy(&made, &facts);
     bool shrinks = status == TW_OK && asked == BARE && made.row->micro != NULL;
     while (shrinks && roll(&d, 2) && plan_shrink(&made)) continue;
     options[0] = '\0';
@@ -403,6 +418,9 @@ int main(int argc, char **argv)
     }
     compare(file);
     fclose(file);
+    for (int i = 0; i < STRATEGIES; i++)
+        if (tap_case("some plan of a CPU is made by: %s", strategies[i]->name))
+            tap_result(plans_of[i] > 0, "no random problem is");
 #else
     if (tap_case("plans")) tap_skip("the digests are of x86-64's rows");
 #endif
