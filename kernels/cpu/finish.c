@@ -14,6 +14,7 @@
  *           all of k.
  * LIMITS    None: any address of an element, any count.
  * SOURCE    IEEE 754-2019, 5.8 and 9.2; Arm ARM, FCVTNS (NaN to 0). */
+#include "epilogue.h"
 #include "rung.h"
 #include "vec.h"
 
@@ -133,17 +134,16 @@ ALWAYS void bf16_store_some(uint16_t *p, some lanes, vec v)
         const real *from = sums;                                                                                       \
         uint16_t *c = to;                                                                                              \
         const vec x = vec_all(real_of(alpha)), y = vec_all(real_of(beta));                                             \
-        const bool reads_c = beta != 0;                                                                                \
+        const bool reads_c = epilogue_reads(beta);                                                                     \
         int64_t j = 0;                                                                                                 \
         for (; j + (int)LANES <= count; j += LANES) {                                                                  \
             const vec sum = vec_load(from + j);                                                                        \
-            type##_store(c + j, reads_c ? vec_fma(x, sum, vec_mul(y, type##_load(c + j))) : vec_mul(x, sum));          \
+            type##_store(c + j, EPILOGUE(vec, x, sum, y, reads_c, type##_load(c + j)));                                \
         }                                                                                                              \
         if (j == count) return;                                                                                        \
         const some rest = vec_first(count - j);                                                                        \
         const vec sum = vec_load_some(from + j, rest);                                                                 \
-        type##_store_some(c + j, rest,                                                                                 \
-                          reads_c ? vec_fma(x, sum, vec_mul(y, type##_load_some(c + j, rest))) : vec_mul(x, sum));     \
+        type##_store_some(c + j, rest, EPILOGUE(vec, x, sum, y, reads_c, type##_load_some(c + j, rest)));              \
     }
 cpu_finish JOIN(KERNEL, _f16), JOIN(KERNEL, _bf16);
 FINISH(f16)

@@ -34,6 +34,7 @@
  * LIMITS    NR a multiple of LANES, at most 3 of them; MR at most 8; 24 KiB on the stack for a block of C^T. The loops
  *           around it: src/engines/cpu/loops.c.
  * SOURCE    Goto, van de Geijn 2008; Van Zee, van de Geijn 2015. */
+#include "epilogue.h"
 #include "rung.h"
 #include "vec.h"
 
@@ -169,7 +170,8 @@ ALWAYS void store_tile(const cpu_tile *t, const int rows, const int units, const
                        half rest[MR])
 {
     const int vectors = units * UNIT / LANES;
-    const bool ends = t->sum_out == NULL, reads_c = ends && (t->beta != 0 || t->complex.beta != 0);
+    const bool ends = t->sum_out == NULL,
+               reads_c = ends && (epilogue_reads(t->beta) || epilogue_reads(t->complex.beta));
     const real re = ends ? real_of(t->alpha) : 1, im = ends ? real_of(t->complex.alpha) : 0, beta_re = real_of(t->beta),
                beta_im = real_of(t->complex.beta);
     const int64_t out_ld = PARTS * (ends ? t->ldc : t->sum_out_ld);
@@ -201,7 +203,7 @@ ALWAYS void store_tile(const cpu_tile *t, const int rows, const int units, const
     const vec alpha = vec_all(real_of(t->alpha)), beta = vec_all(real_of(t->beta));
     const half half_alpha = half_all(real_of(t->alpha)), half_beta = half_all(real_of(t->beta));
     /* known before C is written: it might be t, for all the compiler knows */
-    const bool ends = t->sum_out == NULL, reads_c = t->beta != 0;
+    const bool ends = t->sum_out == NULL, reads_c = epilogue_reads(t->beta);
     add_total(t, rows, units, masked, last, sum, rest);
     UNROLLED(8)
     for (int i = 0; i < rows; i++) {
@@ -209,16 +211,12 @@ ALWAYS void store_tile(const cpu_tile *t, const int rows, const int units, const
         UNROLLED(4)
         for (int v = 0; v < vectors; v++) {
             vec x = sum[i][v];
-            if (ends)
-                x = reads_c ? vec_fma(alpha, x, vec_mul(beta, load_at(at, v, !halved && v == end, last)))
-                            : vec_mul(alpha, x);
+            if (ends) x = EPILOGUE(vec, alpha, x, beta, reads_c, load_at(at, v, !halved && v == end, last));
             store_at(at, v, !halved && v == end, last, x);
         }
         if (halved) {
             half x = rest[i];
-            if (ends)
-                x = reads_c ? half_fma(half_alpha, x, half_mul(half_beta, half_load_some(at + vectors * LANES, last)))
-                            : half_mul(half_alpha, x);
+            if (ends) x = EPILOGUE(half, half_alpha, x, half_beta, reads_c, half_load_some(at + vectors * LANES, last));
             half_store_some(at + vectors * LANES, last, x);
         }
     }

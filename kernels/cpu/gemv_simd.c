@@ -16,6 +16,7 @@
  * NUMBERS   2 flops for each element read: 8 bytes of memory a cycle and core allow 4 flops in f32, of some 64.
  * LIMITS    BLOCK_BYTES of sums on the stack.
  * SOURCE    Van Zee, van de Geijn 2015 (the fused axpyf and dotxf of BLIS); the transpose is Eklundh's, 1972. */
+#include "epilogue.h"
 #include "rung.h"
 #include "vec.h"
 #if OF_F16
@@ -53,6 +54,7 @@ ALWAYS vec read_words(const stored *at) { return vec_load(at); }
 static void blend_outputs(const cpu_gemv *t, int64_t from, const real *sums, int64_t count)
 {
     const vec alpha = vec_all(real_of(t->alpha)), beta = vec_all(real_of(t->beta));
+    const bool reads_c = epilogue_reads(t->beta);
     real *c = (real *)t->c + from * t->c_stride;
     if (t->finish != NULL) {
         cpu_gemv_finish(t, from, sums, count);
@@ -62,14 +64,8 @@ static void blend_outputs(const cpu_gemv *t, int64_t from, const real *sums, int
         const int64_t lanes = smaller(LANES, count - j);
         const some last = vec_first(lanes);
         real old[LANES] = {0}, made[LANES];
-        vec x = vec_load_some(sums + j, last);
-        if (t->beta == 0) {
-            x = vec_mul(alpha, x);
-        } else {
-            for (int64_t i = 0; i < lanes; i++) old[i] = c[(j + i) * t->c_stride];
-            x = vec_fma(alpha, x, vec_mul(beta, vec_load_some(old, last)));
-        }
-        vec_store(made, x);
+        for (int64_t i = 0; reads_c && i < lanes; i++) old[i] = c[(j + i) * t->c_stride];
+        vec_store(made, EPILOGUE(vec, alpha, vec_load_some(sums + j, last), beta, reads_c, vec_load_some(old, last)));
         for (int64_t i = 0; i < lanes; i++) c[(j + i) * t->c_stride] = made[i];
     }
 }

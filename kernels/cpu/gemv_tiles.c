@@ -18,12 +18,15 @@
  *           Weaving takes 2 shuffles for 128 bytes of bf16, 8 for 256 bytes of int8.
  * LIMITS    37 KiB on the stack. Configures the tiles by itself, and gives them back.
  * SOURCE    as r13_matrix. */
+#include "epilogue.h"
 #include "rung.h"
 #include "tiles.h"
 
 #include <string.h>
 
-#define ALWAYS static inline __attribute__((always_inline))
+#define ALWAYS         static inline __attribute__((always_inline))
+#define real_mul(x, y) ((x) * (y))
+#define real_fma       times_plus
 
 /* GROUP: elements of a word. DEPTH: steps of k in 64 bytes, and outputs of a strip. WIDE: outputs that are woven at a
  * time. PIECE: of y. AHEAD: bytes prefetched of a row. */
@@ -186,6 +189,7 @@ static void finish_outputs(const cpu_gemv *t, int64_t from, int64_t count, const
 static void blend_outputs(const cpu_gemv *t, int64_t from, int64_t count, const real *sums, bool woven)
 {
     const real alpha = real_of(t->alpha), beta = real_of(t->beta);
+    const bool reads_c = epilogue_reads(t->beta);
     real *c = (real *)t->c + from * t->c_stride;
     if (t->finish != NULL) {
         finish_outputs(t, from, count, sums, woven);
@@ -194,7 +198,7 @@ static void blend_outputs(const cpu_gemv *t, int64_t from, int64_t count, const 
     for (int64_t i = 0; i < count; i++) {
         const real sum = sum_of(sums, i, woven);
         real *to = c + i * t->c_stride;
-        *to = t->beta == 0 ? alpha * sum : times_plus(alpha, sum, beta * *to);
+        *to = EPILOGUE(real, alpha, sum, beta, reads_c, *to);
     }
 }
 
