@@ -268,7 +268,7 @@ static bool by_smaller_plan(pool *pool, const work *w, const tw_problem *user, i
     void *workspace = guard_place(&arena, made.workspace_bytes, true); /* nothing behind it can be touched */
     memset(workspace, -1, made.workspace_bytes);
     memcpy(w->c, w->old, (size_t)(w->m * w->n * w->c_bytes));
-    if (*computed) loops_run(&made, a_at(w, user, 0), b_at(w, user, 0), w->c, workspace, pool, NULL);
+    if (*computed) product_run(&made, a_at(w, user, 0), b_at(w, user, 0), w->c, workspace, pool, NULL);
     return *computed;
 }
 

@@ -396,7 +396,7 @@ static bool plan_waits(pool *p, tw_problem problem, void (*change)(plan *, int),
     if (right) change(&made, how);
     void *workspace = right ? aligned_alloc(64, made.workspace_bytes) : NULL;
     for (int i = 0; right && i < 6; i++) {
-        loops_run(&made, x.a, x.b, x.c, workspace, p, NULL);
+        product_run(&made, x.a, x.b, x.c, workspace, p, NULL);
         right = integers_judge(&x, text, sizeof text); /* which puts C back */
     }
     if (!right) printf("# %s\n", text);

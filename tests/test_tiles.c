@@ -33,7 +33,7 @@ static bool multiply_by(const oracle *o, void *c, bool smaller, int threads, poo
     row.gemv = p.dtype != TW_BF16 ? gemv_tiles_i8 : gemv_tiles_bf16;
     made.row = &row;
     void *workspace = aligned_alloc(64, made.workspace_bytes + 64);
-    loops_run(&made, o->a, o->b, c, workspace, pool, NULL);
+    product_run(&made, o->a, o->b, c, workspace, pool, NULL);
     free(workspace);
     return true;
 }

@@ -42,7 +42,7 @@ static void compute_item(void *context, team *team)
     const void *a, *b;
     void *c;
     item_of(w, own->item, &a, &b, &c);
-    loops_item(w->plan, a, b, c, w->all_a, w->all_b, own->workspace, team);
+    product_walk(w->plan, a, b, c, w->all_a, w->all_b, own->workspace, team);
 }
 
 static void compute_task(const batch_work *w, int64_t task, void *workspace, const team *team)
@@ -59,10 +59,10 @@ static void compute_task(const batch_work *w, int64_t task, void *workspace, con
     item_of(w, task / w->parts, &a, &b, &c);
     int64_t first = task % w->parts * cpu->part_m;
     if (cpu->gemv)
-        loops_compute(plan, p->alpha, p->beta, a, b, c);
+        in_place_compute(plan, p->alpha, p->beta, a, b, c);
     else
-        loops_compute_rows(plan, p->alpha, p->beta, a, b, c, first,
-                           min_i64(first + cpu->part_m, cpu->unpacked_shape.m));
+        in_place_compute_rows(plan, p->alpha, p->beta, a, b, c, first,
+                              min_i64(first + cpu->part_m, cpu->unpacked_shape.m));
 }
 
 /* Each thread takes tasks with a workspace of its own. */

@@ -34,7 +34,7 @@ static void compute_share(void *context, team *team)
     const int64_t p0 = t->chunk * d->plan->cpu.chunk;
     char *const c = d->chunks > 1 ? sum_at(d, t->chunk, t->i, t->j)
                                   : d->c + (t->i * d->plan->problem.ldc + t->j) * d->c_bytes;
-    loops_item(&d->share, d->a + (t->i * d->a_rs + p0 * d->a_cs) * d->source_bytes,
+    loops_walk(&d->share, d->a + (t->i * d->a_rs + p0 * d->a_cs) * d->source_bytes,
                d->b + (p0 * d->b_rs + t->j * d->b_cs) * d->source_bytes, c, NULL, NULL, d->blocks, team);
 }
 

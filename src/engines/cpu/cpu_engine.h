@@ -1,5 +1,5 @@
-/* cpu_engine.h - what the files of the CPU engine share: detection, the thread pool, the engine, packing, the five
- * loops, batches, probes. */
+/* cpu_engine.h - what the files of the CPU engine share: detection, the thread pool, the engine, packing, the
+ * ways of a product, batches, probes. */
 #ifndef TILEWRIGHT_CPU_ENGINE_H
 #define TILEWRIGHT_CPU_ENGINE_H
 
@@ -134,34 +134,51 @@ enum { CPU_STEP_UNIT = 16 };
 void pack_word_steps(cpu_layout layout, bool of_b, bool a_unsigned, bool b_unsigned, void *packed, const void *source,
                      int64_t k_stride, int64_t length, int64_t k, int64_t width, int64_t first, int64_t last);
 
+/* ---- in_place.c: of plans with gemv or unpacked ---- */
+
+/* in_place_compute - on this thread alone, with these scalars. */
+void in_place_compute(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c);
+
+/* in_place_compute_rows - rows first .. last - 1 of that; first is a multiple of the rows of the micro-tile. Not for
+ * GEMV. */
+void in_place_compute_rows(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c,
+                           int64_t first, int64_t last);
+
+/* in_place_share - the same on several threads. */
+void in_place_share(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c, pool *p);
+
+/* in_place_walk - called by every thread of a team: the same, with the problem's scalars. */
+void in_place_walk(const plan *plan, const void *a, const void *b, void *c, team *team);
+
 /* ---- loops.c ---- */
 
-/* loops_run - the five loops of the production kernel. workspace: plan->workspace_bytes, 64-byte aligned. */
-void loops_run(const plan *plan, const void *a, const void *b, void *c, void *workspace, pool *p, const stop *stop);
-
-/* loops_compute - the same for a plan that is computed at once, with these scalars. */
-void loops_compute(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c);
-
-/* loops_share - the same of a plan in place for several threads. */
-void loops_share(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c, pool *p);
-
-/* loops_compute_rows - rows first .. last - 1 of that; first is a multiple of the rows of the micro-tile. Not for
- * GEMV. */
-void loops_compute_rows(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c,
-                        int64_t first, int64_t last);
+/* loops_walk - called by every thread of a team: the five loops, or in_place_walk(), of a plan that is not divided.
+ * all_a, all_b: what loops_pack_all packed; NULL: nothing. workspace: what the plan says, 64-byte aligned. */
+void loops_walk(const plan *plan, const void *a, const void *b, void *c, void *all_a, void *all_b, void *workspace,
+                team *team);
 
 /* loops_pack_all - called by every thread of a team: packs all of A, or of B, for a batch whose items share it. */
 void loops_pack_all(const plan *plan, bool of_a, const void *source, void *packed, team *team);
 
-/* loops_item - called by every thread of a team: computes one item of a batch. all_a, all_b: what loops_pack_all
- * packed; NULL: nothing. workspace: plan->each_bytes. */
-void loops_item(const plan *plan, const void *a, const void *b, void *c, void *all_a, void *all_b, void *workspace,
-                team *team);
+static inline cpu_complex cpu_complex_of(const tw_problem *p)
+{
+    return (cpu_complex){p->alpha_imaginary, p->beta_imaginary, op_conjugates(p->op_a), op_conjugates(p->op_b)};
+}
 
 /* ---- chunks.c ---- */
 
-/* chunks_walk - called by every thread of a team: a product whose plan divides k. workspace: what the plan says. */
+/* chunks_walk - called by every thread of a team: a product whose plan is divided. workspace: what the plan says. */
 void chunks_walk(const plan *plan, const void *a, const void *b, void *c, void *workspace, team *team);
+
+/* ---- product.c ---- */
+
+/* product_run - a product by a production kernel. workspace: plan->workspace_bytes, 64-byte aligned. */
+void product_run(const plan *plan, const void *a, const void *b, void *c, void *workspace, pool *p, const stop *stop);
+
+/* product_walk - called by every thread of a team: one item of a batch. all_a, all_b: as of loops_walk(). workspace:
+ * plan->each_bytes. */
+void product_walk(const plan *plan, const void *a, const void *b, void *c, void *all_a, void *all_b, void *workspace,
+                  team *team);
 
 /* ---- batch.c ---- */
 

@@ -299,16 +299,16 @@ __attribute__((noinline)) static tw_status launch_on_stack(engine *e, const runn
     const plan *p = r->plan;
     if (r->batch != NULL || p->row->micro == NULL || p->workspace_bytes > sizeof workspace)
         return fail(TW_NO_MEMORY, "no memory for a workspace of %zu bytes", p->workspace_bytes);
-    loops_run(p, a->host, b->host, c->host, workspace, e->pool, r->stop);
+    product_run(p, a->host, b->host, c->host, workspace, e->pool, r->stop);
     return TW_OK;
 }
 
 static void cpu_compute(engine *e, const plan *p, double alpha, double beta, const void *a, const void *b, void *c)
 {
     if (p->at_once)
-        loops_compute(p, alpha, beta, a, b, c);
+        in_place_compute(p, alpha, beta, a, b, c);
     else
-        loops_share(p, alpha, beta, a, b, c, e->pool);
+        in_place_share(p, alpha, beta, a, b, c, e->pool);
 }
 
 static tw_status cpu_launch(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
@@ -322,7 +322,7 @@ static tw_status cpu_launch(engine *e, runnable *r, const buffer *a, const buffe
     else if (r->batch != NULL)
         batch_run(p, r->batch, a->host, b->host, c->host, workspace, e->pool, r->stop);
     else if (p->row->micro != NULL)
-        loops_run(p, a->host, b->host, c->host, workspace, e->pool, r->stop);
+        product_run(p, a->host, b->host, c->host, workspace, e->pool, r->stop);
     else
         run_rung(p, a, b, c, workspace, e->pool);
     cpu_give(e, workspace);

@@ -10,10 +10,8 @@
  *
  * If the operands are no larger than a few times the L2, there is one panel, and operands are read in place where that
  * is possible (direct_a, direct_b of the plan). Small-m products (small_m): a task computes its panel in steps of k,
- * each with loop 1 outside of loop 2; of many threads each copies the step's rows of B for itself (copy_n). GEMV
- * (gemv_task) and the unpacked path (unpacked_task) have no loops here: only their outputs are divided. Panels
- * of f16, bf16 and int8 hold other words than their operands (cpu_layout): a k that counts what panels hold counts
- * steps.
+ * each with loop 1 outside of loop 2; of many threads each copies the step's rows of B for itself (copy_n). Panels of
+ * f16, bf16 and int8 hold other words than their operands (cpu_layout): a k that counts what panels hold counts steps.
  *
  * An element of C is, over each chunk of k, one sum in ascending order, and these sums, in ascending order, are added,
  * unscaled until the last panel: its bits depend neither on the blocks nor on the threads, in whatever floating-point
@@ -324,41 +322,6 @@ static void compute_task(void *context, int64_t task)
     if (row->leave != NULL) row->leave();
 }
 
-/* Outputs first .. last - 1 of a C that is one row (x is B, y is A) or one column (x is A, y is B). */
-static void gemv_task(void *context, int64_t task)
-{
-    const loops *l = context;
-    const tw_problem *p = &l->plan->problem;
-    bool row = p->m == 1;
-    int64_t count = row ? p->n : p->m, each = row ? l->plan->cpu.task_n : l->plan->cpu.task_m, first = task * each,
-            c_stride = row ? 1 : p->ldc;
-    int64_t x_stride = row ? l->b_cs : l->a_rs;
-    cpu_gemv gemv = {.count = min_i64(each, count - first),
-                     .k = p->k,
-                     .x = (row ? l->b : l->a) + first * x_stride * l->source_bytes,
-                     .y = row ? l->a : l->b,
-                     .c = l->c + first * c_stride * l->c_bytes,
-                     .x_stride = x_stride,
-                     .x_k = row ? l->b_rs : l->a_cs,
-                     .y_stride = row ? l->a_cs : l->b_rs,
-                     .c_stride = c_stride,
-                     .alpha = l->alpha,
-                     .beta = l->beta,
-                     .finish = l->plan->finish,
-                     .c_bytes = l->c_bytes,
-                     .x_unsigned = (row ? p->dtype_b : p->dtype) == TW_U8,
-                     .y_unsigned = (row ? p->dtype : p->dtype_b) == TW_U8};
-    l->plan->row->gemv(&gemv);
-}
-
-static void walk_gemv(void *context, team *team)
-{
-    const plan *plan = ((const loops *)context)->plan;
-    const tw_problem *p = &plan->problem;
-    team_share(team, p->m == 1 ? ceil_div(p->n, plan->cpu.task_n) : ceil_div(p->m, plan->cpu.task_m), gemv_task,
-               context);
-}
-
 /* Begins this macro-block and panel. buffer: its packed copy. */
 static void begin_panel(loops *l, int buffer)
 {
@@ -464,25 +427,7 @@ static bool run_task(void *context, int64_t i, team *team)
     return true;
 }
 
-/* Every thread of the team walks the same loops; only the tasks are divided. At least one panel: with k = 0 the
- * micro-kernel scales C by beta, and A and B may be NULL. The stage before the first panel packs it. */
-static void walk(void *context, team *team)
-{
-    walker w = {.at = {.now = *(const loops *)context, .more = true}};
-    loops *l = &w.at.now;
-    if (l->plan->cpu.copy_n > 0) l->copy += (size_t)team_join(team) * l->plan->cpu.copy_bytes;
-    begin_panel(l, 0);
-    w.at.next = w.at.now;
-    w.at.packs = packs_of(&w.at.next);
-    team_tasks(team, run_task, &w);
-}
-
-static cpu_complex complex_of(const tw_problem *p)
-{
-    return (cpu_complex){p->alpha_imaginary, p->beta_imaginary, op_conjugates(p->op_a), op_conjugates(p->op_b)};
-}
-
-static loops loops_of(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c)
+static loops loops_of(const plan *plan, const void *a, const void *b, void *c)
 {
     const tw_problem *p = &plan->problem;
     bool a_transposed = op_transposes(p->op_a), b_transposed = op_transposes(p->op_b);
@@ -490,9 +435,9 @@ static loops loops_of(const plan *plan, double alpha, double beta, const void *a
                    .a = a,
                    .b = b,
                    .c = c,
-                   .alpha = alpha,
-                   .beta = beta,
-                   .complex = complex_of(p),
+                   .alpha = p->alpha,
+                   .beta = p->beta,
+                   .complex = cpu_complex_of(p),
                    .a_rs = a_transposed ? 1 : p->lda,
                    .a_cs = a_transposed ? p->lda : 1,
                    .b_rs = b_transposed ? 1 : p->ldb,
@@ -502,90 +447,6 @@ static loops loops_of(const plan *plan, double alpha, double beta, const void *a
                    .bytes = problem_sum_bytes(p),
                    .source_bytes = dtype_find(p->dtype)->lab.bytes,
                    .c_bytes = plan->finish != NULL ? dtype_find(p->dtype_c)->lab.bytes : problem_sum_bytes(p)};
-}
-
-/* Rows i .. last - 1 of task_n columns from j on, of an unpacked plan; where C is computed transposed, B has the
- * rows. */
-static void unpacked_part(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c, int64_t i,
-                          int64_t last, int64_t j)
-{
-    const cpu_plan *cpu = &plan->cpu;
-    const int64_t bytes = problem_sum_bytes(&plan->problem);
-    cpu_unpacked part = cpu->unpacked_shape;
-    part.complex = complex_of(&plan->problem);
-    part.m = last - i, part.n = min_i64(cpu->task_n, cpu->unpacked_shape.n - j);
-    const char *of_m = part.transposed ? b : a, *of_n = part.transposed ? a : b;
-    const int64_t offset = part.transposed ? j * part.ldc + i : i * part.ldc + j;
-    plan->row->unpacked(&part, alpha, beta, of_m + i * part.a_rs * bytes, of_n + j * bytes, (char *)c + offset * bytes);
-}
-
-static void unpacked_task(void *context, int64_t i)
-{
-    const loops *l = context;
-    const plan *plan = l->plan;
-    const cpu_plan *cpu = &plan->cpu;
-    const int64_t tasks_m = ceil_div(cpu->unpacked_shape.m, cpu->task_m), row = i % tasks_m * cpu->task_m,
-                  column = i / tasks_m * cpu->task_n;
-    unpacked_part(plan, l->alpha, l->beta, l->a, l->b, l->c, row, min_i64(row + cpu->task_m, cpu->unpacked_shape.m),
-                  column);
-}
-
-/* A thread that is alone, since the others sleep, computes all rows at once. */
-static void walk_unpacked(void *context, team *team)
-{
-    const loops *l = context;
-    const cpu_plan *cpu = &l->plan->cpu;
-    const int64_t m = cpu->unpacked_shape.m, n = cpu->unpacked_shape.n;
-    if (team_threads(team) > 1)
-        team_share(team, ceil_div(m, cpu->task_m) * ceil_div(n, cpu->task_n), unpacked_task, context);
-    else
-        loops_compute_rows(l->plan, l->alpha, l->beta, l->a, l->b, l->c, 0, m);
-}
-
-static void walk_chunks(void *context, team *team)
-{
-    const loops *l = context;
-    chunks_walk(l->plan, l->a, l->b, l->c, l->first_a, team);
-}
-
-static pool_fn *walk_of(const plan *plan)
-{
-    return plan->cpu.divided ? walk_chunks : plan->cpu.gemv ? walk_gemv : plan->cpu.unpacked ? walk_unpacked : walk;
-}
-
-/* Not inlined, as is compute_gemv(), so that the smallest products do not pay for their locals. */
-__attribute__((noinline)) void loops_compute_rows(const plan *plan, double alpha, double beta, const void *a,
-                                                  const void *b, void *c, int64_t first, int64_t last)
-{
-    /* so much of B stays in the L2 */
-    for (int64_t j = 0; j < plan->cpu.unpacked_shape.n; j += plan->cpu.task_n)
-        unpacked_part(plan, alpha, beta, a, b, c, first, last, j);
-}
-
-__attribute__((noinline)) static void compute_gemv(const plan *plan, double alpha, double beta, const void *a,
-                                                   const void *b, void *c)
-{
-    loops l = loops_of(plan, alpha, beta, a, b, c);
-    gemv_task(&l, 0);
-}
-
-void loops_compute(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c)
-{
-    const cpu_plan *cpu = &plan->cpu;
-    if (cpu->gemv) {
-        compute_gemv(plan, alpha, beta, a, b, c);
-    } else if (cpu->unpacked_shape.n > cpu->task_n || cpu->unpacked_shape.transposed) {
-        loops_compute_rows(plan, alpha, beta, a, b, c, 0, cpu->unpacked_shape.m);
-    } else {
-        plan->row->unpacked(&cpu->unpacked_shape, alpha, beta, a, b, c);
-    }
-}
-
-__attribute__((noinline)) void loops_share(const plan *plan, double alpha, double beta, const void *a, const void *b,
-                                           void *c, pool *pool)
-{
-    loops l = loops_of(plan, alpha, beta, a, b, c);
-    pool_run_tasks(pool, plan->threads, plan->woken, walk_of(plan), &l, NULL);
 }
 
 /* The position of one thread among the panels of an operand that is packed as a whole. */
@@ -629,37 +490,32 @@ static bool pack_all_task(void *context, int64_t i, team *team)
 
 void loops_pack_all(const plan *plan, bool of_a, const void *source, void *packed, team *team)
 {
-    const tw_problem *p = &plan->problem;
-    packer x = {.at = loops_of(plan, p->alpha, p->beta, source, source, NULL), .of_a = of_a, .packed = packed};
+    packer x = {.at = loops_of(plan, source, source, NULL), .of_a = of_a, .packed = packed};
     begin_packing(&x);
     team_tasks(team, pack_all_task, &x);
 }
 
-void loops_item(const plan *plan, const void *a, const void *b, void *c, void *all_a, void *all_b, void *workspace,
+/* Every thread of the team walks the same loops; only the tasks are divided. At least one panel: with k = 0 the
+ * micro-kernel scales C by beta, and A and B may be NULL. The stage before the first panel packs it. */
+void loops_walk(const plan *plan, const void *a, const void *b, void *c, void *all_a, void *all_b, void *workspace,
                 team *team)
 {
-    loops l = loops_of(plan, plan->problem.alpha, plan->problem.beta, a, b, c);
-    l.all_a = all_a, l.all_b = all_b;
-    l.first_a = workspace;
-    l.first_b = l.first_a + (all_a != NULL ? 0 : plan->cpu.a_bytes);
-    l.sums = l.first_b + (all_b != NULL ? 0 : plan->cpu.b_bytes);
-    l.totals = l.sums + plan->cpu.sum_bytes;
-    l.copy = l.totals + plan->cpu.total_bytes;
-    walk_of(plan)(&l, team);
-}
-
-void loops_run(const plan *plan, const void *a, const void *b, void *c, void *workspace, pool *pool, const stop *stop)
-{
-    const tw_problem *p = &plan->problem;
-    if (plan->at_once) {
-        loops_compute(plan, p->alpha, p->beta, a, b, c);
+    const cpu_plan *cpu = &plan->cpu;
+    if (cpu->gemv || cpu->unpacked) {
+        in_place_walk(plan, a, b, c, team);
         return;
     }
-    loops l = loops_of(plan, p->alpha, p->beta, a, b, c);
-    l.first_a = workspace;
-    l.first_b = (char *)workspace + plan->cpu.a_bytes;
-    l.copy = (char *)workspace + plan->workspace_bytes - (size_t)plan->threads * plan->cpu.copy_bytes;
-    l.totals = l.copy - plan->cpu.total_bytes;
-    l.sums = l.totals - plan->cpu.sum_bytes;
-    pool_run_tasks(pool, plan->threads, plan->woken, walk_of(plan), &l, stop);
+    walker w = {.at = {.now = loops_of(plan, a, b, c), .more = true}};
+    loops *l = &w.at.now;
+    l->all_a = all_a, l->all_b = all_b;
+    l->first_a = workspace;
+    l->first_b = l->first_a + (all_a != NULL ? 0 : cpu->a_bytes);
+    l->sums = l->first_b + (all_b != NULL ? 0 : cpu->b_bytes) + (cpu->packs_ahead ? cpu->a_bytes + cpu->b_bytes : 0);
+    l->totals = l->sums + cpu->sum_bytes;
+    l->copy = l->totals + cpu->total_bytes;
+    if (cpu->copy_n > 0) l->copy += (size_t)team_join(team) * cpu->copy_bytes;
+    begin_panel(l, 0);
+    w.at.next = w.at.now;
+    w.at.packs = packs_of(&w.at.next);
+    team_tasks(team, run_task, &w);
 }
