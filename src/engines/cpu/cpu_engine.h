@@ -18,6 +18,11 @@ cpu_caches detect_caches(void);
 void detect_name(char *name, size_t bytes);
 int64_t detect_memory_bytes(void);
 
+/* ---- signals.c ---- */
+
+double cpu_now_s(void);   /* by a clock that only advances */
+void pause_briefly(void); /* in a loop that waits for another thread */
+
 /* ---- threads.c: a pool made at first use, safe under fork, nesting and many callers ---- */
 
 typedef struct pool pool;
@@ -57,7 +62,6 @@ void team_alone(const team *of, pool_fn *fn, void *context);
 int team_threads(const team *t);
 bool team_ends(const team *t); /* the call is cancelled: a long task may as well end */
 int team_join(team *t);        /* the caller's own number, from 0 on; once before its team_tasks() or team_for() */
-void pause_briefly(void);      /* in a loop that waits for another thread */
 
 /* team_for - called by every thread of a team with the same arguments: calls body(context, i) once for each i in 0 ..
  * count - 1, taken from a shared counter, then waits at a barrier. */
@@ -97,8 +101,6 @@ struct engine {
 /* cpu_take - memory aligned to 64 bytes, which the engine keeps once it has been given back; NULL: there is none. */
 void *cpu_take(engine *e, size_t bytes);
 void cpu_give(engine *e, void *memory); /* NULL is fine */
-
-double cpu_now_s(void); /* by a clock that only advances */
 
 /* ---- pack.c ---- */
 

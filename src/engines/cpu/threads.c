@@ -6,131 +6,28 @@
  * A pool that was lent a program's parallel_for() runs a team by that, without threads of its own: no team has a
  * barrier then, since its tasks may run one after the other.
  *
- * Waiting spins for some tens of microseconds, then sleeps; a thread that waits for a call spins longer where calls
- * come in quick succession. A team computes in its caller's floating-point environment. */
-#define _GNU_SOURCE /* sched_getcpu, CPU_CLR */
+ * A thread that waits for a call spins longer before it sleeps where calls come in quick succession. A team computes in
+ * its caller's floating-point environment. */
 #include "cpu_engine.h"
+#include "masks.h"
+#include "signals.h"
 #include "../../processors.h"
-#include "../../thread.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 #if !defined(__x86_64__)
 #include <fenv.h>
 #endif
 
-enum { SPINS = 16, MOST_WORKERS = 1024 };
+enum { MOST_WORKERS = 1024 };
 
-/* Inside a call a thread spins for WITHIN_S before it sleeps. Between calls it spins for IDLE_S and twice its last
- * wait. If that was QUICK_S or more, the pool's last pause counts instead; if that was too, IDLE_S alone.
- * TILEWRIGHT_WAIT=spin: for ALWAYS_S; sleep: not at all (docs/perf/cpu-threads.md#pauses, #own-shares). */
-static const double WITHIN_S = 5e-5, IDLE_S = 2e-5, QUICK_S = 5e-4, ALWAYS_S = 5e-3;
-
-enum { LINE = 64 }; /* bytes of a cache line */
-
-/* A count that threads wait on: the waiter spins a while, then sleeps until someone changes it. Nothing else lies in
- * the line that they spin on. */
-typedef struct signal_count {
-    char before[LINE];
-    atomic_uint value;
-    char behind[LINE];
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-} signal_count;
-
-static void signal_init(signal_count *s)
-{
-    atomic_init(&s->value, 0);
-    pthread_mutex_init(&s->lock, NULL);
-    pthread_cond_init(&s->changed, NULL);
-}
-
-static void signal_destroy(signal_count *s)
-{
-    pthread_cond_destroy(&s->changed);
-    pthread_mutex_destroy(&s->lock);
-}
-
-static void signal_advance(signal_count *s)
-{
-    pthread_mutex_lock(&s->lock);
-    atomic_fetch_add_explicit(&s->value, 1, memory_order_release);
-    pthread_cond_broadcast(&s->changed);
-    pthread_mutex_unlock(&s->lock);
-}
-
-void pause_briefly(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#endif
-}
-
-static bool has_changed(const signal_count *s, unsigned old)
-{
-    return atomic_load_explicit(&s->value, memory_order_acquire) != old;
-}
-
-/* A worker that runs on this processor leaves it for another that it may use. Linux often wakes it on its caller's and
- * leaves it there for milliseconds, though another has nothing to do (docs/perf/cpu-threads.md#one-processor). */
-static void leave_processor(int cpu)
-{
-#if defined(__linux__)
-    cpu_set_t all, others;
-    if (cpu < 0 || cpu >= CPU_SETSIZE || sched_getcpu() != cpu || sched_getaffinity(0, sizeof all, &all) != 0) return;
-    others = all;
-    CPU_CLR((size_t)cpu, &others);
-    if (CPU_COUNT(&others) > 0 && sched_setaffinity(0, sizeof others, &others) == 0)
-        sched_setaffinity(0, sizeof all, &all); /* it stays where it is */
-#else
-    (void)cpu;
-#endif
-}
-
-static int this_processor(void)
-{
-#if defined(__linux__)
-    return sched_getcpu();
-#else
-    return -1;
-#endif
-}
-
-/* Waits for so long until the value differs from `old`; does it? Not on the processor of that number; where there is
- * none, other threads of this processor run first. */
-static bool signal_spin(const signal_count *s, unsigned old, double spin_s, const atomic_int *cpu)
-{
-    if (has_changed(s, old)) return true;
-    for (const double until_s = cpu_now_s() + spin_s; cpu_now_s() < until_s;) {
-        if (cpu != NULL)
-            leave_processor(atomic_load_explicit(cpu, memory_order_relaxed));
-        else
-            sched_yield();
-        for (int i = 0; i < SPINS; i++) {
-            if (has_changed(s, old)) return true;
-            pause_briefly();
-        }
-    }
-    return false;
-}
-
-static void signal_sleep(signal_count *s, unsigned old)
-{
-    pthread_mutex_lock(&s->lock);
-    while (!has_changed(s, old)) pthread_cond_wait(&s->changed, &s->lock);
-    pthread_mutex_unlock(&s->lock);
-}
-
-/* Waits until the value differs from `old`; returns it. */
-static unsigned signal_wait(signal_count *s, unsigned old)
-{
-    if (!signal_spin(s, old, WITHIN_S, NULL)) signal_sleep(s, old);
-    return atomic_load_explicit(&s->value, memory_order_acquire);
-}
+/* Between calls a thread spins for IDLE_S and twice its last wait. If that was QUICK_S or more, the pool's last pause
+ * counts instead; if that was too, IDLE_S alone. TILEWRIGHT_WAIT=spin: for ALWAYS_S; sleep: not at all
+ * (docs/perf/cpu-threads.md#pauses, #own-shares). */
+static const double IDLE_S = 2e-5, QUICK_S = 5e-4, ALWAYS_S = 5e-3;
 
 /* What a thread says to the others, in a cache line of its own. task: what it works on: 0 none; 1 + the task; or
  * -1 - n: it is taking task n or a later one. It is stored before the counter of tasks advances, so whoever holds a
@@ -206,11 +103,7 @@ typedef struct process_pool {
     float_env floats; /* the caller's */
     atomic_bool ends; /* the pool does: no call comes any more */
     atomic_int cpu;   /* the caller's processor, as the last call began */
-    bool stays;
-    processor_set of_caller, mask; /* where the last caller may run, and workers */
-    bool widened;                  /* the one is bound, the other has more processors */
-    bool alone;                    /* it is bound, and the process has no other processors yet */
-    unsigned masks;                /* how often mask changed; 0: workers run where they began */
+    masks masks;      /* of the workers */
     char apart[LINE];
     atomic_int awake; /* workers that spin until they are called */
     char apart_too[LINE];
@@ -279,19 +172,6 @@ static void leave_call(process_pool *pool)
         signal_advance(&pool->done);
 }
 
-/* Each worker sets its own mask: leave_processor(), in which it may be, would undo what the caller sets. seen: changes
- * that this worker knows. */
-static void follow_mask(const process_pool *pool, unsigned *seen)
-{
-    if (*seen == pool->masks) return;
-    *seen = pool->masks;
-#if defined(__linux__)
-    cpu_set_t mask;
-    memcpy(&mask, &pool->mask, sizeof mask);
-    sched_setaffinity(0, sizeof mask, &mask); /* refused where a cpuset became smaller: it stays where it may be */
-#endif
-}
-
 static void *worker_main(void *argument)
 {
     start self = *(start *)argument;
@@ -299,14 +179,14 @@ static void *worker_main(void *argument)
     process_pool *pool = self.pool;
     number_of_thread = self.number;
     double waited_s = 0;
-    unsigned masks = self.masks_seen;
+    unsigned masks_seen = self.masks_seen;
     for (unsigned seen = self.calls_seen;;) {
         wait_for_call(pool, seen, &waited_s);
         seen = atomic_load_explicit(&pool->call.value, memory_order_acquire);
         if (atomic_load_explicit(&pool->ends, memory_order_relaxed)) return NULL;
         if (!join_call(pool)) continue;
-        follow_mask(pool, &masks);
-        leave_processor(atomic_load_explicit(&pool->cpu, memory_order_relaxed));
+        masks_follow(&pool->masks, &masks_seen);
+        masks_leave(atomic_load_explicit(&pool->cpu, memory_order_relaxed));
         float_env_adopt(&pool->floats);
         pool->fn(pool->context, &pool->team);
         leave_call(pool);
@@ -327,7 +207,7 @@ static process_pool *pool_new(const pool *p)
     made->forks = atomic_load_explicit(&forks, memory_order_relaxed);
     made->pid = getpid();
     made->wait = p->wait;
-    made->stays = p->stays;
+    made->masks.stays = p->stays;
     atomic_init(&made->members, 0);
     atomic_init(&made->cpu, -1);
     atomic_flag_clear(&made->busy);
@@ -339,44 +219,6 @@ static process_pool *pool_new(const pool *p)
     return made;
 }
 
-/* Before a call: notes where workers may run, if its caller may run elsewhere than the last one. Bound callers of one
- * process take turns without a change. Of a process that has had one core alone others may run elsewhere by now. */
-static void renew_mask(process_pool *pool)
-{
-    processor_set now;
-    if (!processors_mask(&now)) return;
-    if (pool->masks > 0 && !pool->alone && memcmp(&now, &pool->of_caller, sizeof now) == 0) return;
-    pool->of_caller = now;
-    const bool bound = !pool->stays && processors_bound("", &now);
-    if (bound && pool->widened && processors_within(&now, &pool->mask)) return;
-    if (bound) processors_widen(&now);
-    pool->widened = bound && memcmp(&now, &pool->of_caller, sizeof now) != 0;
-    pool->alone = bound && !pool->widened;
-    if (pool->masks > 0 && memcmp(&now, &pool->mask, sizeof now) == 0) return;
-    pool->mask = now;
-    pool->masks++;
-}
-
-/* A worker begins where it may run: on the only processor of its caller it would wait until that sleeps. */
-static int start_worker(process_pool *pool, start *self)
-{
-#if defined(__GLIBC__) /* musl has no such attribute: there a worker goes at its first call */
-    pthread_attr_t attributes;
-    if (pool->widened && pthread_attr_init(&attributes) == 0) {
-        cpu_set_t mask;
-        memcpy(&mask, &pool->mask, sizeof mask);
-        pthread_attr_setaffinity_np(&attributes, sizeof mask, &mask);
-        self->masks_seen = pool->masks;
-        const int status = thread_start(&pool->thread[pool->workers], &attributes, worker_main, self);
-        pthread_attr_destroy(&attributes);
-        if (status == 0) return 0;
-    }
-#endif
-    /* as its caller; also where a sandbox or a smaller cpuset refuses the mask */
-    self->masks_seen = pool->widened ? 0 : pool->masks;
-    return thread_start(&pool->thread[pool->workers], NULL, worker_main, self);
-}
-
 /* Starts workers until there are `wanted`, or as many as the system gives. */
 static void pool_grow(process_pool *pool, int wanted)
 {
@@ -384,7 +226,7 @@ static void pool_grow(process_pool *pool, int wanted)
         start *self = malloc(sizeof *self);
         if (self == NULL) break;
         *self = (start){pool, atomic_load_explicit(&pool->call.value, memory_order_relaxed), 0, pool->workers + 1};
-        if (start_worker(pool, self) != 0) {
+        if (masks_start(&pool->masks, &pool->thread[pool->workers], worker_main, self, &self->masks_seen) != 0) {
             free(self);
             break;
         }
@@ -419,7 +261,7 @@ static void pool_call(process_pool *pool, int threads, bool late, pool_fn *fn, v
     pool->team.threads = threads;
     pool->team.late = late;
     pool->team.stop = stop;
-    atomic_store_explicit(&pool->cpu, this_processor(), memory_order_relaxed);
+    atomic_store_explicit(&pool->cpu, masks_processor(), memory_order_relaxed);
     atomic_store_explicit(&pool->team.next, 0, memory_order_relaxed);
     atomic_store_explicit(&pool->team.joined, 0, memory_order_relaxed);
     atomic_store_explicit(&pool->team.slots_taken, 0, memory_order_relaxed);
@@ -562,7 +404,7 @@ static void run_team(pool *p, int threads, int woken, bool late, pool_fn *fn, vo
         const double pause_s = cpu_now_s() - pool->ended_s;
         atomic_store_explicit(&pool->pause_s, pause_s, memory_order_relaxed);
         threads = worth_calling(pool, threads, woken, pause_s);
-        if (threads > 1) renew_mask(pool);
+        if (threads > 1) masks_renew(&pool->masks);
         pool_grow(pool, threads - 1);
         if (threads > pool->workers + 1) threads = pool->workers + 1;
         if (threads > 1) {
