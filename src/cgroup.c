@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "processors.h"
+#include "first_line.h"
 
 enum { PATH = 4096 };
 
@@ -105,7 +105,7 @@ static int numbers(const char *root, const group *g, const char *file, char path
 {
     char text[64], full[PATH];
     if (snprintf(path, PATH, "%s%s/%s", g->mount, g->below, file) >= PATH) return 0;
-    if (snprintf(full, PATH, "%s%s", root, path) >= PATH || !processors_line(full, text, sizeof text)) return 0;
+    if (snprintf(full, PATH, "%s%s", root, path) >= PATH || !first_line(full, text, sizeof text)) return 0;
     return sscanf(text, "%lf %lf", &found[0], &found[1]);
 }
 

@@ -15,14 +15,6 @@ enum { ENGINE_COUNT = sizeof engines / sizeof *engines };
 
 enum { DEVICE_FIRST_BYTES = offsetof(tw_device, l3_bytes) + sizeof(int64_t) }; /* of the first layout */
 
-#define TEXT_OF(x)  TEXT_OF_(x)
-#define TEXT_OF_(x) #x
-
-const char *tw_version(void)
-{
-    return TEXT_OF(TW_VERSION_MAJOR) "." TEXT_OF(TW_VERSION_MINOR) "." TEXT_OF(TW_VERSION_PATCH);
-}
-
 /* ---- devices ---- */
 
 tw_status devices_check(const tw_device *devices, int32_t capacity, const int32_t *count)

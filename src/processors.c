@@ -12,17 +12,8 @@
 #include <unistd.h>
 #include "cgroup.h"
 #include "error.h"
+#include "first_line.h"
 #include "plan.h"
-
-bool processors_line(const char *path, char *line, size_t bytes)
-{
-    FILE *file = fopen(path, "re");
-    if (file == NULL) return false;
-    bool read = fgets(line, (int)bytes, file) != NULL;
-    fclose(file);
-    if (read) line[strcspn(line, "\n")] = '\0';
-    return read;
-}
 
 static atomic_int most_threads; /* 0: no limit */
 
@@ -94,7 +85,7 @@ bool processors_bound(const char *root, const processor_set *mask)
         first++;
     snprintf(path, sizeof path, "%s/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", root, first);
     processor_set core = {{0}};
-    if (processors_line(path, list, sizeof list)) add_listed(list, &core);
+    if (first_line(path, list, sizeof list)) add_listed(list, &core);
     return processors_within(mask, &core);
 }
 

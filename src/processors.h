@@ -30,8 +30,4 @@ int processors_usable(bool stays, char *from, size_t bytes);
 /* processors_most - the most threads that a call may have in this process, INT_MAX if nobody set a limit. */
 int processors_most(void);
 
-/* processors_line - the first line of a small file of the kernel's, without its newline; false when it cannot be
- * read. */
-bool processors_line(const char *path, char *line, size_t bytes);
-
 #endif

@@ -1,6 +1,6 @@
 /* detect.c - what this processor and its memory are. */
 #define _GNU_SOURCE /* syscall */
-#include "../../processors.h"
+#include "../../first_line.h"
 #include "cpu_engine.h"
 
 #include <inttypes.h>
@@ -85,11 +85,11 @@ cpu_caches detect_caches(void)
     for (int i = 0; i < 8; i++) {
         char path[96], level[8], type[16], size[16];
         snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/level", i);
-        if (!processors_line(path, level, sizeof level)) break;
+        if (!first_line(path, level, sizeof level)) break;
         snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/type", i);
-        if (!processors_line(path, type, sizeof type) || strcmp(type, "Instruction") == 0) continue;
+        if (!first_line(path, type, sizeof type) || strcmp(type, "Instruction") == 0) continue;
         snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/size", i);
-        if (!processors_line(path, size, sizeof size)) continue;
+        if (!first_line(path, size, sizeof size)) continue;
         int64_t *slot = level[0] == '1'   ? &caches.l1_bytes
                         : level[0] == '2' ? &caches.l2_bytes
                         : level[0] == '3' ? &caches.l3_bytes
