@@ -2,6 +2,7 @@
 #include "api.h"
 #include "first_use.h"
 #include "parts.h"
+#include "room.h"
 #include "run.h"
 #include "sized.h"
 #include "spread.h"
@@ -146,7 +147,7 @@ static tw_status run_without(tw_lab_run *run, const tw_problem *h, const void *a
     size_t wanted = run->plan.workspace_bytes;
     tw_status status = first_use_plan(run->context, &p, &without, &run->plan);
     if (status != TW_OK) return status == TW_NO_KERNEL ? fail_without(wanted) : status;
-    TRY(parts_fit(run->context, &run->plan));
+    TRY(room_check(run->context, &run->plan));
     run->overlaps = false;
     return run_whole(run, h, a, b, c);
 }
@@ -156,7 +157,7 @@ static tw_status run_without(tw_lab_run *run, const tw_problem *h, const void *a
 __attribute__((noinline)) static tw_status run_in_room(tw_lab_run *run, const tw_problem *h, const void *a,
                                                        const void *b, void *c)
 {
-    tw_status status = parts_fit(run->context, &run->plan);
+    tw_status status = room_check(run->context, &run->plan);
     if (status == TW_OK) status = run_whole(run, h, a, b, c);
     if (status != TW_NO_MEMORY || run->runnable.launched) return status;
     if (run->plan.workspace_bytes > 0) status = run_without(run, h, a, b, c);
@@ -177,7 +178,7 @@ tw_status api_gemm(tw_context *context, const stop *stop, const tw_problem *prob
         const tw_status status = spread_run(context, stop, &host, a, b, c);
         if (status != TW_NO_MEMORY && status != TW_NO_KERNEL) return status;
     }
-    if (context->facts.copies && parts_lie(context, &p) != TW_OK)
+    if (context->facts.copies && room_check_each(context, &p) != TW_OK)
         return parts_run(context, stop, &host, a, b, c, api_gemm);
     TRY(first_use_plan(context, &p, &usual, &run.plan));
     return context->facts.copies ? run_in_room(&run, &host, a, b, c) : run_whole(&run, &host, a, b, c);
@@ -410,7 +411,7 @@ static tw_status prepare_as(tw_context *context, const tw_problem *p, const tw_b
 static tw_status prepare(tw_context *context, const tw_problem *p, const tw_batch *batch)
 {
     if (p->m == 0 || p->n == 0) return TW_OK;
-    if (parts_lie(context, p) != TW_OK) return TW_OK; /* tw_gemm() computes it in parts, of other kernels */
+    if (room_check_each(context, p) != TW_OK) return TW_OK; /* tw_gemm() computes it in parts, of other kernels */
     TRY(prepare_as(context, p, batch, false));
     tw_status bare = p->place_c == TW_DEVICE ? prepare_as(context, p, batch, true) : TW_OK;
     return bare == TW_NO_KERNEL ? TW_OK : bare; /* then tw_enqueue() wants a workspace for it, and says so */

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "api.h"
-#include "parts.h"
 #include "sized.h"
 #include "spread.h"
 

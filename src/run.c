@@ -1,7 +1,7 @@
 /* run.c - carries a plan out: brings operands from host memory to where the engine computes, launches, brings C back;
  * in panels where copies go on beside the work. */
 #include "run.h"
-#include "parts.h"
+#include "room.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -151,7 +151,7 @@ static bool has_room(const tw_lab_run *run, size_t workspace_bytes)
 {
     plan other = run->plan;
     other.workspace_bytes = workspace_bytes;
-    return workspace_bytes <= run->plan.workspace_bytes || parts_fit(run->context, &other) == TW_OK;
+    return workspace_bytes <= run->plan.workspace_bytes || room_check(run->context, &other) == TW_OK;
 }
 
 /* Plans of a panel and of the last one, by the kernel of the whole. False: they would be built otherwise, or want a

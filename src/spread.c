@@ -7,19 +7,9 @@
 #include <stdlib.h>
 
 #include "first_use.h"
-#include "parts.h"
+#include "room.h"
 
 static const double worth_flops = 2e9; /* of a product, for a second device to be used */
-
-/* ---- lists ---- */
-
-tw_status spread_no_memory(void) { return fail(TW_NO_MEMORY, "no memory for the list of a product's steps"); }
-
-void *spread_with_room(void *items, int64_t count, size_t bytes)
-{
-    if (count > 0 && (count < 64 || (count & (count - 1)) != 0)) return items;
-    return realloc(items, (size_t)max_i64(2 * count, 64) * bytes);
-}
 
 void spread_free(spread_work *work)
 {
@@ -137,7 +127,7 @@ tw_status spread_blocks(tw_context *context, const stop *stop, const tw_problem 
     spread_machine machine = {.facts = &context->facts, .devices = context->device_count, .peers = context->peers};
     tw_status status = TW_NO_MEMORY;
     for (int on = 0; on < machine.devices; on++)
-        TRY(parts_room(context, context->devices[on], INT64_MAX, &machine.room[on]));
+        TRY(room_find(context, context->devices[on], INT64_MAX, &machine.room[on]));
     for (int tries = 0; status == TW_NO_MEMORY && tries < TRIES; tries++) {
         spread_work work;
         TRY(spread_make(&machine, p, matrices, &work));

@@ -83,7 +83,7 @@ typedef struct spread {
     spread_work *work;
 } spread;
 
-/* ---- spread.c ---- */
+/* ---- spread_list.c ---- */
 
 tw_status spread_no_memory(void);
 
