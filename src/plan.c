@@ -31,11 +31,6 @@ static tw_status check_tile(const kernel_row *row, int tile)
     return TW_OK;
 }
 
-bool plan_offers(const kernel_row *row, const device_facts *device)
-{
-    return row->lab.production && (row->gpu.slices == 0 || device->sm > 0);
-}
-
 /* Of production rows that fit: is `one` better than `later`, which stands below it in the table? On the CPU where it
  * needs more features. */
 static bool beats(const kernel_row *one, const kernel_row *later, const tw_problem *p, const device_facts *device)

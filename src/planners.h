@@ -15,7 +15,10 @@ bool plan_gpu_beats(const kernel_row *one, const kernel_row *later, const tw_pro
 
 /* plan_offers - may tw_gemm choose this row on this device, if it fits? A production row; one with slices, whose costs
  * are an NVIDIA GPU's, on those alone. */
-bool plan_offers(const kernel_row *row, const device_facts *device);
+static inline bool plan_offers(const kernel_row *row, const device_facts *device)
+{
+    return row->lab.production && (row->gpu.slices == 0 || device->sm > 0);
+}
 
 /* plan_opencl_alone - should items, each by this plan, follow each other rather than be one launch on this device,
  * whose facts have their number? */
