@@ -52,7 +52,7 @@ enum { HIGHEST_PRIORITY = -100 }; /* of a stream: the driver takes its own highe
         if (cu_error_ != CU_SUCCESS) return cu_fail(e->cu, #name, cu_error_);                                          \
     } while (0)
 
-/* ---- engine.c ---- */
+/* ---- device.c ---- */
 
 /* cuda_enter, cuda_leave - push the context of the engine for a call, and pop it. cuda_leave returns the status that it
  * gets. */
@@ -64,14 +64,7 @@ int cuda_attribute(const cu_api *cu, cu_device device, int what);
 /* cuda_take_lane - gives r an idle lane, else a new one. The context of the engine is current. */
 tw_status cuda_take_lane(engine *e, runnable *r);
 void cuda_give_lane(engine *e, runnable *r);
-
-/* cuda_takes_attributes - whether kernels can be launched with attributes that a graph records too (CUDA 12.3, sm_90
- * on). */
-bool cuda_takes_attributes(const engine *e);
-
-/* as in engine_ops */
-tw_status cuda_prepare(engine *e, const plan *p, runnable *out);
-void cuda_drop(engine *e, runnable *r);
+void cuda_close_lanes(engine *e); /* the idle ones */
 
 /* ---- launch.c ---- */
 
@@ -81,6 +74,23 @@ tw_status cuda_launch_items(engine *e, runnable *r, const buffer *a, const buffe
 
 /* cuda_pack - packs an operand, A (0) or B (1), as r's plan does, on r's stream. */
 tw_status cuda_pack(engine *e, const runnable *r, int operand, cu_pointer from, cu_pointer to);
+
+/* cuda_takes_attributes - whether kernels can be launched with attributes that a graph records too (CUDA 12.3, sm_90
+ * on). */
+bool cuda_takes_attributes(const engine *e);
+
+/* ---- product.c: as in engine_ops ---- */
+
+tw_status cuda_prepare(engine *e, const plan *p, runnable *out);
+tw_status cuda_upload(engine *e, const operand *from, bool copies, buffer *out);
+tw_status cuda_launch(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c);
+tw_status cuda_overlap(engine *e, runnable *r, const panels *w);
+tw_status cuda_enqueue(engine *e, const plan *p, const tw_batch *batch, const tw_launch *to, const buffer *a,
+                       const buffer *b, const buffer *c);
+tw_status cuda_wait(engine *e, runnable *r);
+tw_status cuda_download(engine *e, const buffer *from, const operand *to);
+void cuda_release_buffer(engine *e, buffer *b);
+void cuda_drop(engine *e, runnable *r);
 
 /* ---- pipeline.c ---- */
 
@@ -106,6 +116,17 @@ tw_status cuda_exchanges_poll(exchanges *x, int64_t *done);
  * ever: what belongs to the exchanges stays, and so must the memory that they use. */
 tw_status cuda_exchanges_close(exchanges *x);
 
+/* ---- kit.c ---- */
+
+/* cuda_take_kit, cuda_give_kit - the engine's, or an empty one while another call has it; back, or destroyed. */
+void cuda_take_kit(engine *e, spread_kit *kit);
+void cuda_give_kit(engine *e, spread_kit *kit, bool keeps);
+
+/* cuda_fill_kit - adds what it lacks of its streams, of so many bytes and events. Its context is current, as below. */
+tw_status cuda_fill_kit(engine *e, spread_kit *kit, int64_t bytes, int64_t events);
+
+void cuda_destroy_kit(engine *e, spread_kit *kit); /* all but the list of events */
+
 /* ---- spread.c ---- */
 
 /* cuda_is_pinned - is the host memory at this address one that the device copies by itself? The context is current. */
@@ -114,7 +135,6 @@ bool cuda_is_pinned(engine *e, uint64_t address);
 /* as in engine_ops */
 tw_status cuda_join(engine *const *devices, int count, bool *peers, char *text, size_t bytes);
 tw_status cuda_spread(engine *const *devices, const spread_work *work);
-void cuda_destroy_kit(engine *e, spread_kit *kit);
 
 /* ---- probe.c: as in engine_ops ---- */
 

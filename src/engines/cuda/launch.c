@@ -60,6 +60,11 @@ static uint64_t next_epoch(engine *e)
     return epoch != 0 ? epoch : atomic_fetch_add_explicit(&e->epoch, 1, memory_order_relaxed);
 }
 
+bool cuda_takes_attributes(const engine *e)
+{
+    return e->pdl && e->cu->cuLaunchKernelEx != NULL && e->kernels.driver_version >= 12030;
+}
+
 /* Launches a kernel on r's stream: `early` by PDL, `cluster` blocks as a cluster, where the device can. */
 static tw_status launch_kernel(engine *e, const runnable *r, cu_function kernel, bool pdl, int cluster,
                                cu_launch_config config, void **arguments)
