@@ -44,7 +44,7 @@ struct engine {
     int idle_count;
 };
 
-/* ---- engine.c ---- */
+/* ---- device.c ---- */
 
 /* cl_status, cl_fail, CL_TRY - of a call of the driver that failed: its status; and the sentence; and forward it. */
 tw_status cl_status(cl_int error);
@@ -65,8 +65,10 @@ bool cl_is_kind(const cl_api *cl, cl_device device, cl_bitfield kind);
 /* cl_vector_bytes - of a vector register, where the device is a processor; else 0. */
 int cl_vector_bytes(const cl_api *cl, cl_device device);
 
-/* cl_upload, cl_release - as in engine_ops. */
+/* ---- copies.c: as in engine_ops ---- */
+
 tw_status cl_upload(engine *e, const operand *from, bool copies, buffer *out);
+tw_status cl_download(engine *e, const buffer *from, const operand *to);
 void cl_release(engine *e, buffer *b);
 
 /* ---- ptx.c ---- */
