@@ -50,7 +50,7 @@ if "--list" not in sys.argv:
     try:
         import numpy as np
         import tilewright as tw
-        from tilewright import _lab, _layout, _library, _matmul, _plans
+        from tilewright import _dtypes, _lab, _layout, _library, _plans
     except ImportError as error:
         missing = error
     else:
@@ -646,7 +646,7 @@ def out_that_overlaps_itself_is_refused():
     assert np.array_equal(tw.matmul(np.ones((2, 1)), np.ones((1, 3)), out=out), np.ones((2, 3)))
     # Of many dimensions that do not lie in each other it would take hours.
     hard = tuple(8 * (2**18 + x * x * 7919 % 2**18) for x in range(30))
-    refuses(ValueError, lambda: tw._matmul.check_apart((3,) * 30, hard, 8), "may overlap itself", "too long")
+    refuses(ValueError, lambda: tw._host.check_apart((3,) * 30, hard, 8), "may overlap itself", "too long")
 
 
 @case
@@ -974,7 +974,7 @@ def four_threads_at_once():
         for dtype in ("f8", "f4", "i1")
         for m, n, k in [(60, 70, 80), (8, 8, 8), (1, 300, 200), (150, 150, 150)]
     ] * 10
-    tw._matmul._recipes.clear()
+    tw._host.recipes.clear()
     with ThreadPool(4) as pool:
         for (a, b), c in zip(jobs, pool.map(lambda job: tw.matmul(*job), jobs, chunksize=1)):
             assert np.array_equal(c, exact(a, b))
@@ -1043,9 +1043,9 @@ def liar(kind, looks, **more):
 
 def recipe_of(call):
     """The one recipe that a call leaves, or None."""
-    tw._matmul._recipes.clear()
+    tw._host.recipes.clear()
     call()
-    found = list(tw._matmul._recipes.values())
+    found = list(tw._host.recipes.values())
     assert len(found) < 2
     return found[0] if found else None
 
@@ -1106,18 +1106,18 @@ def recipes_have_the_bits_of_their_scalars():
     nan = float("nan")
     values = (0.0, -0.0, 0j, nan, -nan, np.float32(0.1), 0.1, True, 2**60 + 1, 1e-320, complex(0.0, 1), complex(-0.0, 1),
               complex(1, nan), np.complex64(2 - 1j), float("inf"))
-    tw._matmul._recipes.clear()
+    tw._host.recipes.clear()
     for _ in range(2):
         for alpha in values:
             tw.matmul(a + 0j, b + 0j, alpha=alpha)
-    found = [(x.problem.alpha, x.problem.alpha_imaginary) for x in tw._matmul._recipes.values()]
+    found = [(x.problem.alpha, x.problem.alpha_imaginary) for x in tw._host.recipes.values()]
     want = [(complex(x).real, complex(x).imag) for x in values if x is not values[2]]  # 0j is the number 0.0
     assert list(map(bits, found)) == list(map(bits, want)), (found, want)
     for alpha, again in ((1, 1), (1.0, True), (2.5, np.float32(2.5)), (3 + 0j, 3)):
         first = recipe_of(lambda: tw.matmul(a, b, alpha=alpha))
         assert first.problem.alpha == alpha
         tw.matmul(a, b, alpha=again)
-        assert first in tw._matmul._recipes.values()
+        assert first in tw._host.recipes.values()
 
 
 @case
@@ -1127,7 +1127,7 @@ def recipes_keep_nothing_of_a_caller():
     def kept(call):
         mark = type("Mark", (), {})()
         alive, noted = weakref.ref(mark), np.dtype("f8", metadata={"mark": mark})
-        tw._matmul._recipes.clear()
+        tw._host.recipes.clear()
         call(plain.astype(noted))
         del mark, noted
         gc.collect()
@@ -1151,7 +1151,7 @@ def a_recipe_is_taken_for_no_other_call():
     calls += [(a[:, :n].copy(), b[:n].copy(), {}) for n in (1, 5, 3)] + [(room[0, :, :24].copy(), room[1].copy(), {})]
 
     def alone(x, y, more):
-        tw._matmul._recipes.clear()
+        tw._host.recipes.clear()
         return tw.matmul(x, y, **more)
 
     def is_that(found, wanted):
@@ -1160,10 +1160,10 @@ def a_recipe_is_taken_for_no_other_call():
     wanted = [alone(*call) for call in calls]
     for i, (x, y, more) in enumerate(calls):
         for j in (0, (i + 1) % len(calls)):
-            tw._matmul._recipes.clear()
+            tw._host.recipes.clear()
             for k in (j, j, i, i, j):
                 assert is_that(tw.matmul(calls[k][0], calls[k][1], **calls[k][2]), wanted[k]), f"call {i} beside call {j}: {k} is another's"
-    tw._matmul._recipes.clear()
+    tw._host.recipes.clear()
     for k in [*range(len(calls)), *reversed(range(len(calls)))] * 2:
         assert is_that(tw.matmul(calls[k][0], calls[k][1], **calls[k][2]), wanted[k]), f"call {k}, after all others, is another's"
 
@@ -1186,13 +1186,13 @@ def a_recipe_is_of_its_layout_alone():
 def recipes_do_not_pile_up():
     for n in range(1, 60):
         tw.matmul(np.ones((1, n)), np.ones((n, 1)))
-    old, tw._matmul.RECIPES = tw._matmul.RECIPES, 50
+    old, tw._host.RECIPES = tw._host.RECIPES, 50
     try:
         for n in range(1, 200):
             assert tw.matmul(np.ones((2, n)), np.ones((n, 1)), alpha=float("nan") if n % 3 == 0 else 1).shape == (2, 1)
-        assert len(tw._matmul._recipes) <= 60
+        assert len(tw._host.recipes) <= 60
     finally:
-        tw._matmul.RECIPES = old
+        tw._host.RECIPES = old
 
 
 # ---- errors, logging, lookup --------------------------------------------------------------------------------------
@@ -1313,7 +1313,7 @@ E4M3, E5M2 = "float8_e4m3fn", "float8_e5m2"
 @case
 def types_of_a_product_follow_those_of_the_operands():
     """By name alone: of a, of b, of the result that is wanted; as what they are multiplied, and the result."""
-    choose, f32, f64 = _matmul.choose_types, "float32", "float64"
+    choose, f32, f64 = _dtypes.choose_types, "float32", "float64"
     for a, b, wanted, operands, result in (
         ("uint8", "uint8", None, "uint8", "int32"),
         ("uint8", "int8", None, "uint8 @ int8", "int32"),

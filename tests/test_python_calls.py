@@ -24,7 +24,7 @@ OTHERS = CASES[:]
 CASES.clear()
 if tw is not None:
     import numpy as np
-    from tilewright import _matmul
+    from tilewright import _host, _matmul
 BUILT = sys.version_info >= (3, 11) and os.path.exists(os.path.join(BUILD, "_calls.abi3.so"))
 
 
@@ -98,7 +98,7 @@ sys.path_importer_cache.clear()
     said = python("import warnings\nwith warnings.catch_warnings(record=True) as said:\n    import tilewright as tw\n"
                   "print(tw._matmul._calls, *(each.message for each in said))", **there)
     assert said.startswith("None calls go by ctypes: ") and "_calls.abi3.so" in said, said
-    with unittest.mock.patch.object(_matmul.Recipe, "_fields", ("context", *_matmul.Recipe._fields[2:])):
+    with unittest.mock.patch.object(_host.Recipe, "_fields", ("context", *_host.Recipe._fields[2:])):
         refuses(ImportError, lambda: _matmul.begin(_matmul._calls), "another version of the package")
     refuses(TypeError, lambda: _matmul._calls.matmul(1, 2), "expected 12 arguments")
 
@@ -166,7 +166,7 @@ def calls_off_the_path():
 def the_extension_takes_what_python_saw_once():
     with long_ways() as seen:
         for name, call in calls_off_the_path().items():
-            _matmul._recipes.clear()
+            _host.recipes.clear()
             first = np.copy(call())
             assert len(seen) == 1, (name, len(seen))
             again = call()
@@ -176,8 +176,8 @@ def the_extension_takes_what_python_saw_once():
         a, b, out = np.ones((8, 8)), np.ones((8, 8)), np.zeros((8, 8))
         plan = tw.Plan(a, b)
         for more in ({}, {"out": out}):
-            own = _matmul.Recipe.run
-            with unittest.mock.patch.object(_matmul.Recipe, "run", side_effect=own, autospec=True) as run:
+            own = _host.Recipe.run
+            with unittest.mock.patch.object(_host.Recipe, "run", side_effect=own, autospec=True) as run:
                 made = [plan(a, b, **more) for _ in range(3)]
             assert run.call_count == 1 and all(np.array_equal(x, a @ b) for x in made), run.call_count
         assert plan(a, b, out=out) is out and not seen
@@ -323,7 +323,7 @@ def random_calls_end_alike_both_ways():
     with long_ways() as seen:
         for seed in range(draws):
             if seed % 50 == 0:
-                _matmul._recipes.clear()
+                _host.recipes.clear()
             found = [outcome(seed)]
             rehearsed(seed)
             before = len(seen)
@@ -373,7 +373,7 @@ def calls_leave_nothing_behind():
         for _ in range(3):
             call(each)
         gc.collect()
-        those = [*watched, a, many, out, fixed, *_matmul._recipes.values()]
+        those = [*watched, a, many, out, fixed, *_host.recipes.values()]
         before = [sys.getrefcount(x) for x in those]
         tracemalloc.start()
         for number in range(2 * rounds):
@@ -425,7 +425,7 @@ for name, function in OTHERS:
 
         def again(function=function):
             with by_ctypes():
-                _matmul._recipes.clear()
+                _host.recipes.clear()
                 function()
 
         CASES.append((name + "_by_ctypes", again))

@@ -111,8 +111,8 @@ begin()
 wide = np.tile(x, (1, 4))
 assert (tw.matmul(wide, wide.T) == 4 * (x.astype(np.int64) @ x.T.astype(np.int64))).all() and heard == [signal.SIGINT]
 # the short way, which asks nobody, knows no long product
-assert not any(known.long for known in tw._matmul._recipes.values()) and tw.Plan(wide, wide.T)._recipe is None
-assert tw.matmul(x, x) is not None and tw._matmul._recipes and tw.Plan(x, x)._recipe
+assert not any(known.long for known in tw._host.recipes.values()) and tw.Plan(wide, wide.T)._recipe is None
+assert tw.matmul(x, x) is not None and tw._host.recipes and tw.Plan(x, x)._recipe
 signal.signal(signal.SIGINT, before)
 raises(KeyboardInterrupt, lambda: tw.matmul(zeros, zeros))
 """,

@@ -23,7 +23,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np  # noqa: E402
 import tilewright  # noqa: E402
-from tilewright import _library, _matmul  # noqa: E402
+from tilewright import _host, _library, _matmul  # noqa: E402
 
 CALLS = 300
 IMPORT = """
@@ -43,7 +43,7 @@ def cases(n):
     out, fortran, single = np.zeros((n, n)), np.zeros((n, n), order="F"), b.astype(np.float32)
     fixed, stack, rows = b.copy(), rng.standard_normal((10, n, n)), rng.standard_normal((3, 1, n, n))
     fixed.flags.writeable = False
-    multiply, plan, recipes = tilewright.matmul, tilewright.Plan(a, b), _matmul._recipes
+    multiply, plan, recipes = tilewright.matmul, tilewright.Plan(a, b), _host.recipes
 
     def accumulate():
         nonlocal out

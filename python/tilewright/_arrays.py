@@ -17,11 +17,13 @@ from typing import Any, ContextManager, Dict, List, Optional, Tuple
 
 import numpy as np
 
-from . import _library, _matmul
+from . import _host, _library
+from ._dtypes import Operands, choose_types, kind_of, named, type_name, wrong_c
 from ._errors import raise_for
+from ._host import Conjugated
 from ._layout import Call, Ints, NeedsCopy, at_strides, contiguous, plan, product_shape
 from ._library import BYTES, DEVICE, FP8, MODULAR, Batch, Engine, Launch, Problem, debugging, done, lib
-from ._matmul import Conjugated, Number, Operands
+from ._plain import NUMPY, Number, array, bits, shows_memory
 
 __all__: List[str] = []
 
@@ -139,10 +141,10 @@ class Cupy:
         return handle, stack
 
     def empty(self, shape: Ints, dtype: str, device: int) -> View:
-        return self.view(self.cupy.empty(shape, np.uint8 if dtype == "uint8" else _matmul.named(dtype)), "")
+        return self.view(self.cupy.empty(shape, np.uint8 if dtype == "uint8" else named(dtype)), "")
 
     def converted(self, x: View, dtype: str) -> View:
-        return self.view(x.array.astype(_matmul.named(dtype)), "")
+        return self.view(x.array.astype(named(dtype)), "")
 
     def contiguous(self, x: View) -> View:
         return self.view(x.array.copy(order="C"), "")
@@ -367,7 +369,7 @@ def prepare(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype
     """The type of the result; compiles what it needs and computes nothing."""
     if all_on_cuda(a, b, c, out):
         return on_device(a, b, c, alpha, beta, out, dtype, engine, stream, False, conjugated, tf32)[1]
-    return _matmul.prepare(host_view(a, "a"), host_view(b, "b"), c, alpha, beta, host_view(out, "out"), dtype, engine,
+    return _host.prepare(host_view(a, "a"), host_view(b, "b"), c, alpha, beta, host_view(out, "out"), dtype, engine,
                            conjugated, tf32)[0]
 
 
@@ -381,7 +383,7 @@ class Writable:
 
     def __init__(self, array: Any) -> None:
         self.array = array
-        self.__array_interface__ = {**array.__array_interface__, "data": (_matmul.address(array), False)}
+        self.__array_interface__ = {**array.__array_interface__, "data": (_host.address(array), False)}
 
 
 def host_view(x: Any, name: str) -> Any:
@@ -394,11 +396,11 @@ def host_view(x: Any, name: str) -> Any:
             raise TypeError(f"{name} requires a gradient, and matmul computes none: detach() it, or call matmul under "
                             "torch.no_grad()")
         if name == "out":  # of which a copy may be looked at below
-            _matmul.check_apart(tuple(x.shape), tuple(step * x.element_size() for step in x.stride()), x.element_size())
+            _host.check_apart(tuple(x.shape), tuple(step * x.element_size() for step in x.stride()), x.element_size())
         if x.dtype == torch.bfloat16:
-            return x.detach().view(torch.int16).numpy().view(_matmul.named("bfloat16"))
+            return x.detach().view(torch.int16).numpy().view(named("bfloat16"))
         if str(x.dtype)[6:] in FP8:
-            return x.detach().view(torch.uint8).numpy().view(_matmul.named(str(x.dtype)[6:]))
+            return x.detach().view(torch.uint8).numpy().view(named(str(x.dtype)[6:]))
         return x.detach().resolve_conj().resolve_neg().numpy()
     given: object = x
     kind = type(given)
@@ -416,15 +418,15 @@ def host_view(x: Any, name: str) -> Any:
     if name == "out":  # NumPy might make a copy
         raise TypeError(f"out is {type(x).__name__}, which is no array that NumPy can write into")
     # Whoever speaks DLPack has plain numbers, though its own operators may go first, as those of JAX's bfloat16.
-    return np.asarray(x) if exchanges else _matmul.array(name, x)
+    return np.asarray(x) if exchanges else array(name, x)
 
 
 def on_host(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype: Any, engine: Optional[Engine],
             conjugated: Conjugated, tf32: bool) -> Any:
     first = next(x for x in (a, b, c, out)
-                 if not isinstance(x, _matmul.NUMPY) and _matmul.elsewhere(x) is not None)
+                 if not isinstance(x, NUMPY) and shows_memory(x))
     views = [host_view(x, name) for x, name in ((a, "a"), (b, "b"), (c, "c"), (out, "out"))]
-    made = _matmul.on_host(views[0], views[1], views[2], alpha, beta, views[3], dtype, None, engine, conjugated,
+    made = _host.on_host(views[0], views[1], views[2], alpha, beta, views[3], dtype, None, engine, conjugated,
                            tf32)
     if out is not None:
         if is_torch(out) and is_lazy(out):  # its view is a copy
@@ -480,14 +482,14 @@ def on_device(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dty
         raise ValueError(f"the operands lie on the devices {', '.join(str(view.device) for view in views)} of CUDA: "
                          "copy them to one")
     shape = product_shape(first.shape, second.shape)
-    wanted = to.dtype if dtype is None and to is not None else _matmul.type_name(dtype)
-    operands, result = _matmul.choose_types(first.dtype, second.dtype, wanted, alpha.imag != 0 or beta.imag != 0,
+    wanted = to.dtype if dtype is None and to is not None else type_name(dtype)
+    operands, result = choose_types(first.dtype, second.dtype, wanted, alpha.imag != 0 or beta.imag != 0,
                                             tf32)
     if operands.a in MODULAR:
         raise TypeError(f"{operands.a} is multiplied on the CPU only, and the operands lie in CUDA's memory: copy them "
                         "to the host's")
     if to is not None:
-        _matmul.check_out(shape, to.shape, result, to.dtype, to.writable, to.byte_strides)
+        _host.check_out(shape, to.shape, result, to.dtype, to.writable, to.byte_strides)
     if third is not None:
         check_c(third, shape, result)
     handle, current = family.stream(stream, device, views)
@@ -531,8 +533,8 @@ def check_engine(engine: Engine, device: int) -> None:
 
 def check_c(c: View, shape: Ints, result: str) -> None:
     """Refuses a c that cannot be broadcast to the product, or of a wider kind."""
-    if _matmul.kind_of(c.dtype) > _matmul.kind_of(result):
-        raise _matmul.wrong_c(c.dtype, result)
+    if kind_of(c.dtype) > kind_of(result):
+        raise wrong_c(c.dtype, result)
     try:
         fits = np.broadcast_shapes(c.shape, shape) == shape
     except ValueError:
@@ -545,7 +547,7 @@ def enqueue(family: Any, a: View, b: View, c: View, operands: Operands, result: 
             device: int, stream: int, launch: bool, conjugated: Conjugated) -> None:
     """c <- alpha a @ b + beta c on a stream."""
     key = (a.shape, a.strides, alignment(a.address), b.shape, b.strides, alignment(b.address), c.shape, c.strides,
-           alignment(c.address), operands, result, _matmul.bits(alpha), _matmul.bits(beta), device, conjugated)
+           alignment(c.address), operands, result, bits(alpha), bits(beta), device, conjugated)
     known = _prepared.get(key)
     context = _library.context("cuda", device)
     if known is None or not launch:
@@ -569,7 +571,7 @@ def enqueue(family: Any, a: View, b: View, c: View, operands: Operands, result: 
             enqueue(family, a, b, c, operands, result, alpha, beta, device, stream, launch, conjugated)
             return
         known = prepared(call, a, b, c, operands, result, alpha, beta, context, conjugated)
-        if len(_prepared) >= _matmul.RECIPES:
+        if len(_prepared) >= _host.RECIPES:
             _prepared.clear()
         _prepared[key] = known
         if debugging():
@@ -600,9 +602,9 @@ def enqueue(family: Any, a: View, b: View, c: View, operands: Operands, result: 
 
 def prepared(call: Call, a: View, b: View, c: View, operands: Operands, result: str, alpha: Number, beta: Number,
              context: Optional[int], conjugated: Conjugated) -> Prepared:
-    problem = _matmul.fill(call, operands, result, alpha, beta, DEVICE, conjugated)
+    problem = _host.fill(call, operands, result, alpha, beta, DEVICE, conjugated)
     inner = call._replace(batch=call.batch[-1:])
-    batch = _matmul.stride_batch(inner) if at_strides(inner) else None
+    batch = _host.stride_batch(inner) if at_strides(inner) else None
     items: List[Ints] = [(0, 0, 0)]
     for count, x, y, z in call.batch[:-1] if batch is not None else call.batch:
         items = [(p + i * x, q + i * y, r + i * z) for p, q, r in items for i in range(count)]

@@ -1,5 +1,5 @@
 /* _calls.c - products of NumPy's plain arrays without ctypes: finds the recipe that an earlier call of the same layouts
-   and options left (_matmul.py), and carries it out. Whatever it does not know goes to Python's code, which alone
+   and options left (_host.py), and carries it out. Whatever it does not know goes to Python's code, which alone
    decides anything.
 
    One file by Python's stable ABI of 3.11, the first that has buffers. It needs no header of NumPy's, and gets the
@@ -198,7 +198,7 @@ static PyObject *made_by(const kept *k, PyObject *recipe, call *x)
     return result;
 }
 
-/* A scalar of Python's own types, as number() of _matmul.py reads it: its parts. */
+/* A scalar of Python's own types, as number() of _plain.py reads it: its parts. */
 static bool number(PyObject *x, double parts[2])
 {
     parts[1] = 0;
