@@ -17,7 +17,7 @@
 #define IO_PRINTF
 #endif
 
-/* ---- sentences and memory (read.c) --------------------------------------------------------------------- */
+/* ---- sentences (sentences.c) and memory (shared.c) ---------------------------------------------------- */
 
 /* io_fail - write "NAME: sentence" into error, control characters replaced. Returns status. */
 io_status io_fail(io_error *error, io_status status, const char *name, const char *format, ...) IO_PRINTF;
@@ -49,12 +49,19 @@ io_status io_allocate(const char *name, io_matrix *out, io_error *error);
  * else a copy. bytes holds all of them. Returns IO_OK, or IO_NO_MEMORY. */
 io_status io_place(const char *name, const void *bytes, io_matrix *out, io_error *error);
 
-/* ---- files (read.c) ------------------------------------------------------------------------------------ */
+/* ---- open files (file.c) ------------------------------------------------------------------------------- */
 
 /* io_file_open - a file that is open as fd, which is its own from now on; io_unchanged() has nothing to say of
  * one that is not regular. */
 io_file io_file_open(int fd);
 void io_file_close(io_file *file); /* one that is not open is fine */
+
+/* ---- names (names.c) ----------------------------------------------------------------------------------- */
+
+bool io_is_gz(const char *path);          /* does it end in .gz, in any case? */
+bool io_is_packed_name(const char *path); /* or in .npz? */
+
+/* ---- content (read.c, unpack.c) ------------------------------------------------------------------------ */
 
 /* io_format_in - the content decides, then the end of the name; what has neither is raw where a shape was given. */
 io_format io_format_in(const void *bytes, size_t count, const char *name, bool was_gz, const io_raw_shape *raw);
@@ -69,7 +76,6 @@ typedef enum io_packing { IO_PLAIN, IO_GZIP, IO_ARCHIVE } io_packing;
 /* io_packing_of - what a file is by its first four bytes. A raw one, whose numbers may begin with any, is plain: its
  * name ends so, or a shape was given and the name ends as nothing else's. */
 io_packing io_packing_of(const void *bytes, size_t count, const char *path, const io_raw_shape *raw);
-bool io_is_packed_name(const char *path); /* does it end in .gz or .npz, in any case? */
 
 /* A member of an archive: where its bytes lie there, how many they are, and inflated. */
 typedef struct io_member {

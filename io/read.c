@@ -7,38 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* ---- names --------------------------------------------------------------------------------------------- */
-
-/* Does the name, of so many bytes, end so, in any case? */
-static bool ends_in(const char *name, size_t length, const char *ending)
-{
-    const size_t count = strlen(ending);
-    return length >= count && strncasecmp(name + length - count, ending, count) == 0;
-}
-
-static io_format format_within(const char *path, size_t length)
-{
-    static const struct {
-        const char *ending;
-        io_format format;
-    } formats[] = {{".npy", IO_FORMAT_NPY}, {".mtx", IO_FORMAT_MTX}, {".raw", IO_FORMAT_RAW}, {".bin", IO_FORMAT_RAW}};
-    for (size_t f = 0; f < sizeof formats / sizeof *formats; f++)
-        if (ends_in(path, length, formats[f].ending)) return formats[f].format;
-    return IO_FORMAT_NONE;
-}
-
-io_format io_format_of(const char *path) { return format_within(path, strlen(path)); }
-
-static bool is_gz(const char *path) { return ends_in(path, strlen(path), ".gz"); }
-
-bool io_is_packed_name(const char *path) { return is_gz(path) || ends_in(path, strlen(path), ".npz"); }
-
-io_format io_named(const char *path) { return format_within(path, strlen(path) - (is_gz(path) ? strlen(".gz") : 0)); }
 
 io_format io_recognise(const void *bytes, size_t count)
 {
@@ -49,77 +20,9 @@ io_format io_recognise(const void *bytes, size_t count)
 io_format io_format_in(const void *bytes, size_t count, const char *name, bool was_gz, const io_raw_shape *raw)
 {
     io_format format = io_recognise(bytes, count);
-    if (format == IO_FORMAT_NONE && !was_gz && is_gz(name)) return format;
+    if (format == IO_FORMAT_NONE && !was_gz && io_is_gz(name)) return format;
     if (format == IO_FORMAT_NONE) format = io_named(name);
     return format == IO_FORMAT_NONE && raw != NULL && raw->rows >= 0 ? IO_FORMAT_RAW : format;
-}
-
-const char *io_member_of(const char *path)
-{
-    static const char ending[] = ".npz:";
-    struct stat found;
-    for (const char *colon = strchr(path, ':'); colon != NULL; colon = strchr(colon + 1, ':'))
-        if (ends_in(path, (size_t)(colon + 1 - path), ending)) return stat(path, &found) != 0 ? colon + 1 : NULL;
-    return NULL;
-}
-
-char *io_file_of(const char *path, const char **member)
-{
-    *member = io_member_of(path);
-    return strndup(path, *member != NULL ? (size_t)(*member - 1 - path) : strlen(path));
-}
-
-char *io_member_name(const char *path, const io_member *member)
-{
-    const size_t length = strlen(path), count = member->name_bytes;
-    char *name = malloc(length + count + 2);
-    if (name == NULL) return NULL;
-    memcpy(name, path, length);
-    name[length] = ':';
-    memcpy(name + length + 1, member->name, count);
-    name[length + 1 + count] = '\0';
-    return name;
-}
-
-/* ---- files that others may write ----------------------------------------------------------------------- */
-
-enum { BYTES, LINKS, WRITTEN_S, WRITTEN_NS, CHANGED_S, CHANGED_NS };
-
-/* False: of no regular file. */
-static bool see(int fd, int64_t seen[6])
-{
-    struct stat found;
-    if (fstat(fd, &found) != 0 || !S_ISREG(found.st_mode)) return false;
-    const int64_t now[6] = {found.st_size,         (int64_t)found.st_nlink, found.st_mtim.tv_sec,
-                            found.st_mtim.tv_nsec, found.st_ctim.tv_sec,    found.st_ctim.tv_nsec};
-    memcpy(seen, now, sizeof now);
-    return true;
-}
-
-io_file io_file_open(int fd)
-{
-    io_file file = {.open = fd >= 0, .fd = fd};
-    if (file.open && !see(fd, file.seen)) file.seen[BYTES] = -1;
-    return file;
-}
-
-void io_file_close(io_file *file)
-{
-    if (file->open) close(file->fd);
-    file->open = false;
-}
-
-io_status io_unchanged(const io_file *file, const char *path, io_error *error)
-{
-    int64_t now[6];
-    error->text[0] = '\0';
-    if (!file->open || file->seen[BYTES] < 0) return IO_OK;
-    const size_t times = 2 * sizeof *now;
-    if (see(file->fd, now) && now[BYTES] == file->seen[BYTES] &&
-        memcmp(now + WRITTEN_S, file->seen + WRITTEN_S, times) == 0 &&
-        (now[LINKS] != file->seen[LINKS] || memcmp(now + CHANGED_S, file->seen + CHANGED_S, times) == 0))
-        return IO_OK;
-    return io_fail(error, IO_BAD_FILE, path, "the file was changed while it was in use");
 }
 
 /* ---- content ------------------------------------------------------------------------------------------- */
@@ -295,7 +198,7 @@ static io_status parse(const content *c, const io_raw_shape *raw, io_matrix *out
     if (format == IO_FORMAT_NPY) return npy_parse(c->bytes, c->count, c->name, raw, out, error);
     if (format == IO_FORMAT_MTX) return mtx_parse(c->bytes, c->count, c->name, out, error);
     if (format == IO_FORMAT_RAW) return raw_parse(c->bytes, c->count, c->name, raw, out, error);
-    if (!c->was_gz && is_gz(c->path))
+    if (!c->was_gz && io_is_gz(c->path))
         return io_fail(error, IO_BAD_FILE, c->name, "begins with '%s', expected gzip data, as its name says", found);
     return io_fail(error, IO_BAD_FILE, c->name,
                    "begins with '%s', expected a .npy file, a Matrix Market file, or the ending .raw or .bin%s", found,
