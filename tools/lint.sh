@@ -125,6 +125,7 @@ check 'workflows leave nobody a way in (zizmor)' pypi zizmor --offline --quiet .
 check 'the library does not print, end the process or read the environment' no_calls
 check 'gcc -Wall -Wextra -Wpedantic -Wshadow -Wconversion' build build/lint-gcc gcc -DTILEWRIGHT_TESTS=OFF \
     -DCMAKE_C_FLAGS="-Wconversion -g -ffile-prefix-map=$PWD=."
+check 'no files call each other in a circle' tools/check_circles.py build/lint-gcc
 check 'one version' tools/version.sh --check build/lint-gcc/tilewright
 check 'the ABI of the last release' tools/abi.py compare build/lint-gcc
 check 'generated docs are fresh' fresh_docs
