@@ -177,8 +177,8 @@ void tw_lab_run_resources(const tw_lab_run *run, tw_lab_resources *out)
 {
     HOLD_CANCELLATION;
     *out = (tw_lab_resources){-1, -1, -1, -1};
-    if (run != NULL && run->context->ops->resources != NULL)
-        run->context->ops->resources(run->context->engine, &run->runnable, out);
+    if (run != NULL && run->context->ops->lab->resources != NULL)
+        run->context->ops->lab->resources(run->context->engine, &run->runnable, out);
 }
 
 /* A device that takes every row of this engine; of CUDA's, those of this compute capability. */
@@ -221,13 +221,13 @@ tw_status tw_lab_code_make(tw_context *context, const tw_lab_choice *choice, con
     if (context != NULL) {
         TRY(api_settle_unseen(&context, choice, problem, &host, &p));
         TRY(plan_find(&p, &context->facts, choice, &made));
-        if (context->ops->code == NULL)
+        if (context->ops->lab->code == NULL)
             return fail(TW_NO_KERNEL, "%s is not compiled at run time: its code is the library's own",
                         made.row->lab.name);
-        return context->ops->code(context->engine, &made, sm, ptx != 0, out);
+        return context->ops->lab->code(context->engine, &made, sm, ptx != 0, out);
     }
     TRY(plan_unseen("cuda", sm, choice, problem, &made));
-    return cuda_engine.code(NULL, &made, sm, ptx != 0, out);
+    return cuda_engine.lab->code(NULL, &made, sm, ptx != 0, out);
 }
 
 tw_status tw_lab_launch_of(const tw_lab_choice *choice, const tw_problem *problem, tw_lab_launch *out)
@@ -262,8 +262,8 @@ int tw_lab_compiles(tw_context *context, const tw_problem *problem)
     if (api_settle_unseen(&context, NULL, problem, &host, &p) != TW_OK ||
         plan_find(&p, &context->facts, NULL, &made) != TW_OK)
         return -1;
-    if (context->ops->code == NULL) return 0;
-    return context->ops->kept != NULL ? !context->ops->kept(context->engine, &made) : -1;
+    if (context->ops->lab->code == NULL) return 0;
+    return context->ops->lab->kept != NULL ? !context->ops->lab->kept(context->engine, &made) : -1;
 }
 
 tw_status tw_lab_open_despite(tw_context **context)
@@ -290,7 +290,7 @@ int tw_lab_engine_state(const char *engine, char *text, int text_bytes)
     if (status != TW_OK)
         snprintf(text, (size_t)text_bytes, "%s", tw_error_text());
     else
-        ops->state(text, (size_t)text_bytes);
+        ops->lab->state(text, (size_t)text_bytes);
     return status == TW_OK;
 }
 
@@ -309,8 +309,8 @@ int tw_lab_compiler_state(const char *engine, char *text, int text_bytes)
 {
     HOLD_CANCELLATION;
     const engine_ops *ops = engine != NULL ? engine_named(engine) : NULL;
-    if (ops == NULL || ops->compiler == NULL || text == NULL || text_bytes < 1) return -1;
-    tw_status status = ops->compiler(text, (size_t)text_bytes);
+    if (ops == NULL || ops->lab->compiler == NULL || text == NULL || text_bytes < 1) return -1;
+    tw_status status = ops->lab->compiler(text, (size_t)text_bytes);
     if (status != TW_OK) snprintf(text, (size_t)text_bytes, "%s", tw_error_text());
     return status == TW_OK;
 }
@@ -337,7 +337,7 @@ tw_status tw_lab_peak_flops(tw_context *context, tw_dtype dtype, int threads, in
                     "dtype %d, threads %d, tries %d: expected a dtype, 1 to %d threads and at least 1 try", (int)dtype,
                     threads, tries, MOST_THREADS);
     TRY(context_find(&context));
-    return context->ops->peak_flops(context->engine, dtype, threads, tries, flops_per_s);
+    return context->ops->lab->peak_flops(context->engine, dtype, threads, tries, flops_per_s);
 }
 
 tw_status tw_lab_bandwidth(tw_context *context, int64_t bytes, int threads, int tries, double *bytes_per_s)
@@ -349,7 +349,7 @@ tw_status tw_lab_bandwidth(tw_context *context, int64_t bytes, int threads, int 
             "bytes %lld, threads %d, tries %d: expected at least 4096 bytes, 1 to %d threads and at least 1 try",
             (long long)bytes, threads, tries, MOST_THREADS);
     TRY(context_find(&context));
-    return context->ops->bandwidth(context->engine, bytes, threads, tries, bytes_per_s);
+    return context->ops->lab->bandwidth(context->engine, bytes, threads, tries, bytes_per_s);
 }
 
 tw_status tw_lab_shared_bandwidth(tw_context *context, int tries, double *bytes_per_s)
@@ -358,9 +358,9 @@ tw_status tw_lab_shared_bandwidth(tw_context *context, int tries, double *bytes_
     if (bytes_per_s == NULL || tries < 1)
         return fail(TW_BAD_ARGUMENT, "tries %d: expected at least 1, and where to put the result", tries);
     TRY(context_find(&context));
-    if (context->ops->shared_bandwidth == NULL)
+    if (context->ops->lab->shared_bandwidth == NULL)
         return fail(TW_NO_KERNEL, "the %s engine has no memory that blocks share", context->ops->name);
-    return context->ops->shared_bandwidth(context->engine, tries, bytes_per_s);
+    return context->ops->lab->shared_bandwidth(context->engine, tries, bytes_per_s);
 }
 
 tw_status tw_lab_shared_pattern(tw_context *context, int step, int wrap, int shift, int tries, double *words_per_s)
@@ -372,9 +372,9 @@ tw_status tw_lab_shared_pattern(tw_context *context, int step, int wrap, int shi
                     "to put the result",
                     step, wrap, shift, tries);
     TRY(context_find(&context));
-    if (context->ops->shared_pattern == NULL)
+    if (context->ops->lab->shared_pattern == NULL)
         return fail(TW_NO_KERNEL, "the %s engine has no memory that blocks share", context->ops->name);
-    return context->ops->shared_pattern(context->engine, step, wrap, shift, tries, words_per_s);
+    return context->ops->lab->shared_pattern(context->engine, step, wrap, shift, tries, words_per_s);
 }
 
 void tw_lab_limits_read(tw_lab_limits *out) { cgroup_read("", out); }

@@ -45,7 +45,7 @@ static tw_status keep(work *w, const struct ahead_arch *arch, const plan *p)
     w->done++;
     if (w->into == NULL) return TW_OK;
     show(w, p->gpu.source.entry, arch->name);
-    TRY(cuda_engine.code(NULL, p, arch->from_sm, false, &code));
+    TRY(cuda_engine.lab->code(NULL, p, arch->from_sm, false, &code));
     if (strcmp(code.target, arch->name) != 0) {
         free(code.bytes);
         return fail(TW_BUILD_FAILED, "%s: this NVRTC compiles for %s, expected %s", p->gpu.source.entry, code.target,

@@ -93,12 +93,26 @@ typedef struct pipeline_ops {
     void (*close)(pipeline *p);
 } pipeline_ops;
 
-typedef struct engine_ops {
-    const char *name;
-    tw_status (*devices)(tw_device *devices, int32_t capacity, int32_t *count); /* fills up to capacity, counts all */
+/* What the lab alone asks: what there is to run with, compiled code, and ceilings that are measured. */
+typedef struct lab_ops {
     void (*state)(char *text, size_t bytes); /* where devices() found some: what they run with, in a sentence */
     /* what compiles without a device, in a sentence. NULL: nothing does */
     tw_status (*compiler)(char *text, size_t bytes);
+    void (*resources)(engine *e, const runnable *r, tw_lab_resources *out); /* NULL: nothing to tell */
+    /* NULL: code is not made at run time. CUDA: e may be NULL, then sm is for which device */
+    tw_status (*code)(engine *e, const plan *p, int sm, bool ptx, tw_lab_code *out);
+    /* Is the plan's kernel here, so that nothing is compiled for it? NULL: nobody can say, or there is no code */
+    bool (*kept)(engine *e, const plan *p);
+    tw_status (*peak_flops)(engine *e, tw_dtype dtype, int threads, int tries, double *flops_per_s);
+    tw_status (*bandwidth)(engine *e, int64_t bytes, int threads, int tries, double *bytes_per_s);
+    /* NULL, both: blocks share no memory of their own */
+    tw_status (*shared_bandwidth)(engine *e, int tries, double *bytes_per_s);
+    tw_status (*shared_pattern)(engine *e, int step, int wrap, int shift, int tries, double *words_per_s);
+} lab_ops;
+
+typedef struct engine_ops {
+    const char *name;
+    tw_status (*devices)(tw_device *devices, int32_t capacity, int32_t *count); /* fills up to capacity, counts all */
     /* despite: a wrong word of the environment counts as not set, and on TW_OK tw_error_text() names it; "": none */
     tw_status (*open)(const tw_options *options, bool despite, engine **out);
     void (*describe)(const engine *e, tw_device *out);
@@ -140,19 +154,10 @@ typedef struct engine_ops {
                          const buffer *b, const buffer *c);
     /* An empty product has its event too. NULL: there are no events to give */
     tw_status (*mark)(engine *e, const tw_launch *to);
-    const pipeline_ops *pipeline;                                           /* NULL: there is no memory to copy to */
-    void (*resources)(engine *e, const runnable *r, tw_lab_resources *out); /* NULL: nothing to tell */
-    /* NULL: code is not made at run time. CUDA: e may be NULL, then sm is for which device */
-    tw_status (*code)(engine *e, const plan *p, int sm, bool ptx, tw_lab_code *out);
-    /* Is the plan's kernel here, so that nothing is compiled for it? NULL: nobody can say, or there is no code */
-    bool (*kept)(engine *e, const plan *p);
     /* NULL: no triangular blocks */
     tw_status (*triangle)(engine *e, const tw_lab_triangle *block);
-    tw_status (*peak_flops)(engine *e, tw_dtype dtype, int threads, int tries, double *flops_per_s);
-    tw_status (*bandwidth)(engine *e, int64_t bytes, int threads, int tries, double *bytes_per_s);
-    /* NULL, both: blocks share no memory of their own */
-    tw_status (*shared_bandwidth)(engine *e, int tries, double *bytes_per_s);
-    tw_status (*shared_pattern)(engine *e, int step, int wrap, int shift, int tries, double *words_per_s);
+    const pipeline_ops *pipeline; /* NULL: there is no memory to copy to */
+    const lab_ops *lab;
     void (*close)(engine *e);
 } engine_ops;
 

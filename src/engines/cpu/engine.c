@@ -350,10 +350,15 @@ static void cpu_close(engine *e)
     free(e);
 }
 
+static const lab_ops lab = {
+    .state = cpu_state,
+    .peak_flops = cpu_peak_flops,
+    .bandwidth = cpu_bandwidth,
+};
+
 const engine_ops cpu_engine = {
     .name = "cpu",
     .devices = cpu_devices,
-    .state = cpu_state,
     .open = cpu_open,
     .describe = cpu_describe,
     .facts = cpu_facts,
@@ -367,7 +372,6 @@ const engine_ops cpu_engine = {
     .release = cpu_release,
     .drop = cpu_drop,
     .triangle = cpu_triangle_compute,
-    .peak_flops = cpu_peak_flops,
-    .bandwidth = cpu_bandwidth,
+    .lab = &lab,
     .close = cpu_close,
 };

@@ -284,11 +284,21 @@ static void cuda_resources(engine *e, const runnable *r, tw_lab_resources *out)
     cuda_leave(e, TW_OK);
 }
 
+static const lab_ops lab = {
+    .state = cuda_state,
+    .compiler = cuda_compiler,
+    .resources = cuda_resources,
+    .code = cuda_code,
+    .kept = cuda_kept,
+    .peak_flops = cuda_peak_flops,
+    .bandwidth = cuda_bandwidth,
+    .shared_bandwidth = cuda_shared_bandwidth,
+    .shared_pattern = cuda_shared_pattern,
+};
+
 const engine_ops cuda_engine = {
     .name = "cuda",
     .devices = cuda_devices,
-    .state = cuda_state,
-    .compiler = cuda_compiler,
     .open = cuda_open,
     .describe = cuda_describe,
     .facts = cuda_facts,
@@ -307,12 +317,6 @@ const engine_ops cuda_engine = {
     .spread = cuda_spread,
     .enqueue = cuda_enqueue,
     .pipeline = &cuda_pipeline,
-    .resources = cuda_resources,
-    .code = cuda_code,
-    .kept = cuda_kept,
-    .peak_flops = cuda_peak_flops,
-    .bandwidth = cuda_bandwidth,
-    .shared_bandwidth = cuda_shared_bandwidth,
-    .shared_pattern = cuda_shared_pattern,
+    .lab = &lab,
     .close = cuda_close,
 };

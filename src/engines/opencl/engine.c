@@ -339,10 +339,18 @@ static void cl_drop(engine *e, runnable *r)
     r->workspace = 0;
 }
 
+static const lab_ops lab = {
+    .state = cl_state,
+    .code = cl_code,
+    .peak_flops = cl_peak_flops,
+    .bandwidth = cl_bandwidth,
+    .shared_bandwidth = cl_shared_bandwidth,
+    .shared_pattern = cl_shared_pattern,
+};
+
 const engine_ops opencl_engine = {
     .name = "opencl",
     .devices = cl_devices,
-    .state = cl_state,
     .open = cl_open,
     .describe = cl_describe,
     .facts = cl_facts,
@@ -359,10 +367,6 @@ const engine_ops opencl_engine = {
     .find = cl_find_operand,
     .enqueue = cl_enqueue,
     .mark = cl_mark,
-    .code = cl_code,
-    .peak_flops = cl_peak_flops,
-    .bandwidth = cl_bandwidth,
-    .shared_bandwidth = cl_shared_bandwidth,
-    .shared_pattern = cl_shared_pattern,
+    .lab = &lab,
     .close = cl_close,
 };
