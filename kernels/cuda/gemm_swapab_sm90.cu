@@ -221,6 +221,23 @@ static __device__ __forceinline__ void fix_up(number *sum, const four_sums *memo
     }
 }
 
+/* The epilogue: from row `many0` along C's longer edge and `few0` along the shorter on. */
+static __device__ __forceinline__ void store_tile(element_c *c, long ldc, int many0, int few0, int many, int few,
+                                                  number alpha, const number *sum, number beta)
+{
+    const int tid = threadIdx.x, lane = tid % 32;
+    int i = many0 + tid / 32 * 16 + lane / 4 * NEIGHBOUR, j = few0 + lane % 4 * 2;
+    const long to_i = FEW_ROWS ? 1 : ldc, to_j = FEW_ROWS ? ldc : 1;
+    element_c *at = c + i * to_i + j * to_j;
+    UNROLLED
+    for (int e = 0; e < SUMS; e += 4, j += 8, at += 8 * to_j) {
+        if (i < many && j < few) put_one(at, alpha, sum[e], beta);
+        if (i < many && j + 1 < few) put_one(at + to_j, alpha, sum[e + 1], beta);
+        if (i + EIGHTH < many && j < few) put_one(at + EIGHTH * to_i, alpha, sum[e + 2], beta);
+        if (i + EIGHTH < many && j + 1 < few) put_one(at + EIGHTH * to_i + to_j, alpha, sum[e + 3], beta);
+    }
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     gemm_swapab_sm90(MAPPED_ARGUMENTS(PARAMETER, number, element_c), SPLIT_RUNS_ARGUMENTS(PARAMETER, four_sums *))
 {
@@ -314,17 +331,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         if (k_range.from > 0)
             fix_up(sum, memory, flags, epoch,
                    splits > 0 ? here - splits + 1 : (int)((long)k_range.tile * steps / length), here);
-        /* epilogue */
-        int i = k_range.tile / tiles_few * LONG + tid / 32 * 16 + lane / 4 * NEIGHBOUR,
-            j = k_range.tile % tiles_few * FEW + lane % 4 * 2;
-        const long to_i = FEW_ROWS ? 1 : ldc, to_j = FEW_ROWS ? ldc : 1;
-        element_c *at = c + i * to_i + j * to_j;
-        UNROLLED
-        for (int e = 0; e < SUMS; e += 4, j += 8, at += 8 * to_j) {
-            if (i < many && j < few) put_one(at, alpha, sum[e], beta);
-            if (i < many && j + 1 < few) put_one(at + to_j, alpha, sum[e + 1], beta);
-            if (i + EIGHTH < many && j < few) put_one(at + EIGHTH * to_i, alpha, sum[e + 2], beta);
-            if (i + EIGHTH < many && j + 1 < few) put_one(at + EIGHTH * to_i + to_j, alpha, sum[e + 3], beta);
-        }
+        store_tile(c, ldc, k_range.tile / tiles_few * LONG, k_range.tile % tiles_few * FEW, many, few, alpha, sum, beta);
     } while (next_k_range(&k_range, steps));
 }
