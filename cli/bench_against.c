@@ -4,9 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "hooks.h"
+#include "../program/diag.h"
 #include "rows.h"
-#include "diag.h"
 #include "words.h"
 
 /* ---- who takes part ---- */

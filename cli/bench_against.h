@@ -3,8 +3,8 @@
 #define TILEWRIGHT_BENCH_AGAINST_H
 
 #include "../lab/bench/against.h"
+#include "../program/layout.h"
 #include "case_list.h"
-#include "layout.h"
 #include "session.h"
 
 typedef char against_path[4096];

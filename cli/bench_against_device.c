@@ -6,10 +6,9 @@
 #include <string.h>
 #include "../lab/bench/compare.h"
 #include "../lab/roofline.h"
-#include "hooks.h"
+#include "../program/diag.h"
+#include "../program/term.h"
 #include "rows.h"
-#include "diag.h"
-#include "term.h"
 
 /* ---- what is told of it ---- */
 

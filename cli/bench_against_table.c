@@ -5,7 +5,7 @@
 #include <string.h>
 #include "../lab/busy.h"
 #include "../lab/roofline.h"
-#include "term.h"
+#include "../program/term.h"
 
 /* A line behind `before`: what other processes used in the present case, where times cannot bear it. */
 static void print_busy(FILE *text, const char *before, const against *g)

@@ -2,7 +2,7 @@
 #include "case_list.h"
 
 #include <string.h>
-#include "diag.h"
+#include "../program/diag.h"
 
 /* A case with what the command line asks for beside its own. */
 static void add(case_list *list, const options *opt, const bench_case *c)

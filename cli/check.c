@@ -3,8 +3,8 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include "diag.h"
-#include "term.h"
+#include "../program/diag.h"
+#include "../program/term.h"
 
 static void show_progress(void *context, double fraction)
 {

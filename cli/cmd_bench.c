@@ -4,14 +4,13 @@
 #include <string.h>
 #include "../lab/bench/compare.h"
 #include "../lab/devices.h"
+#include "../program/diag.h"
+#include "../program/term.h"
 #include "bench_against.h"
 #include "case_list.h"
 #include "chosen.h"
 #include "cmd.h"
-#include "hooks.h"
 #include "rows.h"
-#include "diag.h"
-#include "term.h"
 #include "words.h"
 
 static const double LIMIT_S = 2; /* of samples per row */

@@ -6,14 +6,14 @@
 #include <string.h>
 #include "../lab/bench/roofs.h"
 #include "../lab/devices.h"
+#include "../program/diag.h"
+#include "../program/object.h"
+#include "../program/term.h"
 #include "apart.h"
 #include "chosen.h"
 #include "cmd.h"
 #include "driver.h"
-#include "object.h"
 #include "rows.h"
-#include "diag.h"
-#include "term.h"
 
 enum { MOST = 64, STATE = 600, SHARED_TRIES = 3 };
 

@@ -10,15 +10,15 @@
 #include "../lab/clblast.h"
 #include "../lab/cublas.h"
 #include "../lab/records.h"
+#include "../program/diag.h"
+#include "../program/object.h"
+#include "../program/term.h"
 #include "apart.h"
 #include "bench_against.h"
 #include "chosen.h"
 #include "cmd.h"
-#include "object.h"
-#include "diag.h"
 #include "driver.h"
 #include "selftest.h"
-#include "term.h"
 
 enum { STATE_TEXT = 560 };
 

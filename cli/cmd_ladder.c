@@ -4,19 +4,19 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../course/curves.h"
+#include "../course/judge/degrees.h"
 #include "../lab/devices.h"
+#include "../program/diag.h"
+#include "../program/term.h"
+#include "../program/watch.h"
 #include "cmd.h"
-#include "curves.h"
-#include "degrees.h"
+#include "gpu.h"
 #include "page.h"
-#include "predicted.h"
 #include "rows.h"
 #include "rungs.h"
-#include "diag.h"
 #include "skinny.h"
-#include "term.h"
 #include "warden.h"
-#include "watch.h"
 
 /* Seconds of samples per row; seconds that one run of the slowest rung may take. */
 static const double LIMIT_S = 1, LONGEST_S = 3;
@@ -132,7 +132,7 @@ static double time_before(const ladder *l, const pace *p, const char *rung)
 static void note_time(ladder *l, pace *p, const record *d, const row_wish *wish)
 {
     bool sweeps = l->s->opt->tiles.count > 0, family = wish->kernel != NULL && wish->kernel->family;
-    if (!sweeps && (wish->user != NULL || family || rung_is_variant(d->rung))) return;
+    if (!sweeps && (wish->source != NULL || family || rung_is_variant(d->rung))) return;
     p->earlier_s = p->last_s;
     p->last_s = d->median_s;
     snprintf(p->rung, sizeof p->rung, "%.3s", d->rung);
@@ -208,10 +208,7 @@ static void name_row(const ladder *l, const row *r, const row_wish *wish, char l
 {
     const tw_lab_kernel *kernel = wish->kernel;
     int64_t tile = r->plan.tile > 0 && wish->tile > 0 ? r->plan.tile : wish->tile; /* never more than the problem */
-    int used = snprintf(label, ROW_LABEL, "%s",
-                        wish->user != NULL ? wish->user->label
-                        : kernel != NULL   ? kernel->rung
-                                           : wish->rung);
+    int used = snprintf(label, ROW_LABEL, "%s", wish->rung != NULL ? wish->rung : kernel->rung);
     if (tile > 0) used += snprintf(label + used, ROW_LABEL - (size_t)used, " %" PRId64, tile);
     if (kernel != NULL && kernel->dtype != l->problem.dtype)
         snprintf(label + used, ROW_LABEL - (size_t)used, " %s", tw_lab_dtype_of(kernel->dtype)->name);
@@ -234,8 +231,7 @@ static void note_curves(ladder *l, const row *r, const row_wish *wish, const cha
     curves_note(&l->over_sizes, label, l->size, r->record.gflops);
     for (int i = 0; has_bars(l) && i < tiles->count; i++)
         if (wish->tile == tiles->items[i] && r->plan.tile == wish->tile)
-            curves_note(&l->over_tiles, wish->user != NULL ? wish->user->label : wish->kernel->rung, i,
-                        r->record.gflops);
+            curves_note(&l->over_tiles, wish->rung != NULL ? wish->rung : wish->kernel->rung, i, r->record.gflops);
 }
 
 static exit_code finish_row(ladder *l, const row *r, const row_wish *wish)
@@ -243,7 +239,7 @@ static exit_code finish_row(ladder *l, const row *r, const row_wish *wish)
     char label[ROW_LABEL];
     term_number prepare;
     bool default_build = wish->default_build,
-         beside = wish->user != NULL && r->outcome >= ROW_IMPOSSIBLE && r->turns.rounds > 0;
+         beside = wish->source != NULL && r->outcome >= ROW_IMPOSSIBLE && r->turns.rounds > 0;
     pace *p = default_build ? &l->by_default : &l->rolled;
     bool compared = strcmp(r->record.dtype, tw_lab_dtype_of(l->problem.dtype)->name) == 0;
     name_row(l, r, wish, label);
@@ -259,10 +255,10 @@ static exit_code finish_row(ladder *l, const row *r, const row_wish *wish)
     rows_count(&l->count, r);
     compared &= r->outcome == ROW_TIMED;
     if (compared) note_time(l, p, &r->record, wish);
-    if (wish->user != NULL && (beside || !default_build)) print_turns(l, r, wish->kernel, beside);
+    if (wish->source != NULL && (beside || !default_build)) print_turns(l, r, wish->kernel, beside);
     const bool as_judged = l->problem.op_a == TW_N && l->problem.op_b == TW_N; /* degrees are those of no transposes */
-    if (wish->user != NULL && as_judged && !default_build && l->size == 0 && r->outcome >= ROW_IMPOSSIBLE)
-        l->costly += degrees_tell(l->s->text, "  ", degrees_of(&l->degrees, wish->user, wish->tile)) != EXIT_OK;
+    if (wish->source != NULL && as_judged && !default_build && l->size == 0 && r->outcome >= ROW_IMPOSSIBLE)
+        l->costly += degrees_tell(l->s->text, "  ", degrees_of(&l->degrees, wish->source, wish->tile)) != EXIT_OK;
     if (r->record.prepare_s > 0 && !default_build)
         fprintf(l->s->text, "  before it, the host transposed B in %s\n", term_seconds(r->record.prepare_s, prepare));
     if (compared && !default_build) note_curves(l, r, wish, label);
@@ -370,7 +366,7 @@ static void print_notes(const ladder *l)
 static const char *wrong_of(const ladder *l, const user_kernel *user, int tile)
 {
     const bool judged = user->bears_rung || (!l->s->opt->transpose_a && !l->s->opt->transpose_b);
-    return judged ? degrees_wrong(degrees_of(&l->degrees, user, tile)) : NULL;
+    return judged ? degrees_wrong(degrees_of(&l->degrees, &user->source, tile)) : NULL;
 }
 
 /* A rung, of a tile where the edge is chosen, and the files that are launched like it: those of one build in turns. */
@@ -384,7 +380,8 @@ static exit_code run_builds(ladder *l, trial *t, row_wish wish)
     exit_code code = EXIT_OK;
     for (int i = 0; i < l->user.count; i++)
         if (l->user.items[i].like == kernel) {
-            wishes[count] = wish, wishes[count].user = &l->user.items[i];
+            wishes[count] = wish, wishes[count].source = &l->user.items[i].source;
+            wishes[count].rung = l->user.items[i].label;
             wishes[count++].wrong = wrong_of(l, &l->user.items[i], wish.tile);
         }
     term_progress(kernel->rung, -1);
@@ -453,8 +450,11 @@ static exit_code build_user_kernel(const ladder *l)
             const int tile = tiles->count > 0 ? (int)tiles->items[n] : 0;
             if (wrong_of(l, user, tile) != NULL) continue;
             for (int build = 0; code == EXIT_OK && build < (row_is_rolled(user->like) ? 2 : 1); build++)
-                code = rows_build(
-                    l->s, &(row_wish){.kernel = user->like, .user = user, .tile = tile, .default_build = build == 1});
+                code = rows_build(l->s, &(row_wish){.kernel = user->like,
+                                                    .rung = user->label,
+                                                    .source = &user->source,
+                                                    .tile = tile,
+                                                    .default_build = build == 1});
         }
     }
     return code;
@@ -493,8 +493,10 @@ static exit_code ladder_engine(session *s, void *job)
     *l = (ladder){.s = s,
                   .user = l->user,
                   .degrees = l->degrees,
-                  .over_sizes.values = &s->opt->sizes,
-                  .over_tiles.values = &s->opt->tiles};
+                  .over_sizes.values = s->opt->sizes.items,
+                  .over_sizes.places = s->opt->sizes.count,
+                  .over_tiles.values = s->opt->tiles.items,
+                  .over_tiles.places = s->opt->tiles.count};
     const busy_reading begun = busy_now();
     roofs_begin(&l->limits, s->context, &s->device);
     code = check_user_kernel(l, session_dtype(s));
@@ -521,7 +523,8 @@ static exit_code climb_all(session *s)
     exit_code code = rungs_read_user(s->opt, &l.user);
     if (code == EXIT_OK && l.user.count > 0 && !warden_begin())
         code = diag_no_memory("the process that runs the files of --rung");
-    if (code == EXIT_OK) code = degrees_see(&l.user, s->opt, &l.degrees);
+    if (code == EXIT_OK)
+        code = degrees_see(&l.user, s->opt->tiles.items, s->opt->tiles.count, (double)s->opt->deadline, &l.degrees);
     if (code == EXIT_OK) code = degrees_crashed(&l.degrees);
     if (code == EXIT_OK && l.user.count > 0 && !watch_file_begin(deadline_s))
         code = diag_no_memory("the thread that keeps --deadline");
@@ -533,7 +536,7 @@ static exit_code climb_all(session *s)
                                    ladder_engine, &l);
     session_close_device(s); /* which knows the files' texts */
     free(l.degrees.pairs);
-    rungs_free_user(&l.user);
+    user_kernels_free(&l.user);
     return code;
 }
 
@@ -568,7 +571,7 @@ exit_code cmd_ladder(session *s)
     const char *file = first_file(opt);
     if (opt->deadline > 0 && file == NULL)
         return diag(EXIT_USAGE, "--deadline needs a file in --rung: Tilewright's own rungs have no deadline");
-    if (opt->gpu != NULL && (opt->sizes.count == 0 || opt->shapes.count == 0)) return predicted_ladder(s);
+    if (opt->gpu != NULL && (opt->sizes.count == 0 || opt->shapes.count == 0)) return gpu_ladder(s);
     if (opt->sizes.count > 0 && opt->shapes.count > 0)
         return diag(EXIT_USAGE, "--size and --shape exclude each other: give one");
     if (opt->skinny && opt->tiles.count > 0)

@@ -12,15 +12,15 @@
 #include "../lab/busy.h"
 #include "../lab/devices.h"
 #include "../lab/roofline.h"
+#include "../program/diag.h"
+#include "../program/guard.h"
+#include "../program/term.h"
 #include "cheapest.h"
 #include "check.h"
 #include "cmd.h"
 #include "files.h"
-#include "guard.h"
 #include "ranks.h"
-#include "diag.h"
 #include "sampled.h"
-#include "term.h"
 
 typedef struct job {
     session *s;

@@ -1,8 +1,8 @@
 /* cmd_report.c - `tilewright report`: records of earlier runs, of this machine or others, as one page. */
+#include "../program/diag.h"
 #include "cmd.h"
 #include "files.h"
 #include "page.h"
-#include "diag.h"
 
 static exit_code read_all(const options *opt, records *all)
 {

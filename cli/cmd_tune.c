@@ -2,12 +2,12 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../program/diag.h"
+#include "../program/layout.h"
+#include "../program/term.h"
 #include "case_list.h"
 #include "cmd.h"
-#include "diag.h"
-#include "layout.h"
 #include "rows.h"
-#include "term.h"
 #include "tuning.h"
 
 /* Shapes of the usual classes; none of a single row or column. */

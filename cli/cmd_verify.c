@@ -1,9 +1,9 @@
 /* cmd_verify.c - `tilewright verify A B C`: is somebody's C the product? */
 #include <inttypes.h>
+#include "../program/diag.h"
+#include "../program/object.h"
 #include "check.h"
 #include "cmd.h"
-#include "object.h"
-#include "diag.h"
 
 static void write_report(session *s, const operands *o, const verify_report *r, int64_t nans)
 {

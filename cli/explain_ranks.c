@@ -6,9 +6,9 @@
 #include <string.h>
 #include "../mpi/nominal.h"
 #include "../lab/roofline.h"
-#include "diag.h"
-#include "object.h"
-#include "term.h"
+#include "../program/diag.h"
+#include "../program/object.h"
+#include "../program/term.h"
 
 enum { SIDE = 4096 };
 

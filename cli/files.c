@@ -10,10 +10,10 @@
 #include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "../course/judge/user_kernel.h"
+#include "../course/report/report.h"
 #include "../io/io.h"
-#include "../lab/user_kernel.h"
-#include "../lab/report/report.h"
-#include "diag.h"
+#include "../program/diag.h"
 
 /* ---- what a file holds ---- */
 

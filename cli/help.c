@@ -2,8 +2,8 @@
 #include "help.h"
 
 #include <string.h>
-#include "layout.h"
-#include "term.h"
+#include "../program/layout.h"
+#include "../program/term.h"
 #include "tilewright.h"
 #include "words.h"
 

@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
-#include "guard.h"
+#include "../program/guard.h"
 
 static int pipe_end = -1;
 

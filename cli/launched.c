@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "diag.h"
+#include "../program/diag.h"
 #include "numbers.h"
 
 static int number_in(const char *variable)

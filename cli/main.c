@@ -1,14 +1,14 @@
 /* main.c - the program: a table of commands, and the few lines that pick one. */
 #include <stdio.h>
 #include <string.h>
+#include "../program/diag.h"
+#include "../program/guard.h"
+#include "../program/layout.h"
+#include "../program/object.h"
 #include "cmd.h"
 #include "files.h"
-#include "guard.h"
 #include "help.h"
 #include "launched.h"
-#include "layout.h"
-#include "object.h"
-#include "diag.h"
 #include "words.h"
 
 static exit_code cmd_version(session *s)

@@ -2,7 +2,7 @@
 #include "multiplied.h"
 
 #include <string.h>
-#include "diag.h"
+#include "../program/diag.h"
 
 /* instead: what multiplies the same numbers on any engine. passed: the library's type; NULL: the same. */
 typedef struct product_row {

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../lab/element.h"
+#include "../program/diag.h"
+#include "../program/guard.h"
+#include "../program/term.h"
 #include "files.h"
-#include "guard.h"
-#include "diag.h"
-#include "term.h"
 
 /* ---- small things ---- */
 

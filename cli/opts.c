@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "../lab/named.h"
-#include "diag.h"
+#include "../program/diag.h"
 
 enum {
     RUNS = CMD_BENCH | CMD_LADDER,

@@ -4,7 +4,7 @@
 #define TILEWRIGHT_OPTS_H
 
 #include <stddef.h>
-#include "exit.h"
+#include "../program/exit.h"
 #include "numbers.h"
 #include "words.h"
 

@@ -13,9 +13,9 @@
 #include "../lab/devices.h"
 #include "../lab/measure.h"
 #include "../lab/roofline.h"
+#include "../program/diag.h"
+#include "../program/term.h"
 #include "check.h"
-#include "diag.h"
-#include "term.h"
 
 enum { HUGE_PAGE = 2 << 20, ALIGNMENT_BYTES = 2048 /* of all blocks together */ };
 

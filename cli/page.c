@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include "../program/diag.h"
+#include "../program/guard.h"
 #include "files.h"
-#include "guard.h"
-#include "diag.h"
 
 exit_code page_open(page *p, const char *path, bool slides)
 {
@@ -29,10 +29,17 @@ exit_code page_open(page *p, const char *path, bool slides)
     return status == IO_OK ? EXIT_OK : diag_io(status, &error);
 }
 
-static exit_code print_records(FILE *out, const page *p, const void *all)
+/* What a report is made of. */
+typedef struct reported {
+    const records *all;
+    report_form form;
+} reported;
+
+static exit_code print_records(FILE *out, const void *of)
 {
     char why[300];
-    tw_status status = report_write(out, all, p->form, why, sizeof why);
+    const reported *x = of;
+    tw_status status = report_write(out, x->all, x->form, why, sizeof why);
     if (status == TW_NO_MEMORY) return diag_no_memory("the report");
     return status == TW_OK ? EXIT_OK : diag(EXIT_INPUT, "%s", why);
 }
@@ -45,7 +52,7 @@ static exit_code print(page *p, page_content *content, const void *of)
         if (fd >= 0) close(fd);
         return diag(EXIT_OUTPUT, "%s: cannot be written: %s", p->file.path, strerror(errno));
     }
-    exit_code code = content(out, p, of);
+    exit_code code = content(out, of);
     bool written = fflush(out) == 0 && !ferror(out);
     int number = errno;
     if (fclose(out) != 0 && written) written = false, number = errno;
@@ -66,7 +73,7 @@ exit_code page_write_by(page *p, page_content *content, const void *of)
     return code;
 }
 
-exit_code page_write(page *p, const records *all) { return page_write_by(p, print_records, all); }
+exit_code page_write(page *p, const records *all) { return page_write_by(p, print_records, &(reported){all, p->form}); }
 
 void page_discard(page *p)
 {

@@ -2,9 +2,9 @@
 #ifndef TILEWRIGHT_PAGE_H
 #define TILEWRIGHT_PAGE_H
 
+#include "../course/report/report.h"
 #include "../io/io.h"
-#include "../lab/report/report.h"
-#include "exit.h"
+#include "../program/exit.h"
 
 typedef struct page {
     io_output file; /* path NULL: not open */
@@ -17,7 +17,7 @@ exit_code page_open(page *p, const char *path, bool slides);
 /* the report, then its name; after a failure there is no file */
 exit_code page_write(page *p, const records *all);
 /* the same of another page, which content() prints; EXIT_OK, or it has said what failed */
-typedef exit_code page_content(FILE *out, const page *p, const void *of);
+typedef exit_code page_content(FILE *out, const void *of);
 exit_code page_write_by(page *p, page_content *content, const void *of);
 /* no file; safe after page_write, and on a zeroed page */
 void page_discard(page *p);

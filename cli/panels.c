@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../lab/measure.h"
-#include "diag.h"
+#include "../program/diag.h"
 
 enum { ALIGNMENT = 256 };
 

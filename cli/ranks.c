@@ -14,14 +14,14 @@
 #include "../lab/devices.h"
 #include "../lab/measure.h"
 #include "../lab/roofline.h"
+#include "../program/diag.h"
+#include "../program/guard.h"
+#include "../program/term.h"
+#include "../program/watch.h"
 #include "check.h"
-#include "diag.h"
 #include "files.h"
-#include "guard.h"
 #include "keeper.h"
 #include "sampled.h"
-#include "term.h"
-#include "watch.h"
 
 enum { PIECE_BYTES = 16 << 20, SAMPLES = 16 };
 

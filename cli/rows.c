@@ -3,9 +3,8 @@
 
 #include <inttypes.h>
 #include "../lab/bench/default_size.h"
-#include "hooks.h"
-#include "diag.h"
-#include "term.h"
+#include "../program/diag.h"
+#include "../program/term.h"
 
 _Static_assert((int)ROW_MOST > (int)OPT_LIST, "a rung and all files of --rung that are launched like it take turns");
 
@@ -34,14 +33,14 @@ static const char *hint_of(const row_wish *wish, const char *error)
 /* Tells the failure; of a user kernel with its file, and what is probably wrong. */
 static exit_code broke(tw_status status, const row_fault *fault)
 {
-    const user_kernel *user = fault->wish->user;
+    const tw_lab_source *source = fault->wish->source;
     if (status == TW_OK) return EXIT_OK;
-    const char *hint = user != NULL ? hint_of(fault->wish, tw_error_text()) : NULL;
-    exit_code code = user != NULL && status == TW_DEVICE_FAILED
-                         ? diag(EXIT_RUN, "%s, launched like %s: %s", user->source.file, fault->wish->kernel->rung,
+    const char *hint = source != NULL ? hint_of(fault->wish, tw_error_text()) : NULL;
+    exit_code code = source != NULL && status == TW_DEVICE_FAILED
+                         ? diag(EXIT_RUN, "%s, launched like %s: %s", source->file, fault->wish->kernel->rung,
                                 tw_error_text())
                          : diag_lab(status, fault->what);
-    if (hint != NULL) diag(code, "%s, launched like %s: %s", user->source.file, fault->wish->kernel->rung, hint);
+    if (hint != NULL) diag(code, "%s, launched like %s: %s", source->file, fault->wish->kernel->rung, hint);
     return code;
 }
 

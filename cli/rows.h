@@ -4,7 +4,7 @@
 
 #include "../lab/bench/row.h"
 #include "../lab/busy.h"
-#include "layout.h"
+#include "../program/layout.h"
 #include "session.h"
 
 /* Each returns EXIT_OK; or, after a sentence, the exit code of what broke down. */

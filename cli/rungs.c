@@ -3,7 +3,7 @@
 
 #include <string.h>
 #include "../lab/named.h"
-#include "diag.h"
+#include "../program/diag.h"
 #include "words.h"
 
 bool rung_in_ladder(const char *engine, tw_dtype dtype, const tw_lab_kernel *row)
@@ -139,18 +139,7 @@ exit_code rungs_choose(session *s, const tw_problem *problem, const user_kernels
     return code;
 }
 
-/* Files of one name in several folders: "own:mine.cl", "own:mine.cl#2". A long name is cut for it. */
-static void tell_apart(user_kernels *user)
-{
-    char *label = user->items[user->count].label;
-    const size_t length = strlen(label), most = USER_KERNEL_LABEL - sizeof "#2147483647";
-    int same = 1;
-    for (int i = 0; i < user->count; i++) {
-        const char *earlier = user->items[i].label;
-        same += strncmp(earlier, label, length) == 0 && (earlier[length] == '\0' || earlier[length] == '#');
-    }
-    if (same > 1) snprintf(label + (length < most ? length : most), sizeof "#2147483647", "#%d", same);
-}
+_Static_assert((int)USER_KERNELS_MOST >= (int)OPT_LIST, "all words of --rung may be files");
 
 exit_code rungs_read_user(const options *opt, user_kernels *user)
 {
@@ -158,18 +147,11 @@ exit_code rungs_read_user(const options *opt, user_kernels *user)
     user->count = 0;
     for (int r = 0; r < opt->rungs.count; r++) {
         if (!user_kernel_is_path(opt->rungs.items[r])) continue;
-        tw_status status = user_kernel_read(opt->rungs.items[r], &user->items[user->count], why, (int)sizeof why);
+        tw_status status = user_kernels_add(user, opt->rungs.items[r], why, (int)sizeof why);
         if (status == TW_NO_MEMORY) return diag_no_memory("a kernel's text");
         if (status != TW_OK) return diag(status == TW_BUILD_FAILED ? EXIT_BUILD : EXIT_INPUT, "%s", why);
-        tell_apart(user);
-        user->count++;
     }
     return EXIT_OK;
-}
-
-void rungs_free_user(user_kernels *user)
-{
-    while (user->count > 0) user_kernel_free(&user->items[--user->count]);
 }
 
 bool rung_is_variant(const char *rung) { return rung[0] == 'r' && strcspn(rung, "_") > 3; }

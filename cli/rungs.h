@@ -2,22 +2,15 @@
 #ifndef TILEWRIGHT_RUNGS_H
 #define TILEWRIGHT_RUNGS_H
 
-#include "../lab/user_kernel.h"
+#include "../course/judge/user_kernel.h"
 #include "session.h"
 
 enum { RUNGS_MOST = 64 };
 
-/* The files among the words of --rung. */
-typedef struct user_kernels {
-    int count;
-    user_kernel items[OPT_LIST];
-} user_kernels;
-
-/* rungs_read_user - read them all. EXIT_OK, or after a sentence EXIT_INPUT, or EXIT_BUILD where gaps are left;
+/* rungs_read_user - read the files among the words of --rung. EXIT_OK, or after a sentence EXIT_INPUT, or EXIT_BUILD where gaps are left;
  * user_kernels is to be freed in any case.
  * They must stay until the context is closed. */
 exit_code rungs_read_user(const options *opt, user_kernels *user);
-void rungs_free_user(user_kernels *user);
 
 typedef struct rung_list {
     int count;

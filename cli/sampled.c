@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include "../lab/whole.h"
-#include "diag.h"
-#include "term.h"
+#include "../program/diag.h"
+#include "../program/term.h"
 
 enum { SAMPLES = 64 }; /* rows and columns, at least */
 

@@ -7,12 +7,13 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "../program/diag.h"
+#include "../program/guard.h"
+#include "../program/hooks.h"
+#include "../program/layout.h"
+#include "../program/term.h"
 #include "driver.h"
 #include "files.h"
-#include "guard.h"
-#include "layout.h"
-#include "diag.h"
-#include "term.h"
 
 /* A file is replaced when all is written; a pipe or device cannot be replaced and is written as it stands. */
 static bool replaceable(const char *path)
@@ -258,4 +259,15 @@ exit_code session_end(session *s, exit_code code)
     exit_code closed = close_json(s, code);
     if (code != EXIT_OK) return code;
     return closed != EXIT_OK ? closed : flushed;
+}
+
+bench_setup setup_of(const session *s)
+{
+    return (bench_setup){.context = s->context,
+                         .device = &s->device,
+                         .driver = s->driver,
+                         .threads = (int)s->opt->threads,
+                         .samples = (int)s->opt->samples,
+                         .seed = s->opt->seed,
+                         .hooks = &program_hooks};
 }

@@ -4,8 +4,9 @@
 
 #include <stdio.h>
 #include "../io/io.h"
+#include "../lab/bench/setup.h"
 #include "../lab/records.h"
-#include "exit.h"
+#include "../program/exit.h"
 #include "opts.h"
 
 struct session {
@@ -46,6 +47,9 @@ tw_dtype session_dtype(const session *s); /* the first of --dtype, else f32 */
 exit_code session_flush(session *s);
 /* write the record where JSON was asked for, keep it where a page was, and flush */
 exit_code session_record(session *s, const record *r);
+
+/* setup_of - what lab/bench takes of it: options as plain values, and the program's hooks. */
+bench_setup setup_of(const session *s);
 
 /* session_end - close everything, put the JSON file in its place; returns code, or the first failure of these. */
 exit_code session_end(session *s, exit_code code);

@@ -5,12 +5,12 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include "../course/published.h"
 #include "../lab/devices.h"
-#include "../lab/published.h"
+#include "../program/diag.h"
+#include "../program/term.h"
 #include "rows.h"
 #include "rungs.h"
-#include "diag.h"
-#include "term.h"
 
 /* Seconds of samples per row; seconds that one run of the slowest rung may take. */
 static const double LIMIT_S = 1, LONGEST_S = 0.05;

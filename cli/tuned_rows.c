@@ -3,10 +3,10 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "diag.h"
-#include "layout.h"
-#include "object.h"
-#include "term.h"
+#include "../program/diag.h"
+#include "../program/layout.h"
+#include "../program/object.h"
+#include "../program/term.h"
 #include "tuning.h"
 
 bool tuned_is_wanted(const session *s, const char *engine)

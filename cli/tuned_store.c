@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 #include "../io/io.h"
-#include "diag.h"
-#include "guard.h"
+#include "../program/diag.h"
+#include "../program/guard.h"
 
 #define BEGIN "# Tuned rows of Tilewright"
 static const char head[] = BEGIN ", written by `tilewright tune`: docs/REFERENCE.md says what they are.\n";

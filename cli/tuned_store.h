@@ -3,7 +3,7 @@
 #define TILEWRIGHT_TUNED_STORE_H
 
 #include <stdbool.h>
-#include "exit.h"
+#include "../program/exit.h"
 
 enum { TUNED_PATH = 4200 };
 

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../lab/record.h"
-#include "hooks.h"
-#include "object.h"
-#include "diag.h"
-#include "guard.h"
-#include "term.h"
+#include "../program/diag.h"
+#include "../program/guard.h"
+#include "../program/hooks.h"
+#include "../program/object.h"
+#include "../program/term.h"
 
 /* ---- signatures, and what was tried ---- */
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "user_kernel.h"
+#include "judge/user_kernel.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
 {

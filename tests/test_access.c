@@ -1,11 +1,11 @@
-/* test_access.c - the access model (lab/access/access.def) against the kernels: every address that a rung touches,
+/* test_access.c - the access model (course/access/access.def) against the kernels: every address that a rung touches,
  * on any shape, is the one that the model names, in its order; and the totals that the model derives in closed form are
  * those of counting every request.
  *
- * The text that the library holds is compiled as C and run on this machine (lab/host_kernel.h) with every access seen.
+ * The text that the library holds is compiled as C and run on this machine (course/judge/host_kernel.h) with every access seen.
  * A model that is changed must fail, which the last cases show. */
-#include "../lab/access/predict.h"
-#include "../lab/host_kernel.h"
+#include "../course/access/predict.h"
+#include "../course/judge/host_kernel.h"
 #include "engines/gpu.h"
 #include "plan.h"
 #include "support/changed.h"

@@ -199,12 +199,12 @@ def the_factors_told_are_the_records():
 
 @case
 def the_inner_loops_told_are_the_disassembly():
-    """The page's numbers, those of the model of instructions (lab/access/predict.c), and, where NVRTC is, the PTX, or with nvdisasm the machine code."""
+    """The page's numbers, those of the model of instructions (course/access/predict.c), and, where NVRTC is, the PTX, or with nvdisasm the machine code."""
     words = re.search(r"inner step of r04 is (\d+) instructions of which (one) multiplies; r05 has (\d+) in (\d+), of which PTX writes (\d+)\.", plain(page()))
     assert words, "docs/COURSE.md does not say what the inner steps of r04 and r05 are"
     told = {"r04": (int(words[1]), 1), "r05": (int(words[4]), int(words[3]))}
     in_ptx = {**told, "r05": (int(words[5]), int(words[3]))}
-    with open(os.path.join(ROOT, "lab", "access", "predict.c"), encoding="utf-8") as file:
+    with open(os.path.join(ROOT, "course", "access", "predict.c"), encoding="utf-8") as file:
         model = re.search(r"r04's inner loop has as many \((\d+) with (\d+) multiply-add\), r05's one more \((\d+) with (\d+)\)", plain(re.sub(r"\n \*", "\n", file.read())))
     assert model and {"r04": (int(model[1]), int(model[2])), "r05": (int(model[3]), int(model[4]))} == told, (model, told)
     for rung, numbers in told.items():

@@ -19,7 +19,7 @@
 #include "engines/cuda/cu_api.h"
 #include "engines/gpu.h"
 #include "former.h"
-#include "user_kernel.h"
+#include "judge/user_kernel.h"
 #include "plan.h"
 #include "sha256.h"
 #include "support/changed.h"

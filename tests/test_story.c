@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/story.h"
+#include "story.h"
 #include "support/tap.h"
 
 #define NEED(condition, ...)                                                                                           \

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "../cli/bench_against.h"
-#include "../cli/guard.h"
-#include "../cli/hooks.h"
+#include "../program/guard.h"
+#include "../program/hooks.h"
 #include "support/tap.h"
 
 enum { PROCESSES = 4 };

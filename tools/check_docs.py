@@ -27,7 +27,7 @@ EXCEPTIONS = {
     r"evict_last|no_allocate|nvjet_\w*|AVX512_\w+|DYNAMIC_ARCH|lu_factor": "words of PTX, of processors, of cuBLAS, OpenBLAS and SciPy",
     r"DT_FILTER|GLIBC_\w+|__tsan_\w+": "marks of ELF's, a sanitizer's functions",
     r"(tw_noun|module)_verb": "how names are made",
-    r"(load|store|read)_of_\w+": "fields of records that cli/degrees.c puts together",
+    r"(load|store|read)_of_\w+": "fields of records that course/judge/degrees.c puts together",
     r"(.*/)?(mine|records|prog|toy)\.\w+|tw/.*": "files and a folder of the reader's, and of a test",
     r"(cblas|mpi|clblast_c)\.h": "headers of others",
     r"--(allow-run-as-root|data-races|display)": "options of mpirun, oclgrind and update-alternatives",

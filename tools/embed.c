@@ -163,7 +163,7 @@ int main(int argc, char **argv)
     if (digest) return put_digests(argv[2], argv[3], argv + 4, argc - 4);
     fprintf(output, "/* made by tools/embed.c */\n#include \"%s\"\n",
             tuned   ? "tuned.h"
-            : plain ? "report/story.h"
+            : plain ? "story.h"
                     : "engines/gpu.h");
     for (int i = 3; i < argc; i++) {
         fprintf(output, "static const char text_%d[] = {\n", i);

@@ -37,11 +37,11 @@ for target in $targets; do
             { cat build/fuzz/library.log && exit 1; }
         sources='build/fuzz/api-library/libtilewright.a -lpthread -ldl'
     fi
-    if [ "$target" = records ] || [ "$target" = user_kernel ]; then # all of lab/, which needs the library and the kernels' texts
+    if [ "$target" = records ] || [ "$target" = user_kernel ]; then # all of course/ and what it stands on, which needs the library and the kernels' texts
         cmake -S . -B build/fuzz/library -DTILEWRIGHT_TESTS=OFF >build/fuzz/library.log 2>&1 &&
-            cmake --build build/fuzz/library --target tilewright_static tilewright_lab >>build/fuzz/library.log 2>&1 ||
+            cmake --build build/fuzz/library --target tilewright_static tilewright_course >>build/fuzz/library.log 2>&1 ||
             { cat build/fuzz/library.log && exit 1; }
-        sources='-DTILEWRIGHT_JANSSON -Ilab lab/*.c lab/*/*.c build/fuzz/library/kernels/stories.c build/fuzz/library/libtilewright.a -ljansson -lpthread -ldl'
+        sources='-DTILEWRIGHT_JANSSON -DTILEWRIGHT_ZLIB -Ilab -Icourse io/*.c lab/*.c lab/*/*.c program/*.c course/*.c course/*/*.c build/fuzz/library/kernels/stories.c build/fuzz/library/libtilewright.a -ljansson -lz -lpthread -ldl'
     fi
     # shellcheck disable=SC2086 # words on purpose
     "${CC_FUZZ:-clang}" -std=c11 -O1 -g -D_POSIX_C_SOURCE=200809L -ffp-contract=off -fno-omit-frame-pointer \

@@ -46,7 +46,7 @@ static void describe(const bench_setup *s, const trial *t, const row_wish *wish,
     if (s->driver[0] != '\0' && !device_is_host(s->device)) r->driver = s->driver;
     if (wish->kernel != NULL) r->kernel = wish->kernel->name, r->rung = wish->kernel->rung;
     if (wish->rung != NULL) r->rung = wish->rung;
-    if (wish->user != NULL) r->kernel = r->rung = wish->user->label;
+    if (wish->source != NULL) r->kernel = r->rung;
 }
 
 static void describe_plan(const bench_setup *s, const row_wish *wish, row *out)
@@ -55,7 +55,7 @@ static void describe_plan(const bench_setup *s, const row_wish *wish, row *out)
     const tw_lab_plan *p = &out->plan;
     r->kernel = out->plan.kernel->name;
     r->rung = wish->rung != NULL ? wish->rung : out->plan.kernel->rung;
-    if (wish->user != NULL) r->kernel = r->rung = wish->user->label;
+    if (wish->source != NULL) r->kernel = r->rung;
     r->tile = out->plan.tile;
     if (device_is_host(s->device))
         r->threads = p->threads;
@@ -255,7 +255,7 @@ static tw_lab_choice choice_of(const bench_setup *s, const trial *t, const row_w
                            .threads = s->threads,
                            .default_build = wish->default_build,
                            .keeps_ld = !t->host,
-                           .source = wish->user != NULL ? &wish->user->source : NULL,
+                           .source = wish->source,
                            .batch = t->batch > 0 ? batch : NULL};
 }
 
@@ -283,14 +283,14 @@ static tw_status judge_row(const bench_setup *s, trial *t, const row_wish *wish,
     }
     progress(s, out, "verifying");
     tw_status status = trial_judge(t, choice, &verdict);
-    if (status == TW_OK && verdict.passed && wish->user != NULL) status = judge_uneven(s, t, wish, choice, &verdict);
+    if (status == TW_OK && verdict.passed && wish->source != NULL) status = judge_uneven(s, t, wish, choice, &verdict);
     if (status != TW_OK) return status;
     out->record.verified = verdict.verified;
     out->record.error_ratio = verdict.error_ratio;
     out->outcome = verdict.passed ? ROW_TIMED : ROW_WRONG;
     if (verdict.passed) *judged_s = verdict.seconds;
     snprintf(out->text, sizeof out->text, "%s", verdict.text);
-    if (!verdict.passed && wish->user != NULL) tell_mistake(s, t, wish, choice, out);
+    if (!verdict.passed && wish->source != NULL) tell_mistake(s, t, wish, choice, out);
     return TW_OK;
 }
 
@@ -308,7 +308,7 @@ tw_status row_run(const bench_setup *s, trial *t, roofs *limits, const row_wish 
     for (int i = 0; i < count; i++) {
         choices[i] = choice_of(s, t, &wishes[i], &batch);
         *fault = (row_fault){&wishes[i], "the check of this shape"};
-        if (wishes[i].user != NULL) s->hooks->foreign(wishes[i].user->source.file);
+        if (wishes[i].source != NULL) s->hooks->foreign(wishes[i].source->file);
         tw_status status = judge_row(s, t, &wishes[i], &choices[i], &judged_s, &out[i]);
         s->hooks->foreign(NULL);
         if (status != TW_OK) return status;
@@ -319,7 +319,7 @@ tw_status row_run(const bench_setup *s, trial *t, roofs *limits, const row_wish 
     }
     if (timed == 0) return TW_OK;
     *fault = (row_fault){last, "the operands of this shape"};
-    if (last->user != NULL) s->hooks->foreign(timed > 2 ? "a file of --rung" : last->user->source.file);
+    if (last->source != NULL) s->hooks->foreign(timed > 2 ? "a file of --rung" : last->source->file);
     tw_status status = time_rows(s, t, limits, wishes, timings, rows, timed, judged_s, &begun);
     s->hooks->foreign(NULL);
     /* Where the first was not timed there is nothing to be beside. */
@@ -333,13 +333,11 @@ tw_status row_builds(const bench_setup *s, const row_wish *wish)
     static const float zeros[2][SIDE * SIDE];
     static float c[SIDE * SIDE];
     const tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, SIDE, SIDE, SIDE);
-    const tw_lab_choice choice = {.kernel = wish->kernel->name,
-                                  .tile = wish->tile,
-                                  .default_build = wish->default_build,
-                                  .source = &wish->user->source};
+    const tw_lab_choice choice = {
+        .kernel = wish->kernel->name, .tile = wish->tile, .default_build = wish->default_build, .source = wish->source};
     tw_lab_run *run = NULL;
     if (tw_lab_fits(s->context, &choice, &p, NULL, 0) != 1) return TW_OK;
-    s->hooks->waits(wish->user->source.file, "compile");
+    s->hooks->waits(wish->source->file, "compile");
     tw_status status = tw_lab_run_open(s->context, &choice, &p, zeros[0], zeros[1], c, &run);
     s->hooks->waits(NULL, NULL);
     tw_lab_run_close(run);

@@ -3,7 +3,6 @@
 #ifndef TILEWRIGHT_ROW_H
 #define TILEWRIGHT_ROW_H
 
-#include "../user_kernel.h"
 #include "../record.h"
 #include "roofs.h"
 #include "setup.h"
@@ -12,8 +11,8 @@
 typedef struct row_wish {
     const tw_lab_kernel *kernel; /* NULL: the planner's */
     const char *rung;            /* not NULL: the name in the record, instead of the kernel's */
-    const user_kernel *user;     /* not NULL: this text, launched like kernel */
-    const char *wrong;           /* not NULL: what is wrong with it, as lab/lanes.h found: it is not run */
+    const tw_lab_source *source; /* not NULL: a reader's text, launched like kernel and called as rung says */
+    const char *wrong;           /* not NULL: what is wrong with it, as was found before: it is not run */
     int tile;                    /* 0: the row's own */
     bool default_build;          /* let the compiler unroll the loops that the rung holds rolled */
     double limit_s;              /* for the samples */
