@@ -6,13 +6,13 @@
 #include <string.h>
 #include "../lab/bench/roofs.h"
 #include "../lab/devices.h"
+#include "../program/apart.h"
 #include "../program/diag.h"
+#include "../program/driver.h"
 #include "../program/object.h"
 #include "../program/term.h"
-#include "apart.h"
 #include "chosen.h"
 #include "cmd.h"
-#include "driver.h"
 #include "rows.h"
 
 enum { MOST = 64, STATE = 600, SHARED_TRIES = 3 };

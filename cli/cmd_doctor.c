@@ -10,14 +10,14 @@
 #include "../lab/clblast.h"
 #include "../lab/cublas.h"
 #include "../lab/records.h"
+#include "../program/apart.h"
 #include "../program/diag.h"
+#include "../program/driver.h"
 #include "../program/object.h"
 #include "../program/term.h"
-#include "apart.h"
 #include "bench_against.h"
 #include "chosen.h"
 #include "cmd.h"
-#include "driver.h"
 #include "selftest.h"
 
 enum { STATE_TEXT = 560 };

@@ -8,15 +8,15 @@
 #include "../lab/bench/row.h"
 #include "../lab/named.h"
 #include "../program/diag.h"
+#include "../program/driver.h"
 #include "../program/term.h"
+#include "../program/warden.h"
 #include "cmd.h"
-#include "driver.h"
 #include "explain_ranks.h"
 #include "gpu.h"
 #include "page.h"
 #include "rows.h"
 #include "rungs.h"
-#include "warden.h"
 #include "words.h"
 
 enum { SIZE = 4096, STATE = 600 };

@@ -9,6 +9,7 @@
 #include "../lab/devices.h"
 #include "../program/diag.h"
 #include "../program/term.h"
+#include "../program/warden.h"
 #include "../program/watch.h"
 #include "cmd.h"
 #include "gpu.h"
@@ -16,7 +17,6 @@
 #include "rows.h"
 #include "rungs.h"
 #include "skinny.h"
-#include "warden.h"
 
 /* Seconds of samples per row; seconds that one run of the slowest rung may take. */
 static const double LIMIT_S = 1, LONGEST_S = 3;

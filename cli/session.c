@@ -8,11 +8,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "../program/diag.h"
+#include "../program/driver.h"
 #include "../program/guard.h"
 #include "../program/hooks.h"
 #include "../program/layout.h"
 #include "../program/term.h"
-#include "driver.h"
 #include "files.h"
 
 /* A file is replaced when all is written; a pipe or device cannot be replaced and is written as it stands. */

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../program/hooks.h"
-#include "../program/layout.h"
+#include "hooks.h"
+#include "layout.h"
 #include "tilewright_lab.h"
 
 static bool is_here(int i) { return strcmp(tw_lab_engine_at(i), "cpu") == 0; }

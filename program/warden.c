@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "../lab/measure.h"
-#include "../program/guard.h"
+#include "guard.h"
 
 /* How often the subreaper looks for orphans, of whom no signal tells; how long after the command's end: one may run
  * with the rights of another user, or hang in a driver. */

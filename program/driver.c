@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "../lab/command.h"
-#include "../program/guard.h"
+#include "guard.h"
 #include "tilewright_lab.h"
 
 const char *driver_advice(const char *name)
