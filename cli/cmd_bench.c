@@ -3,12 +3,12 @@
 #include <math.h>
 #include <string.h>
 #include "../lab/bench/compare.h"
+#include "../lab/chosen.h"
 #include "../lab/devices.h"
 #include "../program/diag.h"
 #include "../program/term.h"
 #include "bench_against.h"
 #include "case_list.h"
-#include "chosen.h"
 #include "cmd.h"
 #include "rows.h"
 #include "words.h"
@@ -97,7 +97,7 @@ static exit_code print_plan(session *s, const tw_lab_kernel *kernel, const tw_pr
     if (status != TW_OK && status != TW_NO_KERNEL) return diag_tw(status);
     fprintf(s->text, "  plan: %s\n", status == TW_OK ? plan.text : tw_error_text());
     chosen_unused(s->context, problem, unused);
-    chosen_print_unused(s->text, "  unused: ", unused);
+    layout_lines(s->text, "  unused: ", unused);
     if (status != TW_OK) return EXIT_OK;
     fprintf(s->text, "  %s\n", plan.reason[0] != '\0' ? plan.reason : "chosen by a rule, not by the cost model");
     char tuned[800];

@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../lab/bench/roofs.h"
+#include "../lab/chosen.h"
 #include "../lab/devices.h"
 #include "../program/apart.h"
 #include "../program/diag.h"
 #include "../program/driver.h"
 #include "../program/object.h"
 #include "../program/term.h"
-#include "chosen.h"
 #include "cmd.h"
 #include "rows.h"
 
@@ -80,7 +80,7 @@ static void print_ceilings(FILE *text, const ceilings *c, const published_device
 {
     term_number peak, memory, cache;
     if (c->kernels[0] != '\0') fprintf(text, "  kernels  %s\n", c->kernels);
-    chosen_print_unused(text, "  unused   ", c->unused);
+    layout_lines(text, "  unused   ", c->unused);
     fprintf(text, "  peak     %s GFLOP/s of multiply-adds in f32\n", term_gflops(c->peak_gflops, peak));
     fprintf(text, "  reads    %s GB/s from memory (%" PRId64 " KiB), %s GB/s from the cache (%" PRId64 " KiB)\n",
             term_gflops(c->memory_gbps, memory), c->memory_bytes / 1024, term_gflops(c->cache_gbps, cache),

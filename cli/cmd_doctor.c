@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+#include "../lab/chosen.h"
 #include "../lab/clblast.h"
 #include "../lab/cublas.h"
 #include "../lab/records.h"
@@ -16,7 +17,6 @@
 #include "../program/object.h"
 #include "../program/term.h"
 #include "bench_against.h"
-#include "chosen.h"
 #include "cmd.h"
 #include "selftest.h"
 

@@ -5,12 +5,12 @@
 #include <string.h>
 #include "../lab/bench/trial.h"
 #include "../lab/element.h"
+#include "../lab/selftest_exact.h"
 #include "../program/diag.h"
 #include "../program/object.h"
 #include "../program/term.h"
 #include "cmd.h"
 #include "selftest.h"
-#include "selftest_exact.h"
 
 typedef struct selftest_case {
     tw_op op_a, op_b;

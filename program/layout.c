@@ -174,6 +174,14 @@ void layout_flush(void)
 
 int layout_width(const FILE *text) { return text == laid.text && text != NULL ? laid.width : 0; }
 
+void layout_lines(FILE *out, const char *before, const char *text)
+{
+    for (int length; *text != '\0'; text += length + (text[length] == '\n')) {
+        length = (int)strcspn(text, "\n");
+        fprintf(out, "%s%.*s\n", before, length, text);
+    }
+}
+
 /* ---- tables ---- */
 
 /* Columns of a row, of those that are shown. */

@@ -18,6 +18,9 @@ int layout_width(const FILE *text); /* columns of a line; 0: any */
  * first stands. Returns the column behind the last. */
 int layout_words(FILE *out, const char *text, int length, int indent, int column, int width);
 
+/* layout_lines - the lines of a text, each behind `before`. */
+void layout_lines(FILE *out, const char *before, const char *text);
+
 /* A column of a table. */
 typedef struct layout_column {
     const char *title;

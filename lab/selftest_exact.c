@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../lab/far.h"
+#include "far.h"
 
 static const tw_dtype dtypes[] = {TW_F32,  TW_F64,  TW_F16, TW_BF16, TW_I8, TW_U8,
                                   TW_CF32, TW_CF64, TW_I16, TW_I32,  TW_I64};

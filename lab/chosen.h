@@ -2,7 +2,6 @@
 #ifndef TILEWRIGHT_CHOSEN_H
 #define TILEWRIGHT_CHOSEN_H
 
-#include <stdio.h>
 #include "tilewright_lab.h"
 
 enum { CHOSEN_TEXT = 800 };
@@ -16,8 +15,5 @@ enum { UNUSED_TEXT = 3000 };
 /* chosen_unused - what failed its self-test on the device, so that others compute in its place: a sentence for each
  * kernel, on lines of their own; with a problem, of those that would fit it. "": none. */
 void chosen_unused(tw_context *context, const tw_problem *problem, char text[UNUSED_TEXT]);
-
-/* chosen_print_unused - these lines, each behind `before`. */
-void chosen_print_unused(FILE *out, const char *before, const char *text);
 
 #endif

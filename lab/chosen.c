@@ -1,6 +1,7 @@
 /* chosen.c - see chosen.h. */
 #include "chosen.h"
 
+#include <stdio.h>
 #include <string.h>
 
 void chosen_kernels(tw_context *context, char text[CHOSEN_TEXT])
@@ -37,12 +38,4 @@ void chosen_unused(tw_context *context, const tw_problem *problem, char text[UNU
             left_out++;
     }
     if (left_out > 0) snprintf(text + used, UNUSED_TEXT - used, "\nand %d more kernels", left_out);
-}
-
-void chosen_print_unused(FILE *out, const char *before, const char *text)
-{
-    for (int length; *text != '\0'; text += length + (text[length] == '\n')) {
-        length = (int)strcspn(text, "\n");
-        fprintf(out, "%s%.*s\n", before, length, text);
-    }
 }
