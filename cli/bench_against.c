@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "../program/diag.h"
-#include "rows.h"
+#include "../program/rows.h"
 #include "words.h"
 
 /* ---- who takes part ---- */
@@ -89,7 +89,7 @@ exit_code against_code(tw_status status)
 static exit_code run_case(const session *s, against *g, const tw_problem *problem, int samples)
 {
     trial t;
-    exit_code code = rows_trial(s, problem, &t);
+    exit_code code = rows_trial(setup_of(s), problem, &t);
     if (code != EXIT_OK) return code;
     tw_status status = against_judge(g, problem, &t);
     trial_close(&t);

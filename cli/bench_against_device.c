@@ -7,8 +7,8 @@
 #include "../lab/bench/compare.h"
 #include "../lab/roofline.h"
 #include "../program/diag.h"
+#include "../program/rows.h"
 #include "../program/term.h"
-#include "rows.h"
 
 /* ---- what is told of it ---- */
 
@@ -136,7 +136,7 @@ static exit_code run_case(const session *s, comparison *g, const tw_problem *hos
     trial t;
     char doing[sizeof(case_name) + 16];
     case_name name;
-    exit_code code = rows_trial(s, host, &t);
+    exit_code code = rows_trial(setup_of(s), host, &t);
     if (code != EXIT_OK) return code;
     snprintf(doing, sizeof doing, "%s: timing both", case_text(host, name));
     term_progress(doing, -1);

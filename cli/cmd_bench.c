@@ -6,11 +6,11 @@
 #include "../lab/chosen.h"
 #include "../lab/devices.h"
 #include "../program/diag.h"
+#include "../program/rows.h"
 #include "../program/term.h"
 #include "bench_against.h"
 #include "case_list.h"
 #include "cmd.h"
-#include "rows.h"
 #include "words.h"
 
 static const double LIMIT_S = 2; /* of samples per row */
@@ -126,16 +126,16 @@ static exit_code bench_shape(session *s, bench_rows *rows, const tw_lab_kernel *
     const bench_setup setup = setup_of(s);
     exit_code code = EXIT_OK;
     if (!row_refused(&setup, &t, &wish, &result)) { /* operands are made for what runs: large ones take long */
-        code = rows_trial(s, problem, &t);
+        code = rows_trial(setup_of(s), problem, &t);
         if (code != EXIT_OK) return code;
         t.host = host, t.batch = s->opt->batch;
-        code = rows_run(s, &t, &rows->limits, &wish, 1, &result);
+        code = rows_run(setup_of(s), &t, &rows->limits, &wish, 1, &result);
         trial_close(&t);
     }
     if (code == EXIT_OK) {
         print_row(&rows->table, &result);
         rows_count(&rows->count, &result);
-        code = rows_finish(s, &result);
+        code = session_row(s, &result);
     }
     return code == EXIT_OK && s->opt->explain_plan ? print_plan(s, kernel, problem) : code;
 }

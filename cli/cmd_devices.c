@@ -11,9 +11,9 @@
 #include "../program/diag.h"
 #include "../program/driver.h"
 #include "../program/object.h"
+#include "../program/rows.h"
 #include "../program/term.h"
 #include "cmd.h"
-#include "rows.h"
 
 enum { MOST = 64, STATE = 600, SHARED_TRIES = 3 };
 

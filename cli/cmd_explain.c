@@ -9,13 +9,13 @@
 #include "../lab/named.h"
 #include "../program/diag.h"
 #include "../program/driver.h"
+#include "../program/rows.h"
 #include "../program/term.h"
 #include "../program/warden.h"
 #include "cmd.h"
 #include "explain_ranks.h"
 #include "gpu.h"
 #include "page.h"
-#include "rows.h"
 #include "rungs.h"
 #include "words.h"
 
@@ -128,15 +128,16 @@ static exit_code measure_skinny(session *s, explain_present *out)
     static roofs limits;
     static row result;
     trial t;
-    exit_code code = rows_side(s, explain_skinny(s->device.engine, 0), PUBLISHED_WIDTH, SIZE, 0.05, &out->side);
+    exit_code code = rows_side(setup_of(s), s->text, explain_skinny(s->device.engine, 0), PUBLISHED_WIDTH, SIZE, 0.05,
+                               &out->side);
     if (code != EXIT_OK) return code;
     tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, out->side, out->side, PUBLISHED_WIDTH);
     roofs_begin(&limits, s->context, &s->device);
-    code = rows_trial(s, &p, &t);
+    code = rows_trial(setup_of(s), &p, &t);
     if (code != EXIT_OK) return code;
     for (int i = 0; code == EXIT_OK && i < PUBLISHED_RUNGS; i++) {
         row_wish wish = {.kernel = explain_skinny(s->device.engine, i), .limit_s = 0.5};
-        code = rows_run(s, &t, &limits, &wish, 1, &result);
+        code = rows_run(setup_of(s), &t, &limits, &wish, 1, &result);
         out->skinny_gbps[i] = result.outcome == ROW_TIMED ? result.record.effective_gbps : (double)NAN;
         if (code == EXIT_OK && row_failed(&result)) code = diag(EXIT_CHECK, "%s: %s", wish.kernel->name, result.text);
     }

@@ -4,10 +4,10 @@
 #include <string.h>
 #include "../program/diag.h"
 #include "../program/layout.h"
+#include "../program/rows.h"
 #include "../program/term.h"
 #include "case_list.h"
 #include "cmd.h"
-#include "rows.h"
 #include "tuning.h"
 
 /* Shapes of the usual classes; none of a single row or column. */

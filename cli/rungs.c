@@ -153,5 +153,3 @@ exit_code rungs_read_user(const options *opt, user_kernels *user)
     }
     return EXIT_OK;
 }
-
-bool rung_is_variant(const char *rung) { return rung[0] == 'r' && strcspn(rung, "_") > 3; }

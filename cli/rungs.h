@@ -33,7 +33,4 @@ exit_code rungs_choose(session *s, const tw_problem *problem, const user_kernels
  * its own type: the matrix units'. */
 bool rung_in_ladder(const char *engine, tw_dtype dtype, const tw_lab_kernel *row);
 
-/* rung_is_variant - r03t and r04d are variants of r03 and r04. */
-bool rung_is_variant(const char *rung);
-
 #endif

@@ -229,6 +229,12 @@ exit_code session_record(session *s, const record *r)
     return session_flush(s);
 }
 
+exit_code session_row(session *s, const row *r)
+{
+    if (r->outcome == ROW_IMPOSSIBLE) diag(EXIT_CHECK, "%s: %s", r->record.kernel, r->text);
+    return session_record(s, &r->record);
+}
+
 static exit_code close_json(session *s, exit_code code)
 {
     io_error error;

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 #include "../io/io.h"
-#include "../lab/bench/setup.h"
+#include "../lab/bench/row.h"
 #include "../lab/records.h"
 #include "../program/exit.h"
 #include "opts.h"
@@ -47,6 +47,9 @@ tw_dtype session_dtype(const session *s); /* the first of --dtype, else f32 */
 exit_code session_flush(session *s);
 /* write the record where JSON was asked for, keep it where a page was, and flush */
 exit_code session_record(session *s, const record *r);
+
+/* session_row - a row's line is complete: a sentence on stderr where its time is impossible; then its record. */
+exit_code session_row(session *s, const row *r);
 
 /* setup_of - what lab/bench takes of it: options as plain values, and the program's hooks. */
 bench_setup setup_of(const session *s);

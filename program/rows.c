@@ -3,15 +3,12 @@
 
 #include <inttypes.h>
 #include "../lab/bench/default_size.h"
-#include "../program/diag.h"
-#include "../program/term.h"
+#include "diag.h"
+#include "term.h"
 
-_Static_assert((int)ROW_MOST > (int)OPT_LIST, "a rung and all files of --rung that are launched like it take turns");
-
-exit_code rows_trial(const session *s, const tw_problem *problem, trial *t)
+exit_code rows_trial(bench_setup s, const tw_problem *problem, trial *t)
 {
-    const bench_setup setup = setup_of(s);
-    tw_status status = row_trial(&setup, problem, t);
+    tw_status status = row_trial(&s, problem, t);
     char what[160];
     snprintf(what, sizeof what,
              "the operands and references of %" PRId64 " x %" PRId64 " x %" PRId64 " (m x n x k) in %s, %.3g GB",
@@ -44,27 +41,25 @@ static exit_code broke(tw_status status, const row_fault *fault)
     return code;
 }
 
-exit_code rows_run(const session *s, trial *t, roofs *limits, const row_wish *wishes, int count, row *out)
+exit_code rows_run(bench_setup s, trial *t, roofs *limits, const row_wish *wishes, int count, row *out)
 {
-    const bench_setup setup = setup_of(s);
     row_fault fault = {wishes, ""};
-    tw_status status = row_run(&setup, t, limits, wishes, count, out, &fault);
+    tw_status status = row_run(&s, t, limits, wishes, count, out, &fault);
     return broke(status, &fault);
 }
 
-exit_code rows_build(const session *s, const row_wish *wish)
+exit_code rows_build(bench_setup s, const row_wish *wish)
 {
-    const bench_setup setup = setup_of(s);
-    return broke(row_builds(&setup, wish), &(row_fault){wish, "a kernel of --rung"});
+    return broke(row_builds(&s, wish), &(row_fault){wish, "a kernel of --rung"});
 }
 
-exit_code rows_side(session *s, const tw_lab_kernel *kernel, int64_t k, int64_t most, double longest_s, int64_t *n)
+exit_code rows_side(bench_setup s, FILE *text, const tw_lab_kernel *kernel, int64_t k, int64_t most, double longest_s,
+                    int64_t *n)
 {
-    const bench_setup setup = setup_of(s);
     double most_s;
-    tw_status status = default_size(&setup, kernel, k, most, longest_s, n, &most_s);
+    tw_status status = default_size(&s, kernel, k, most, longest_s, n, &most_s);
     if (*n < most)
-        fprintf(s->text,
+        fprintf(text,
                 "size       %" PRId64 ", not %" PRId64
                 ", where one run of %s takes about %.3g s; `ladder --size N` selects the size\n",
                 *n, most, kernel->rung, most_s);
@@ -89,12 +84,6 @@ void rows_tell_busy(FILE *text, const busy_reading *from)
     if (share >= BUSY_DISTURBS)
         fprintf(text, "busy       other processes used %.0f %% of the processors meanwhile: times may be too long\n",
                 100 * share);
-}
-
-exit_code rows_finish(session *s, const row *r)
-{
-    if (r->outcome == ROW_IMPOSSIBLE) diag(EXIT_CHECK, "%s: %s", r->record.kernel, r->text);
-    return session_record(s, &r->record);
 }
 
 void rows_count(rows_tally *count, const row *r)
