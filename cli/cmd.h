@@ -15,4 +15,10 @@ exit_code cmd_doctor(session *s);
 exit_code cmd_selftest(session *s);
 exit_code cmd_tune(session *s);
 
+/* of `tune`, without a search: tuned_rows.c */
+exit_code tuned_show(session *s);
+exit_code tuned_export(session *s);
+exit_code tuned_forget(session *s);
+bool tuned_is_wanted(const session *s, const char *engine); /* is a row of this engine among those of --engine? */
+
 #endif

@@ -6,9 +6,9 @@
 #include "../program/layout.h"
 #include "../program/rows.h"
 #include "../program/term.h"
+#include "../tune/tuning.h"
 #include "case_list.h"
 #include "cmd.h"
-#include "tuning.h"
 
 /* Shapes of the usual classes; none of a single row or column. */
 static const bench_case usual[] = {
@@ -104,18 +104,42 @@ static exit_code start_from(const char *text, tune_space *space)
     return EXIT_OK;
 }
 
+/* ---- a run ---- */
+
+static exit_code written(void *job)
+{
+    session *s = job;
+    s->json_lines = true;
+    return session_flush(s);
+}
+
+static tuning_wish wish_of(session *s, const char *engine)
+{
+    const options *o = s->opt;
+    return (tuning_wish){.device = {.engine = engine,
+                                    .device = (int)o->device,
+                                    .threads = (int)o->threads,
+                                    .seed = o->seed,
+                                    .others = o->others != NULL ? strtod(o->others, NULL) / 100 : NAN},
+                         .patience_s = o->deadline > 0 ? (double)o->deadline : 60,
+                         .budget_s = o->budget > 0 ? (double)o->budget : 120,
+                         .json = s->json,
+                         .written = written,
+                         .job = s};
+}
+
 /* ---- a class ---- */
 
-static void print_head(const session *s, const agenda *list, double budget_s, layout_table *table)
+static void print_head(FILE *text, const tuning *t, const agenda *list, double budget_s, layout_table *table)
 {
     const int classes = list->count;
-    fprintf(s->text, "tune       %s, %s: %d class%s in %.0f s\n\n", s->device.engine, s->device.name, classes,
+    fprintf(text, "tune       %s, %s: %d class%s in %.0f s\n\n", t->engine, t->device, classes,
             classes == 1 ? "" : "es", budget_s);
-    print_left_out(s->text, list);
+    print_left_out(text, list);
     static const layout_column columns[] = {{"dtype", -5, 0},  {"class", -11, 0}, {"ops", -3, 0},  {"shape", -16, 0},
                                             {"tried", 5, 2},   {"before", 9, 0},  {"after", 9, 1}, {"gain", 5, 0},
                                             {"spread", 10, 3}, {"rows", -4, 0}};
-    layout_begin(table, s->text, columns, sizeof columns / sizeof *columns);
+    layout_begin(table, text, columns, sizeof columns / sizeof *columns);
     layout_titles(table);
 }
 
@@ -231,13 +255,13 @@ static void note_class(const tuning *t, outcome *o)
     o->earlier += t->earlier;
 }
 
-static exit_code tune_class(tuning *t, double until_s, outcome *o)
+static exit_code tune_class(tuning *t, const char *from, double until_s, outcome *o)
 {
     tune_bench bench = tuning_bench;
     tune_tally tally;
     tune_result final = {.after_s = NAN, .speed = NAN, .low_speed = NAN, .high_speed = NAN, .others = NAN};
     const bool found = o->begun && o->final.verdict == TUNE_BETTER;
-    const char *start = found ? NULL : t->s->opt->start;
+    const char *start = found ? NULL : from;
     exit_code code = start != NULL ? start_from(start, &t->space) : EXIT_OK;
     if (code != EXIT_OK) return code;
     static tune_space before;
@@ -263,6 +287,7 @@ static exit_code tune_class(tuning *t, double until_s, outcome *o)
 
 /* All classes of a run; waiting: indices of those that did not end yet. */
 typedef struct classes {
+    session *s;
     tuning t;
     const agenda *list;
     outcome *of;
@@ -283,7 +308,7 @@ static exit_code end_class(classes *c, const outcome *o)
     memcpy(t->space.ops, o->ops, sizeof o->ops);
     memcpy(t->shape, o->shape, sizeof o->shape);
     tuning_write(t, "class", o->rows, &o->final, &o->tally);
-    return session_flush(t->s);
+    return written(c->s);
 }
 
 /* A class's share of the budget; *over: it needs no other. */
@@ -305,11 +330,11 @@ static exit_code give_share(classes *c, int which, double until_s, bool *over)
         return o->begun ? end_class(c, o) : EXIT_OK;
     }
     if (!c->headed) {
-        print_head(c->t.s, c->list, c->budget_s, &c->table);
-        code = session_flush(c->t.s); /* an interrupt must not lose it */
+        print_head(c->s->text, &c->t, c->list, c->budget_s, &c->table);
+        code = session_flush(c->s); /* an interrupt must not lose it */
     }
     c->headed = true;
-    if (code == EXIT_OK) code = tune_class(&c->t, until_s, o);
+    if (code == EXIT_OK) code = tune_class(&c->t, c->s->opt->start, until_s, o);
     *over = o->begun && o->tally.finished;
     return code == EXIT_OK && *over ? end_class(c, o) : code;
 }
@@ -333,7 +358,7 @@ static exit_code pass(classes *c, double least_s)
 static exit_code end_waiting(classes *c)
 {
     exit_code code = EXIT_OK;
-    FILE *text = c->t.s->text;
+    FILE *text = c->s->text;
     int left = 0;
     for (int i = 0; code == EXIT_OK && i < c->waiting; i++)
         if (c->of[c->waits[i]].begun) code = end_class(c, &c->of[c->waits[i]]);
@@ -356,9 +381,9 @@ static void print_kept(const classes *c)
     bool better = false;
     for (int i = 0; i < c->list->count; i++) better |= c->of[i].begun && c->of[i].final.verdict == TUNE_BETTER;
     if (!better) return;
-    fprintf(c->t.s->text, "\nkept in %s: every program", c->t.path);
-    if (strcmp(c->t.here.engine, "cpu") == 0 && threads != NULL) fprintf(c->t.s->text, " with%s", threads + 1);
-    fprintf(c->t.s->text, " uses it from now on\n");
+    fprintf(c->s->text, "\nkept in %s: every program", c->t.path);
+    if (strcmp(c->t.here.engine, "cpu") == 0 && threads != NULL) fprintf(c->s->text, " with%s", threads + 1);
+    fprintf(c->s->text, " uses it from now on\n");
 }
 
 /* No run is good in which nothing was judged, though there was something to judge. */
@@ -390,8 +415,10 @@ static exit_code search(session *s, const agenda *list)
     enum { PASSES = 8 };
     const double too_little = 0.03;
     const busy_reading begun = busy_now();
-    c = (classes){.list = list, .waiting = list->count, .refused = EXIT_OK};
-    exit_code code = tuning_begin(&c.t, s, s->opt->engines.count > 0 ? s->opt->engines.items[0] : NULL);
+    c = (classes){.s = s, .list = list, .waiting = list->count, .refused = EXIT_OK};
+    const tuning_wish wish = wish_of(s, s->opt->engines.count > 0 ? s->opt->engines.items[0] : NULL);
+    exit_code code = session_flush(s); /* before the fork */
+    if (code == EXIT_OK) code = tuning_begin(&c.t, &wish);
     if (code != EXIT_OK) return code;
     c.budget_s = c.t.until_s - c.t.start_s;
     c.of = calloc((size_t)list->count + 1, sizeof *c.of);
@@ -474,7 +501,9 @@ static exit_code import_class(session *s, const tw_lab_tuned *rows, const bool *
     char why[TUNE_WHY], present[TUNE_ROWS], candidate[TUNE_ROWS] = "";
     tune_result r = {.verdict = TUNE_FAILED};
     tw_problem p;
-    exit_code code = tuning_begin(&t, s, x->engine);
+    const tuning_wish wish = wish_of(s, x->engine);
+    exit_code code = session_flush(s); /* before the fork */
+    if (code == EXIT_OK) code = tuning_begin(&t, &wish);
     if (code != EXIT_OK) return code;
     if (!problem_of(x, &p)) {
         snprintf(r.why, sizeof r.why, "its shape %s is none of its class", x->shape);
@@ -503,7 +532,7 @@ static exit_code import_class(session *s, const tw_lab_tuned *rows, const bool *
     tuning_end(&t);
     *verdict = r.verdict;
     if (code == EXIT_OK && r.verdict == TUNE_WRONG) code = EXIT_CHECK;
-    const exit_code flushed = session_flush(s);
+    const exit_code flushed = written(s);
     return code == EXIT_OK ? flushed : code;
 }
 

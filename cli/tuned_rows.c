@@ -7,7 +7,8 @@
 #include "../program/layout.h"
 #include "../program/object.h"
 #include "../program/term.h"
-#include "tuning.h"
+#include "../tune/tuning.h"
+#include "cmd.h"
 
 bool tuned_is_wanted(const session *s, const char *engine)
 {

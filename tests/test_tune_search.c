@@ -5,7 +5,7 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "bench/tune_worker.h"
+#include "tune_worker.h"
 #include "measure.h"
 
 /* ---- a made-up device ---- */

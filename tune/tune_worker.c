@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../busy.h"
-#include "trial.h"
+#include "../lab/busy.h"
+#include "../lab/bench/trial.h"
 
 /* ---- in the process ---- */
 

@@ -3,13 +3,22 @@
 #ifndef TILEWRIGHT_TUNING_H
 #define TILEWRIGHT_TUNING_H
 
-#include "../lab/bench/tune_worker.h"
-#include "session.h"
+#include "tune_worker.h"
+#include <stdio.h>
+#include "../program/exit.h"
 #include "tuned_store.h"
 
-typedef struct tuning {
-    session *s;
+/* What a run is to do. written: lines of json are complete, out with them. */
+typedef struct tuning_wish {
     tune_device device;
+    double patience_s, budget_s; /* of a candidate without an answer; of all */
+    FILE *json;                  /* NULL: nothing is written */
+    exit_code (*written)(void *job);
+    void *job;
+} tuning_wish;
+
+typedef struct tuning {
+    tuning_wish wish;
     tune_worker worker;
     double start_s, until_s; /* of the budget */
     char path[TUNED_PATH], tried_path[TUNED_PATH + 8];
@@ -20,15 +29,16 @@ typedef struct tuning {
     /* the class in hand */
     tune_space space;
     char shape[48], title[80];
-    char plan[TUNE_PLAN_TEXT]; /* of the candidate in hand */
-    tuned_lines begun;         /* its lines of the user's file when it was begun */
-    int earlier;               /* its candidates that earlier runs had tried */
-    double before_s;           /* the present rows' time of it when the class was begun */
-    exit_code code;            /* the first failure of a file */
+    char plan[TUNE_PLAN_TEXT];   /* of the candidate in hand */
+    char engine[16], device[96]; /* that computes */
+    tuned_lines begun;           /* its lines of the user's file when it was begun */
+    int earlier;                 /* its candidates that earlier runs had tried */
+    double before_s;             /* the present rows' time of it when the class was begun */
+    exit_code code;              /* the first failure of a file */
 } tuning;
 
 /* tuning_begin - the paths, writable files and the process. EXIT_OK, or another after a sentence. */
-exit_code tuning_begin(tuning *t, session *s, const char *engine);
+exit_code tuning_begin(tuning *t, const tuning_wish *wish);
 
 /* tuning_problem - the next class. EXIT_OK; another, and why. */
 exit_code tuning_problem(tuning *t, const tw_problem *problem, char why[TUNE_WHY]);
@@ -46,15 +56,6 @@ void tuning_write(const tuning *t, const char *event, const char *row, const tun
 extern const tune_bench tuning_bench; /* of a tuning as its job, which the caller fills in */
 
 void tuning_end(tuning *t);
-
-/* ---- tuned_rows.c: tune without a search ---- */
-
-exit_code tuned_show(session *s);
-exit_code tuned_export(session *s);
-exit_code tuned_forget(session *s);
-
-/* tuned_is_wanted - is a row of this engine among those of --engine? */
-bool tuned_is_wanted(const session *s, const char *engine);
 
 /* tuned_user_path - the user's file; EXIT_OUTPUT after a sentence where there is none. */
 exit_code tuned_user_path(char path[TUNED_PATH]);

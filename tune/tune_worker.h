@@ -4,7 +4,7 @@
 #define TILEWRIGHT_TUNE_WORKER_H
 
 #include "tune.h"
-#include "workers.h"
+#include "../lab/bench/workers.h"
 
 enum { TUNE_PLAN_TEXT = sizeof((tw_lab_plan *)NULL)->text };
 

@@ -154,26 +154,19 @@ exit_code tuned_user_path(char path[TUNED_PATH])
     return diag(EXIT_OUTPUT, "there is no file for tuned rows: %s", path);
 }
 
-exit_code tuning_begin(tuning *t, session *s, const char *engine)
+exit_code tuning_begin(tuning *t, const tuning_wish *wish)
 {
     char said[400];
     tame_name name;
-    const double patience_s = s->opt->deadline > 0 ? (double)s->opt->deadline : 60;
-    *t = (tuning){.s = s, .code = EXIT_OK};
+    *t = (tuning){.wish = *wish, .code = EXIT_OK};
     t->start_s = measure_now_s();
-    t->until_s = t->start_s + (s->opt->budget > 0 ? (double)s->opt->budget : 120);
-    t->device = (tune_device){.engine = engine,
-                              .device = (int)s->opt->device,
-                              .threads = (int)s->opt->threads,
-                              .seed = s->opt->seed,
-                              .others = s->opt->others != NULL ? strtod(s->opt->others, NULL) / 100 : NAN};
+    t->until_s = t->start_s + wish->budget_s;
     t->worker = (tune_worker){
-        .hooks = &program_hooks, .body = tune_worker_run, .job = &t->device, .patience_s = patience_s};
+        .hooks = &program_hooks, .body = tune_worker_run, .job = &t->wish.device, .patience_s = wish->patience_s};
     exit_code code = tuned_user_path(t->path);
     snprintf(t->tried_path, sizeof t->tried_path, "%s.tried", t->path);
     if (code == EXIT_OK) code = store_beside(t->tried_path);
     if (code == EXIT_OK) code = store_check(t->path);
-    if (code == EXIT_OK) code = session_flush(s); /* before the fork */
     snprintf(said, sizeof said, "what was found and tried is kept in %s, and the next run goes on from there",
              diag_name(t->path, name));
     if (code == EXIT_OK) guard_kept(said);
@@ -224,8 +217,8 @@ exit_code tuning_problem(tuning *t, const tw_problem *p, char why[TUNE_WHY])
         snprintf(why, TUNE_WHY, "the planner of the %s engine reads no tuned rows", begun.engine);
         return EXIT_USAGE;
     }
-    snprintf(t->s->device.engine, sizeof t->s->device.engine, "%s", begun.engine);
-    snprintf(t->s->device.name, sizeof t->s->device.name, "%s", begun.device);
+    snprintf(t->engine, sizeof t->engine, "%s", begun.engine);
+    snprintf(t->device, sizeof t->device, "%s", begun.device);
     snprintf(t->shape, sizeof t->shape, "%lldx%lldx%lld", (long long)p->m, (long long)p->n, (long long)p->k);
     title_of(t->space.dtype, t->space.shape_class, t->space.ops, t->title);
     t->before_s = 0, t->earlier = 0;
@@ -290,14 +283,14 @@ static void join_rows(const char *rows, char out[TUNE_ROWS])
 
 void tuning_write(const tuning *t, const char *event, const char *row, const tune_result *r, const tune_tally *tally)
 {
-    object o = object_begin(t->s->json);
+    object o = object_begin(t->wish.json);
     record_time_text now;
     char joined[TUNE_ROWS];
     join_rows(row, joined);
     object_text(&o, "command", "tune");
     object_text(&o, "event", event);
-    object_text(&o, "engine", t->s->device.engine);
-    object_text(&o, "device", t->s->device.name);
+    object_text(&o, "engine", t->engine);
+    object_text(&o, "device", t->device);
     object_text(&o, "dtype", t->space.dtype);
     object_text(&o, "shape_class", t->space.shape_class);
     object_text(&o, "ops", t->space.ops);
@@ -325,7 +318,6 @@ void tuning_write(const tuning *t, const char *event, const char *row, const tun
     object_text(&o, "version", tw_version());
     object_text(&o, "time", record_time(now));
     object_end(&o);
-    t->s->json_lines = true;
 }
 
 /* ---- what the search works with ---- */
@@ -381,10 +373,13 @@ static tw_status tried(void *job, const char *row, const tune_result *r)
     snprintf(x.dtype, sizeof x.dtype, "%s", t->space.dtype);
     snprintf(x.shape_class, sizeof x.shape_class, "%s", t->space.shape_class);
     snprintf(x.ops, sizeof x.ops, "%s", t->space.ops);
-    if (!remember_tried(t, &x)) return TW_NO_MEMORY;
+    if (!remember_tried(t, &x)) {
+        t->wish.written(t->wish.job);
+        return TW_NO_MEMORY;
+    }
     t->code = sign(t, &x, line);
     if (t->code == EXIT_OK) t->code = store_append(t->tried_path, line);
-    if (t->code == EXIT_OK) t->code = session_flush(t->s);
+    if (t->code == EXIT_OK) t->code = t->wish.written(t->wish.job);
     return t->code == EXIT_OK ? TW_OK : TW_DEVICE_FAILED;
 }
 
