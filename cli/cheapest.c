@@ -3,9 +3,9 @@
 
 #include <string.h>
 #include "../lab/cost.h"
+#include "../multiply/multiplied.h"
 #include "../program/diag.h"
 #include "../program/term.h"
-#include "multiplied.h"
 
 /* The library's last sentence, without a compiler's log behind it. */
 static int first_line(const char *text) { return (int)strcspn(text, "\n"); }

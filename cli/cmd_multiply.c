@@ -1,5 +1,5 @@
 /* cmd_multiply.c - `tilewright multiply A B -o C`: read, compute, write, judge, and only then give the file its
- * name. What has no room in memory is left to out_of_core.c. */
+ * name. What has no room in memory is left to multiply/out_of_core.c. */
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,15 +12,15 @@
 #include "../lab/busy.h"
 #include "../lab/devices.h"
 #include "../lab/roofline.h"
+#include "../multiply/check.h"
+#include "../multiply/sampled.h"
 #include "../program/diag.h"
 #include "../program/guard.h"
 #include "../program/term.h"
 #include "cheapest.h"
-#include "check.h"
 #include "cmd.h"
 #include "files.h"
 #include "ranks.h"
-#include "sampled.h"
 
 typedef struct job {
     session *s;
@@ -39,8 +39,10 @@ typedef struct job {
     int64_t nans, infinite; /* in C, where --verify looked */
 } job;
 
-static exit_code check_options(const options *opt, io_format *format)
+static exit_code check_options(const session *s, io_format *format)
 {
+    const options *opt = s->opt;
+    const product_wish wish = session_product(s);
     if (opt->output == NULL) return diag(EXIT_USAGE, "-o FILE is missing: where C is to be written");
     *format = io_format_of(opt->output);
     if (*format == IO_FORMAT_NONE)
@@ -51,18 +53,19 @@ static exit_code check_options(const options *opt, io_format *format)
                          strcmp(opt->engines.items[0], "cpu") == 0;
     if (opt->device_memory > 0 && on_host)
         return diag(EXIT_USAGE, "--device-memory is for --engine cuda or opencl; the cpu engine keeps to --memory");
-    return operands_check_options(opt);
+    return operands_check_options(&wish);
 }
 
 /* The operands, all of them in memory or open to be read in panels. */
 static exit_code find_operands(job *j)
 {
-    exit_code code = out_of_core_open(j->s, &j->in, j->format, &j->large);
+    const product_wish wish = session_product(j->s);
+    exit_code code = out_of_core_open(&wish, &j->in, j->format, &j->large);
     if (code == EXIT_OK && !j->large.needed) {
-        code = operands_read(j->s->opt, &j->in);
-        if (code == EXIT_OK) code = out_of_core_check(j->s, &j->in, &j->large);
+        code = operands_read(&wish, &j->in);
+        if (code == EXIT_OK) code = out_of_core_check(&wish, &j->in, &j->large);
     }
-    if (code == EXIT_OK) operands_warn(j->s->opt, &j->in);
+    if (code == EXIT_OK) operands_warn(&wish, &j->in);
     return code;
 }
 
@@ -96,6 +99,7 @@ static exit_code keep_for_check(job *j)
 {
     enum { MOST_LETTERS = 25 };
     const tw_problem *p = &j->in.problem;
+    const product_wish wish = session_product(j->s);
     const void *c0;
     term_number room;
     if (!j->s->opt->verify) return EXIT_OK;
@@ -104,7 +108,7 @@ static exit_code keep_for_check(job *j)
         if (code != EXIT_OK) return code;
     }
     const double text = (double)p->m * (double)p->n * tw_lab_dtype_of(p->dtype)->parts * MOST_LETTERS,
-                 bytes = check_bytes(j->s, p) + (j->format == IO_FORMAT_MTX ? text : 0);
+                 bytes = check_bytes(&wish, p) + (j->format == IO_FORMAT_MTX ? text : 0);
     j->kept_bytes = (size_t)bytes;
     j->kept = bytes < 0x1p62 ? mapping_of(j->kept_bytes) : NULL;
     return j->kept != NULL ? EXIT_OK
@@ -148,7 +152,8 @@ static void tell_engine(const job *j)
 
 static void find_plan(job *j)
 {
-    const tw_problem p = j->large.needed ? out_of_core_block(j->s, &j->in, &j->large) : j->in.problem;
+    const product_wish wish = session_product(j->s);
+    const tw_problem p = j->large.needed ? out_of_core_block(&wish, &j->in, &j->large) : j->in.problem;
     j->planned = tw_lab_plan_of(j->s->context, NULL, &p, &j->plan) == TW_OK;
 }
 
@@ -172,9 +177,10 @@ static exit_code compute(job *j)
 {
     const busy_reading begun = busy_now();
     double start_s = measure_now_s();
+    const product_wish wish = session_product(j->s);
     exit_code code;
     if (j->large.needed) {
-        code = out_of_core_run(j->s, &j->in, &j->out, j->format, &j->large);
+        code = out_of_core_run(&wish, &j->in, &j->out, j->format, &j->large);
         j->compute_s = measure_now_s() - start_s;
         j->nans = j->large.nans, j->infinite = j->large.infinite;
     } else {
@@ -231,12 +237,13 @@ static void map_temporary(const job *j, void **bytes, size_t *count)
 static exit_code judge_bytes(job *j, const void *bytes, size_t count)
 {
     operand written = {.path = j->s->opt->output, .watch = -1};
+    const product_wish wish = session_product(j->s);
     const void *c = NULL;
     io_error error;
     io_status status = parse(j, bytes, count, &written.matrix, &error);
     if (status != IO_OK) return diag_io(IO_CANNOT_WRITE, &error);
     exit_code code = operand_dense(&written, j->in.as.type_c, &c);
-    if (code == EXIT_OK) code = check_product(j->s, &j->in, c, written.path, &j->report);
+    if (code == EXIT_OK) code = check_product(&wish, &j->in, c, written.path, &j->report);
     if (code == EXIT_OK) j->nans = check_nans(&j->in, c, NULL, &j->infinite);
     io_free(&written.matrix);
     free(written.block);
@@ -250,7 +257,8 @@ static exit_code judge(job *j)
     double start_s = measure_now_s();
     if (!j->s->opt->verify) return EXIT_OK;
     if (j->large.needed) {
-        exit_code checked = sampled_judge(j->s, &j->in, &j->out, &j->large, NULL, &j->report);
+        const product_wish wish = session_product(j->s);
+        exit_code checked = sampled_judge(&wish, &j->in, &j->out, &j->large, NULL, &j->report);
         j->check_s = measure_now_s() - start_s;
         return checked;
     }
@@ -295,11 +303,12 @@ static void tell_plan(job *j)
 
 static void tell_memory(const job *j)
 {
+    const product_wish wish = session_product(j->s);
     term_number takes;
     if (j->large.needed)
-        out_of_core_tell(j->s, &j->large);
+        out_of_core_tell(&wish, &j->large);
     else if (j->s->opt->verbose)
-        fprintf(j->s->text, "memory     %s as a whole\n", term_bytes(operands_bytes(j->s->opt, &j->in), takes));
+        fprintf(j->s->text, "memory     %s as a whole\n", term_bytes(operands_bytes(&wish, &j->in), takes));
 }
 
 static void tell_times(job *j)
@@ -383,6 +392,12 @@ static exit_code write_record(job *j)
     return session_record(j->s, &r);
 }
 
+static exit_code check_engine(const session *s)
+{
+    const product_wish wish = session_product(s);
+    return multiplied_check_engine(&wish);
+}
+
 exit_code cmd_multiply(session *s)
 {
     static job j;
@@ -391,11 +406,11 @@ exit_code cmd_multiply(session *s)
     const launched l = launched_find();
     if (l.mpi != NULL && l.ranks != 1) return ranks_multiply(s, &l);
     exit_code code = ranks_check(s->opt, &l);
-    if (code == EXIT_OK) code = check_options(s->opt, &j.format);
+    if (code == EXIT_OK) code = check_options(s, &j.format);
     const char *engine = s->opt->engines.count > 0 ? s->opt->engines.items[0] : "auto";
     j.by_auto = strcmp(engine, "auto") == 0 && s->opt->devices.count == 0;
     if (code == EXIT_OK) code = session_open_device(s, engine);
-    if (code == EXIT_OK) code = multiplied_check_engine(s);
+    if (code == EXIT_OK) code = check_engine(s);
     double start_s = measure_now_s();
     if (code == EXIT_OK) code = find_operands(&j);
     if (code == EXIT_OK) code = make_result(&j);

@@ -1,8 +1,8 @@
 /* cmd_verify.c - `tilewright verify A B C`: is somebody's C the product? */
 #include <inttypes.h>
+#include "../multiply/check.h"
 #include "../program/diag.h"
 #include "../program/object.h"
-#include "check.h"
 #include "cmd.h"
 
 static void write_report(session *s, const operands *o, const verify_report *r, int64_t nans)
@@ -62,13 +62,14 @@ exit_code cmd_verify(session *s)
     operands o = {0};
     const void *c = NULL;
     verify_report report;
-    exit_code code = operands_check_options(s->opt);
-    if (code == EXIT_OK) code = operands_read(s->opt, &o);
+    const product_wish wish = session_product(s);
+    exit_code code = operands_check_options(&wish);
+    if (code == EXIT_OK) code = operands_read(&wish, &o);
     if (code == EXIT_OK) code = operand_dense(&o.each[OPERAND_C], o.as.type_c, &c);
     if (code == EXIT_OK) {
-        operands_warn(s->opt, &o);
+        operands_warn(&wish, &o);
         if (s->opt->verbose) operands_tell(&o, s->text);
-        code = check_product(s, &o, c, o.each[OPERAND_C].path, &report);
+        code = check_product(&wish, &o, c, o.each[OPERAND_C].path, &report);
         if (code == EXIT_OK || code == EXIT_CHECK) write_report(s, &o, &report, warn_of_nans(s, &o, c));
         if (code == EXIT_CHECK) tell_rounded(s, &o);
     }

@@ -14,14 +14,14 @@
 #include "../lab/devices.h"
 #include "../lab/measure.h"
 #include "../lab/roofline.h"
+#include "../multiply/check.h"
+#include "../multiply/sampled.h"
 #include "../program/diag.h"
 #include "../program/guard.h"
 #include "../program/term.h"
 #include "../program/watch.h"
-#include "check.h"
 #include "files.h"
 #include "keeper.h"
-#include "sampled.h"
 
 enum { PIECE_BYTES = 16 << 20, SAMPLES = 16 };
 
@@ -130,7 +130,8 @@ static exit_code check_options(job *j)
             return diag(EXIT_USAGE, "%s: several ranks read regular .npy, .raw and .bin files", inputs[i]);
     if (opt->panels.count > 0 && strcmp(engine, "cuda") != 0)
         return diag(EXIT_USAGE, "--panels is for ranks that multiply on GPUs: --engine cuda");
-    return operands_check_options(opt);
+    const product_wish wish = session_product(j->s);
+    return operands_check_options(&wish);
 }
 
 /* Of --panels: TW_MPI_PANELS_AUTO, ... */
@@ -194,19 +195,19 @@ static exit_code find_sharing(job *j)
 
 static exit_code open_operands(job *j)
 {
-    const options *opt = j->s->opt;
+    const product_wish wish = session_product(j->s);
     exit_code code;
-    const operand *whole = operands_open(opt, &j->in);
+    const operand *whole = operands_open(&wish, &j->in);
     if (whole == NULL) {
-        code = operands_settle(opt, &j->in);
-        if (code == EXIT_OK) operands_warn(opt, &j->in);
+        code = operands_settle(&wish, &j->in);
+        if (code == EXIT_OK) operands_warn(&wish, &j->in);
         return code;
     }
     if (whole->source.compressed)
         return diag(EXIT_INPUT, "%s: is compressed: several ranks read regular .npy, .raw and .bin files as they lie",
                     whole->path);
     operands_free(&j->in);
-    code = operands_read(opt, &j->in); /* which says what is wrong */
+    code = operands_read(&wish, &j->in); /* which says what is wrong */
     operands_free(&j->in);
     return code != EXIT_OK ? code : diag(EXIT_INPUT, "several ranks read regular .npy, .raw and .bin files");
 }
@@ -248,7 +249,8 @@ static exit_code make_plan(job *j, double timeout_s)
     if (opt->grids.count > 0)
         asked.grid[0] = (int32_t)grid->m, asked.grid[1] = (int32_t)grid->n, asked.grid[2] = (int32_t)grid->k;
     /* the least of all ranks, as the most of what is left of 2^53 */
-    const int64_t usable = out_of_core_usable(opt) / (opt->memory > 0 ? 1 : j->world.beside);
+    const product_wish wish = session_product(j->s);
+    const int64_t usable = out_of_core_usable(&wish) / (opt->memory > 0 ? 1 : j->world.beside);
     double left = usable < (int64_t)1 << 53 ? 0x1p53 - (double)usable : 0;
     if (j->mpi->most(&left, 1) != TW_OK) lost(j);
     asked.memory_bytes = (int64_t)(0x1p53 - left);
@@ -485,7 +487,8 @@ static exit_code judge(job *j)
         operands of_block = j->in;
         of_block.problem.m = own->rows, of_block.problem.n = own->cols;
         j->nans = check_nans(&of_block, j->c, NULL, &j->infinite);
-        code = sampled_judge(j->s, &j->in, &j->out, &sizes, &region, &j->report);
+        const product_wish wish = session_product(j->s);
+        code = sampled_judge(&wish, &j->in, &j->out, &sizes, &region, &j->report);
     }
     return together(j, code);
 }
@@ -636,7 +639,8 @@ static exit_code prepare(job *j)
 {
     exit_code code = check_options(j);
     if (code == EXIT_OK) code = open_device(j);
-    if (code == EXIT_OK) code = multiplied_check_engine(j->s);
+    const product_wish wish = session_product(j->s);
+    if (code == EXIT_OK) code = multiplied_check_engine(&wish);
     if (code == EXIT_OK) code = open_operands(j);
     return together(j, code);
 }

@@ -277,3 +277,39 @@ bench_setup setup_of(const session *s)
                          .seed = s->opt->seed,
                          .hooks = &program_hooks};
 }
+
+static product_scalar scalar_of(const scalar_option *x) { return (product_scalar){x->given, x->value, x->imaginary}; }
+
+product_wish session_product(const session *s)
+{
+    const options *o = s->opt;
+    const shape *given = &o->shapes.items[0];
+    return (product_wish){.a = files_input(o->operands[0]),
+                          .b = files_input(o->operands[1]),
+                          .add = files_input(o->add),
+                          .c = o->operand_count > 2 ? files_input(o->operands[2]) : NULL,
+                          .output = o->output,
+                          .type_count = o->dtypes.count,
+                          .types = {o->dtypes.items[0], o->dtypes.items[1]},
+                          .type_c = o->dtypes_c.count > 0 ? o->dtypes_c.items[0] : NULL,
+                          .has_shape = o->shapes.count > 0,
+                          .m = given->m,
+                          .n = given->n,
+                          .k = given->k,
+                          .transpose_a = o->transpose_a,
+                          .transpose_b = o->transpose_b,
+                          .conjugate_a = o->conjugate_a,
+                          .conjugate_b = o->conjugate_b,
+                          .alpha = scalar_of(&o->alpha),
+                          .beta = scalar_of(&o->beta),
+                          .memory = o->memory,
+                          .seed = o->seed,
+                          .threads = (int)o->threads,
+                          .verify = o->verify,
+                          .tells_verdict = o->command->bit == CMD_VERIFY,
+                          .verbose = o->verbose,
+                          .quiet = o->quiet,
+                          .text = s->text,
+                          .context = s->context,
+                          .device = &s->device};
+}

@@ -6,6 +6,7 @@
 #include "../io/io.h"
 #include "../lab/bench/row.h"
 #include "../lab/records.h"
+#include "../multiply/wish.h"
 #include "../program/exit.h"
 #include "opts.h"
 
@@ -50,6 +51,9 @@ exit_code session_record(session *s, const record *r);
 
 /* session_row - a row's line is complete: a sentence on stderr where its time is impossible; then its record. */
 exit_code session_row(session *s, const row *r);
+
+/* session_product - what multiply/ takes of it: the product that is asked for, and the device that is open. */
+product_wish session_product(const session *s);
 
 /* setup_of - what lab/bench takes of it: options as plain values, and the program's hooks. */
 bench_setup setup_of(const session *s);

@@ -24,28 +24,28 @@ typedef struct operands {
 
 /* operands_read - the files of `multiply` (A, B, --add) or `verify` (and C). On failure a sentence was printed; call
  * operands_free in every case. */
-exit_code operands_read(const options *opt, operands *o);
+exit_code operands_read(const product_wish *wish, operands *o);
 void operands_free(operands *o);
 
 /* operands_open - the same, but nothing of the elements is kept: A, B and --add are open to be read block by block, and
  * the problem's leading dimensions are still to be set. Returns NULL; or, without a sentence, the first that is none of
  * the files of io_source_open(), or of which operands_read() has something to say. */
-const operand *operands_open(const options *opt, operands *o);
+const operand *operands_open(const product_wish *wish, operands *o);
 /* operands_settle - of operands that are open: choose the type, make the problem. */
-exit_code operands_settle(const options *opt, operands *o);
+exit_code operands_settle(const product_wish *wish, operands *o);
 
 /* operands_unchanged - after the last read of elements: EXIT_INPUT, after a sentence, if an operand's file was changed
  * since it was opened, so that the product may mix old and new elements. */
 exit_code operands_unchanged(const operands *o);
 
 /* operands_warn - once they are settled: warns on stderr, unless --quiet, where the product's type may surprise. */
-void operands_warn(const options *opt, const operands *o);
+void operands_warn(const product_wish *wish, const operands *o);
 
 /* operands_bytes - of A, B, --add and C in memory as operands_read() leaves them, with their conversions. */
-double operands_bytes(const options *opt, const operands *o);
+double operands_bytes(const product_wish *wish, const operands *o);
 
 /* operand_op - how an operand that lies as its file has it is multiplied. */
-tw_op operand_op(const operands *o, const options *opt, operand_role role);
+tw_op operand_op(const operands *o, const product_wish *wish, operand_role role);
 
 /* operand_dense - the elements of one operand in the compute type, row by row without padding: in place or a block that
  * operands_free gives back. NULL, after a sentence, when memory ran out. *data is NULL for an empty operand. */
@@ -57,6 +57,6 @@ void operands_tell(const operands *o, FILE *text);
 /* memory_for - rows * cols elements, or NULL when that is more than the machine has; 0 elements give one byte. */
 void *memory_for(int64_t rows, int64_t cols, size_t element_bytes);
 
-exit_code operands_check_options(const options *opt); /* the rules between options that both commands share */
+exit_code operands_check_options(const product_wish *wish); /* the rules between options that both commands share */
 
 #endif

@@ -16,26 +16,26 @@ static void show_progress(void *context, double fraction)
 static bool whole(const verify_report *r) { return r->passed && r->unchecked == 0; }
 
 /* Which errors the check can find. */
-static void tell_sight(session *s, const operands *o, const verify_report *r)
+static void tell_sight(const product_wish *wish, const operands *o, const verify_report *r)
 {
     if (multiplied_scales(&o->as)) {
-        fprintf(s->text, "  elements  %" PRId64 " recomputed, each of them.\n", r->elements);
+        fprintf(wish->text, "  elements  %" PRId64 " recomputed, each of them.\n", r->elements);
         return;
     }
     if (io_type_is_integer(o->as.type_c)) {
         fprintf(
-            s->text,
+            wish->text,
             "  rows      %d vectors of random weights, modulo 2^%d. Always found: one wrong element in a row. Several "
             "are missed with probability 2^-%d at most.\n  elements  %" PRId64 " checked one by one.\n",
             r->vectors, (int)(8 * io_type_bytes(o->as.type_c)), r->vectors / 2, r->elements);
         return;
     }
-    fprintf(s->text,
+    fprintf(wish->text,
             "  rows      %d random sign vectors, residuals up to %.2g of their row's bound. Always found: one element "
             "wrong by more than twice its row's bound (at most %.3g). Several wrong elements in a row are "
             "missed with probability 2^-%d.\n",
             r->vectors, r->row_ratio, 2 * r->worst_row_bound, r->vectors);
-    fprintf(s->text,
+    fprintf(wish->text,
             "  elements  %" PRId64
             " checked one by one, errors up to %.2g of their bound. Always found in these: an error beyond the "
             "element's bound (at most %.3g). Not found in the others: errors between the two bounds.\n",
@@ -43,9 +43,9 @@ static void tell_sight(session *s, const operands *o, const verify_report *r)
 }
 
 /* C is the product: how it was checked, and where its error is largest. */
-static void tell_verdict(session *s, const tw_problem *p, const verify_report *r, const char *name)
+static void tell_verdict(const product_wish *wish, const tw_problem *p, const verify_report *r, const char *name)
 {
-    FILE *text = s->text;
+    FILE *text = wish->text;
     term_paint paint = term_paint_for(text);
     const char *each = tw_lab_dtype_of(p->dtype)->parts == 2 ? "parts of elements" : "elements";
     int64_t all = p->m * p->n * tw_lab_dtype_of(p->dtype)->parts;
@@ -111,22 +111,22 @@ int64_t check_nans(const operands *o, const void *c, int64_t *first, int64_t *in
     return found;
 }
 
-static verify_options options_of(const session *s)
+static verify_options options_of(const product_wish *wish)
 {
-    return (verify_options){.seed = s->opt->seed, .threads = (int)s->opt->threads, .progress = show_progress};
+    return (verify_options){.seed = wish->seed, .threads = wish->threads, .progress = show_progress};
 }
 
-double check_bytes(const session *s, const tw_problem *problem)
+double check_bytes(const product_wish *wish, const tw_problem *problem)
 {
-    const verify_options wanted = options_of(s);
+    const verify_options wanted = options_of(wish);
     return verify_bytes(problem, &wanted);
 }
 
-exit_code check_product(session *s, operands *o, const void *c, const char *name, verify_report *report)
+exit_code check_product(const product_wish *wish, operands *o, const void *c, const char *name, verify_report *report)
 {
     const void *c0 = NULL;
     tame_name tamed;
-    verify_options wanted = options_of(s);
+    verify_options wanted = options_of(wish);
     wanted.is_unsigned = io_type_is_unsigned(o->as.type_c);
     if (o->each[OPERAND_ADD].path != NULL) {
         exit_code code = operand_dense(&o->each[OPERAND_ADD], o->as.type_c, &c0);
@@ -138,10 +138,10 @@ exit_code check_product(session *s, operands *o, const void *c, const char *name
     if (status != TW_OK) return diag_lab(status, "the check");
     const exit_code changed = operands_unchanged(o);
     if (changed != EXIT_OK) return changed;
-    if (whole(report) && s->opt->command->bit == CMD_VERIFY && !s->opt->quiet)
-        tell_verdict(s, &o->problem, report, diag_name(name, tamed));
-    if (whole(report) && s->opt->command->bit != CMD_VERIFY && s->opt->verbose)
-        fprintf(s->text, "check      passed %s\n", diag_name(name, tamed));
-    if (s->opt->verbose) tell_sight(s, o, report);
+    if (whole(report) && wish->tells_verdict && !wish->quiet)
+        tell_verdict(wish, &o->problem, report, diag_name(name, tamed));
+    if (whole(report) && !wish->tells_verdict && wish->verbose)
+        fprintf(wish->text, "check      passed %s\n", diag_name(name, tamed));
+    if (wish->verbose) tell_sight(wish, o, report);
     return whole(report) ? EXIT_OK : diag(EXIT_CHECK, "%s: %s", name, report->text);
 }

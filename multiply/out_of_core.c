@@ -34,15 +34,15 @@ static int64_t usable_bytes(void)
     return (int64_t)(0.75 * bytes);
 }
 
-int64_t out_of_core_usable(const options *opt) { return opt->memory > 0 ? opt->memory : usable_bytes(); }
+int64_t out_of_core_usable(const product_wish *wish) { return wish->memory > 0 ? wish->memory : usable_bytes(); }
 
 /* ---- the choice of blocks ---- */
 
 /* A block as tw_gemm() takes it, from panels that lie as their files have them. */
-static tw_problem block_of(const session *s, const operands *in, int64_t rows, int64_t cols, int64_t depth)
+static tw_problem block_of(const product_wish *wish, const operands *in, int64_t rows, int64_t cols, int64_t depth)
 {
-    const bool a_rows = s->opt->transpose_a == io_by_columns(&in->each[OPERAND_A].matrix),
-               b_rows = s->opt->transpose_b == io_by_columns(&in->each[OPERAND_B].matrix);
+    const bool a_rows = wish->transpose_a == io_by_columns(&in->each[OPERAND_A].matrix),
+               b_rows = wish->transpose_b == io_by_columns(&in->each[OPERAND_B].matrix);
     tw_problem p = in->problem;
     p.m = rows, p.n = cols, p.k = depth;
     p.lda = a_rows ? depth : rows, p.ldb = b_rows ? cols : depth, p.ldc = cols;
@@ -52,45 +52,45 @@ static tw_problem block_of(const session *s, const operands *in, int64_t rows, i
 }
 
 /* The largest workspace of a block, one at an edge, or both; on the host alone. Large ones are of huge pages. */
-static int64_t workspace_bytes(const session *s, const operands *in, const blocks_problem *p, const blocks *b)
+static int64_t workspace_bytes(const product_wish *wish, const operands *in, const blocks_problem *p, const blocks *b)
 {
     int64_t most = 0;
-    if (!device_is_host(&s->device)) return 0;
+    if (!device_is_host(wish->device)) return 0;
     for (int edge = 0; edge < 8; edge++) {
         tw_lab_plan plan;
-        const tw_problem block = block_of(s, in, edge & 1 ? (p->m - 1) % b->m + 1 : b->m,
+        const tw_problem block = block_of(wish, in, edge & 1 ? (p->m - 1) % b->m + 1 : b->m,
                                           edge & 2 ? (p->n - 1) % b->n + 1 : b->n,
                                           edge & 4 && p->k > 0 ? (p->k - 1) % b->k + 1 : b->k);
-        if (tw_lab_plan_of(s->context, NULL, &block, &plan) == TW_OK && plan.workspace_bytes > most)
+        if (tw_lab_plan_of(wish->context, NULL, &block, &plan) == TW_OK && plan.workspace_bytes > most)
             most = plan.workspace_bytes;
     }
     return most < HUGE_PAGE / 2 ? most : (most / HUGE_PAGE + 2) * HUGE_PAGE;
 }
 
 /* Smaller blocks need smaller workspaces: the largest of which both fit together. */
-static bool choose(const session *s, const operands *in, int64_t limit, out_of_core *x)
+static bool choose(const product_wish *wish, const operands *in, int64_t limit, out_of_core *x)
 {
     for (int64_t room = limit - ALIGNMENT_BYTES; room > 0; room -= room / 16 + 1) {
         if (!blocks_choose(&x->problem, room, &x->blocks)) return false;
-        x->bytes = x->blocks.bytes + workspace_bytes(s, in, &x->problem, &x->blocks) + ALIGNMENT_BYTES;
+        x->bytes = x->blocks.bytes + workspace_bytes(wish, in, &x->problem, &x->blocks) + ALIGNMENT_BYTES;
         if (x->bytes <= limit) return true;
     }
     return false;
 }
 
 /* The least that works, of limits that are wrong. */
-static int64_t least_bytes(const session *s, const operands *in, out_of_core *x)
+static int64_t least_bytes(const product_wish *wish, const operands *in, out_of_core *x)
 {
     int64_t low = x->limit, high = x->limit * 2;
-    while (!choose(s, in, high, x) && high < INT64_MAX / 4) low = high, high *= 2;
+    while (!choose(wish, in, high, x) && high < INT64_MAX / 4) low = high, high *= 2;
     while (high - low > 1) {
         const int64_t middle = low + (high - low) / 2;
-        *(choose(s, in, middle, x) ? &high : &low) = middle;
+        *(choose(wish, in, middle, x) ? &high : &low) = middle;
     }
     return high;
 }
 
-static exit_code choose_blocks(session *s, const operands *in, out_of_core *x)
+static exit_code choose_blocks(const product_wish *wish, const operands *in, out_of_core *x)
 {
     const tw_problem *p = &in->problem;
     const bool multiplies = p->alpha != 0 || p->alpha_imaginary != 0;
@@ -105,50 +105,49 @@ static exit_code choose_blocks(session *s, const operands *in, out_of_core *x)
                                   .c_bytes = (int64_t)io_type_bytes(sums),
                                   .depth = finished ? tw_lab_sum_depth(p->dtype) : 0,
                                   .finishes = p->alpha != 1 || in->each[OPERAND_ADD].path != NULL};
-    if (choose(s, in, x->limit, x)) return EXIT_OK;
+    if (choose(wish, in, x->limit, x)) return EXIT_OK;
     return diag(EXIT_MEMORY,
                 "the memory of %s does not hold the smallest panels and a workspace: the least that works "
                 "is --memory %" PRId64,
-                term_bytes((double)x->limit, limit), least_bytes(s, in, x));
+                term_bytes((double)x->limit, limit), least_bytes(wish, in, x));
 }
 
 /* Without elements nothing is read. A workspace counts where the user told a limit; of the other a quarter is left. */
-static bool is_needed(const session *s, const operands *in, out_of_core *x)
+static bool is_needed(const product_wish *wish, const operands *in, out_of_core *x)
 {
     const tw_problem *p = &in->problem;
     const blocks whole = {.m = p->m, .n = p->n, .k = p->k};
     const blocks_problem sizes = {.m = p->m, .n = p->n, .k = p->k};
     if (p->m == 0 || p->n == 0) return false;
-    if (s->opt->memory > 0) x->in_core += (double)workspace_bytes(s, in, &sizes, &whole);
+    if (wish->memory > 0) x->in_core += (double)workspace_bytes(wish, in, &sizes, &whole);
     return x->in_core > (double)x->limit && x->in_core < 0x1p62;
 }
 
 /* What --verify takes beside the matrices: at most, since the types are not chosen yet. */
-static double check_room(const session *s, const operands *in)
+static double check_room(const product_wish *wish, const operands *in)
 {
     const io_matrix *a = &in->each[OPERAND_A].matrix, *b = &in->each[OPERAND_B].matrix;
-    const bool transposes_a = s->opt->transpose_a;
+    const bool transposes_a = wish->transpose_a;
     const bool complex = io_type_is_complex(a->type) || io_type_is_complex(b->type);
     const tw_problem p = tw_problem_make(complex ? TW_CF64 : TW_F64, TW_N, TW_N, transposes_a ? a->cols : a->rows,
-                                         s->opt->transpose_b ? b->rows : b->cols, transposes_a ? a->rows : a->cols);
-    return s->opt->verify ? check_bytes(s, &p) : 0;
+                                         wish->transpose_b ? b->rows : b->cols, transposes_a ? a->rows : a->cols);
+    return wish->verify ? check_bytes(wish, &p) : 0;
 }
 
-exit_code out_of_core_open(session *s, operands *in, io_format format, out_of_core *x)
+exit_code out_of_core_open(const product_wish *wish, operands *in, io_format format, out_of_core *x)
 {
-    const options *opt = s->opt;
     term_number needs, limit;
-    x->limit = out_of_core_usable(opt);
-    if (opt->memory > 0) io_allow_memory((uint64_t)opt->memory);
+    x->limit = out_of_core_usable(wish);
+    if (wish->memory > 0) io_allow_memory((uint64_t)wish->memory);
     exit_code code = EXIT_OK;
-    const operand *whole = operands_open(opt, in);
+    const operand *whole = operands_open(wish, in);
     x->whole = whole != NULL ? whole->path : NULL;
     if (whole == NULL) {
-        x->in_core = operands_bytes(opt, in);
-        if (opt->memory == 0) x->in_core += check_room(s, in); /* --memory is of matrices and workspaces */
-        if (opt->memory > 0 || x->in_core > (double)x->limit) {
-            code = operands_settle(opt, in);
-            x->needed = code == EXIT_OK && is_needed(s, in, x);
+        x->in_core = operands_bytes(wish, in);
+        if (wish->memory == 0) x->in_core += check_room(wish, in); /* --memory is of matrices and workspaces */
+        if (wish->memory > 0 || x->in_core > (double)x->limit) {
+            code = operands_settle(wish, in);
+            x->needed = code == EXIT_OK && is_needed(wish, in, x);
         }
     }
     if (!x->needed) {
@@ -159,15 +158,15 @@ exit_code out_of_core_open(session *s, operands *in, io_format format, out_of_co
         return diag(EXIT_MEMORY,
                     "%s: Matrix Market files are written as a whole, and the product takes %s of memory, more than %s: "
                     "give -o a name that ends in .npy, .raw or .bin",
-                    opt->output, term_bytes(x->in_core, needs), term_bytes((double)x->limit, limit));
-    return choose_blocks(s, in, x);
+                    wish->output, term_bytes(x->in_core, needs), term_bytes((double)x->limit, limit));
+    return choose_blocks(wish, in, x);
 }
 
-exit_code out_of_core_check(const session *s, const operands *in, const out_of_core *x)
+exit_code out_of_core_check(const product_wish *wish, const operands *in, const out_of_core *x)
 {
-    const double bytes = operands_bytes(s->opt, in);
+    const double bytes = operands_bytes(wish, in);
     term_number needs, limit;
-    if (s->opt->memory == 0 || bytes <= (double)x->limit || in->problem.m == 0 || in->problem.n == 0) return EXIT_OK;
+    if (wish->memory == 0 || bytes <= (double)x->limit || in->problem.m == 0 || in->problem.n == 0) return EXIT_OK;
     if (x->whole != NULL)
         return diag(EXIT_MEMORY,
                     "%s: is read as a whole, and the product takes %s of memory, more than --memory %s: only "
@@ -177,33 +176,33 @@ exit_code out_of_core_check(const session *s, const operands *in, const out_of_c
                 term_bytes((double)x->limit, limit));
 }
 
-tw_problem out_of_core_block(const session *s, const operands *in, const out_of_core *x)
+tw_problem out_of_core_block(const product_wish *wish, const operands *in, const out_of_core *x)
 {
-    return block_of(s, in, x->blocks.m, x->blocks.n, x->blocks.k);
+    return block_of(wish, in, x->blocks.m, x->blocks.n, x->blocks.k);
 }
 
-void out_of_core_tell(const session *s, const out_of_core *x)
+void out_of_core_tell(const product_wish *wish, const out_of_core *x)
 {
     const blocks_problem *p = &x->problem;
     const blocks *b = &x->blocks;
     term_number needs, limit, takes, reads;
     char depth[64] = "";
-    if (s->opt->quiet) return;
+    if (wish->quiet) return;
     term_progress_end();
     if (b->divides_k) snprintf(depth, sizeof depth, ", k in parts of %" PRId64, b->k);
-    fprintf(s->text,
+    fprintf(wish->text,
             "memory     %s as a whole, more than %s: C in %" PRId64 " x %" PRId64 " blocks of %" PRId64 " x %" PRId64
             "%s, which take %s; %s of A and B to read\n",
             term_bytes(x->in_core, needs), term_bytes((double)x->limit, limit), (p->m + b->m - 1) / b->m,
             (p->n + b->n - 1) / b->n, b->m, b->n, depth, term_bytes((double)x->bytes, takes),
             term_bytes(b->read_bytes, reads));
-    fflush(s->text);
+    fflush(wish->text);
 }
 
 /* ---- the product ---- */
 
 typedef struct work {
-    session *s;
+    const product_wish *wish;
     const operands *in;
     io_output *out;
     out_of_core *x;
@@ -228,7 +227,7 @@ static exit_code write_c(work *w, int64_t i, int64_t j, int64_t rows, int64_t co
 {
     io_error error;
     const double start_s = measure_now_s();
-    if (w->s->opt->verify) {
+    if (w->wish->verify) {
         operands of_block = *w->in;
         int64_t infinite = 0;
         of_block.problem.m = rows, of_block.problem.n = cols;
@@ -248,7 +247,7 @@ static exit_code finish_sums(work *w, const blocks_at *at)
     for (int64_t i = 0; code == EXIT_OK && i < at->rows; i++) {
         code = read_c0(w, at->i + i, at->j, 1, at->cols, w->row);
         if (code != EXIT_OK) return code;
-        const tw_status status = tw_lab_finish_sums(w->s->context, p->dtype_c, 1, at->cols, p->alpha,
+        const tw_status status = tw_lab_finish_sums(w->wish->context, p->dtype_c, 1, at->cols, p->alpha,
                                                     w->c + i * at->cols * w->x->problem.c_bytes, at->cols, p->beta,
                                                     w->row, at->cols);
         code = status == TW_OK ? write_c(w, at->i + i, at->j, 1, at->cols, w->row) : diag_tw(status);
@@ -260,13 +259,13 @@ static exit_code multiply_panels(work *w, const blocks_at *at)
 {
     const void *a, *b;
     const bool divided = w->x->blocks.divides_k;
-    tw_problem p = block_of(w->s, w->in, at->rows, at->cols, at->depth);
+    tw_problem p = block_of(w->wish, w->in, at->rows, at->cols, at->depth);
     exit_code code = panels_await(&w->panels, at, &a, &b);
     if (code == EXIT_OK && !divided) code = read_c0(w, at->i, at->j, at->rows, at->cols, w->c);
     if (code != EXIT_OK) return code;
     if (divided) p.alpha = 1, p.beta = at->p > 0;
     const double start_s = measure_now_s();
-    const tw_status status = tw_gemm(w->s->context, &p, a, b, w->c);
+    const tw_status status = tw_gemm(w->wish->context, &p, a, b, w->c);
     w->x->multiply_s += measure_now_s() - start_s;
     return status == TW_OK ? EXIT_OK : diag_tw(status);
 }
@@ -326,17 +325,19 @@ static exit_code begin_output(const work *w, io_format format)
     return status == IO_OK ? EXIT_OK : diag_io(status, &error);
 }
 
-exit_code out_of_core_run(session *s, const operands *in, io_output *out, io_format format, out_of_core *x)
+exit_code out_of_core_run(const product_wish *wish, const operands *in, io_output *out, io_format format,
+                          out_of_core *x)
 {
     static work w;
     const blocks *b = &x->blocks;
-    w = (work){.s = s, .in = in, .out = out, .x = x, .start_s = measure_now_s(), .flops = roofline_flops(&in->problem)};
+    w = (work){
+        .wish = wish, .in = in, .out = out, .x = x, .start_s = measure_now_s(), .flops = roofline_flops(&in->problem)};
     exit_code code = begin_output(&w, format);
     if (code != EXIT_OK) return code;
     w.c = memory_for(b->m, b->n, (size_t)x->problem.c_bytes);
     w.row = memory_for(b->finishes, b->n, (size_t)x->problem.c_bytes);
     if (w.c == NULL || w.row == NULL) code = diag_no_memory("a block of C");
-    if (code == EXIT_OK) code = panels_begin(&w.panels, in, s->opt, &x->problem, b);
+    if (code == EXIT_OK) code = panels_begin(&w.panels, in, wish, &x->problem, b);
     if (code == EXIT_OK) {
         term_progress("multiplying", -1);
         code = multiply_all(&w);

@@ -10,7 +10,6 @@
 #include "../program/diag.h"
 #include "../program/guard.h"
 #include "../program/term.h"
-#include "files.h"
 
 /* ---- small things ---- */
 
@@ -30,41 +29,41 @@ static io_type type_of_role(const multiplied *x, operand_role role)
     return role == OPERAND_A ? x->type_a : role == OPERAND_B ? x->type_b : x->type_c;
 }
 
-exit_code operands_check_options(const options *opt)
+exit_code operands_check_options(const product_wish *wish)
 {
-    exit_code code = multiplied_check(opt);
+    exit_code code = multiplied_check(wish);
     if (code != EXIT_OK) return code;
-    if (opt->output != NULL && io_member_of(opt->output) != NULL)
-        return diag(EXIT_USAGE, "-o %s: nothing is written into an archive, expected a file of its own", opt->output);
-    if (opt->verbose && opt->quiet) return diag(EXIT_USAGE, "--verbose and --quiet: give one");
-    if (opt->beta.given && opt->add == NULL)
+    if (wish->output != NULL && io_member_of(wish->output) != NULL)
+        return diag(EXIT_USAGE, "-o %s: nothing is written into an archive, expected a file of its own", wish->output);
+    if (wish->verbose && wish->quiet) return diag(EXIT_USAGE, "--verbose and --quiet: give one");
+    if (wish->beta.given && wish->add == NULL)
         return diag(EXIT_USAGE, "--beta needs --add C0, the matrix that it scales");
-    if (opt->add != NULL && !opt->beta.given) return diag(EXIT_USAGE, "--add needs --beta X, what C0 is multiplied by");
+    if (wish->add != NULL && !wish->beta.given)
+        return diag(EXIT_USAGE, "--add needs --beta X, what C0 is multiplied by");
     return EXIT_OK;
 }
 
 /* ---- reading ---- */
 
 /* What a file of this role holds, as --shape and --dtype say; rows < 0: they do not. */
-static io_raw_shape raw_shape(const options *opt, operand_role role)
+static io_raw_shape raw_shape(const product_wish *wish, operand_role role)
 {
     io_raw_shape raw = {.rows = -1, .result = role == OPERAND_ADD || role == OPERAND_C};
     multiplied x;
-    if (!multiplied_asked(opt, &x)) return raw;
+    if (!multiplied_asked(wish, &x)) return raw;
     raw.type = type_of_role(&x, role);
-    if (opt->shapes.count == 0) return raw;
-    shape p = opt->shapes.items[0];
-    bool transposed = (role == OPERAND_A && opt->transpose_a) || (role == OPERAND_B && opt->transpose_b);
-    int64_t rows = role == OPERAND_B ? p.k : p.m, cols = role == OPERAND_A ? p.k : p.n;
+    if (!wish->has_shape) return raw;
+    bool transposed = (role == OPERAND_A && wish->transpose_a) || (role == OPERAND_B && wish->transpose_b);
+    int64_t rows = role == OPERAND_B ? wish->k : wish->m, cols = role == OPERAND_A ? wish->k : wish->n;
     raw.rows = transposed ? cols : rows;
     raw.cols = transposed ? rows : cols;
     return raw;
 }
 
-static exit_code read_one(const options *opt, operands *o, operand_role role)
+static exit_code read_one(const product_wish *wish, operands *o, operand_role role)
 {
     operand *x = &o->each[role];
-    io_raw_shape raw = raw_shape(opt, role);
+    io_raw_shape raw = raw_shape(wish, role);
     io_error error;
     tame_name tamed;
     if (io_named(x->path) == IO_FORMAT_RAW && raw.rows < 0)
@@ -79,21 +78,19 @@ static exit_code read_one(const options *opt, operands *o, operand_role role)
     return EXIT_OK;
 }
 
-static void name_all(const options *opt, operands *o)
+static void name_all(const product_wish *wish, operands *o)
 {
     *o = (operands){0};
     for (int role = 0; role < OPERANDS; role++) o->each[role].watch = -1;
-    o->each[OPERAND_A].path = files_input(opt->operands[0]);
-    o->each[OPERAND_B].path = files_input(opt->operands[1]);
-    o->each[OPERAND_ADD].path = files_input(opt->add);
-    o->each[OPERAND_C].path = opt->operand_count > 2 ? files_input(opt->operands[2]) : NULL;
+    o->each[OPERAND_A].path = wish->a, o->each[OPERAND_B].path = wish->b;
+    o->each[OPERAND_ADD].path = wish->add, o->each[OPERAND_C].path = wish->c;
 }
 
-static exit_code read_all(const options *opt, operands *o)
+static exit_code read_all(const product_wish *wish, operands *o)
 {
     for (operand_role role = OPERAND_A; role < OPERANDS; role++) {
         if (o->each[role].path == NULL) continue;
-        exit_code code = read_one(opt, o, role);
+        exit_code code = read_one(wish, o, role);
         if (code != EXIT_OK) return code;
     }
     return EXIT_OK;
@@ -110,25 +107,24 @@ static exit_code check_result_shape(const operand *x, int64_t m, int64_t n)
                 x->path, c->rows, c->cols, m, n);
 }
 
-static exit_code check_shapes(const options *opt, operands *o, int64_t *m, int64_t *n, int64_t *k)
+static exit_code check_shapes(const product_wish *wish, operands *o, int64_t *m, int64_t *n, int64_t *k)
 {
     const operand *a = &o->each[OPERAND_A], *b = &o->each[OPERAND_B];
-    int64_t b_rows = opt->transpose_b ? b->matrix.cols : b->matrix.rows;
-    *m = opt->transpose_a ? a->matrix.cols : a->matrix.rows;
-    *k = opt->transpose_a ? a->matrix.rows : a->matrix.cols;
-    *n = opt->transpose_b ? b->matrix.rows : b->matrix.cols;
+    int64_t b_rows = wish->transpose_b ? b->matrix.cols : b->matrix.rows;
+    *m = wish->transpose_a ? a->matrix.cols : a->matrix.rows;
+    *k = wish->transpose_a ? a->matrix.rows : a->matrix.cols;
+    *n = wish->transpose_b ? b->matrix.rows : b->matrix.cols;
     if (*k != b_rows)
         return diag(EXIT_INPUT,
                     "%s is %" PRId64 " x %" PRId64 "%s and %s is %" PRId64 " x %" PRId64
                     "%s: the columns of the first, %" PRId64 ", and the rows of the second, %" PRId64 ", must be equal",
-                    a->path, a->matrix.rows, a->matrix.cols, opt->transpose_a ? ", transposed," : "", b->path,
-                    b->matrix.rows, b->matrix.cols, opt->transpose_b ? ", transposed" : "", *k, b_rows);
-    const shape *told = opt->shapes.count > 0 ? &opt->shapes.items[0] : NULL;
-    if (told != NULL && (told->m != *m || told->n != *n || told->k != *k))
+                    a->path, a->matrix.rows, a->matrix.cols, wish->transpose_a ? ", transposed," : "", b->path,
+                    b->matrix.rows, b->matrix.cols, wish->transpose_b ? ", transposed" : "", *k, b_rows);
+    if (wish->has_shape && (wish->m != *m || wish->n != *n || wish->k != *k))
         return diag(EXIT_USAGE,
                     "--shape %" PRId64 "x%" PRId64 "x%" PRId64 ": the operands are %" PRId64 "x%" PRId64 "x%" PRId64
                     " (m x n x k)",
-                    told->m, told->n, told->k, *m, *n, *k);
+                    wish->m, wish->n, wish->k, *m, *n, *k);
     exit_code code = check_result_shape(&o->each[OPERAND_ADD], *m, *n);
     return code == EXIT_OK ? check_result_shape(&o->each[OPERAND_C], *m, *n) : code;
 }
@@ -243,25 +239,25 @@ static void warn_of_range(const operands *o)
 static bool is_byte(const operand *x) { return x->matrix.type == IO_I8 || x->matrix.type == IO_U8; }
 
 /* Integers that i8 and u8 multiply exactly are multiplied in f32 unless --dtype, or the C of `verify`, asks. */
-static void hint_at_bytes(const options *opt, const operands *o)
+static void hint_at_bytes(const product_wish *wish, const operands *o)
 {
     const operand *a = &o->each[OPERAND_A], *b = &o->each[OPERAND_B], *c = &o->each[OPERAND_C];
     const char *of_a = io_type_name(a->matrix.type), *of_b = io_type_name(b->matrix.type);
     const bool one = a->matrix.type == b->matrix.type, asked = c->path != NULL && c->matrix.type == o->as.type_c;
-    if (opt->dtypes.count > 0 || asked || !is_byte(a) || !is_byte(b)) return;
+    if (wish->type_count > 0 || asked || !is_byte(a) || !is_byte(b)) return;
     diag(EXIT_OK, "hint: %s and %s hold 8-bit integers and are multiplied in %s; --dtype %s%s%s multiplies them in i32",
          a->path, b->path, o->as.a, of_a, one ? "" : ",", one ? "" : of_b);
 }
 
-void operands_warn(const options *opt, const operands *o)
+void operands_warn(const product_wish *wish, const operands *o)
 {
-    if (opt->quiet) return;
+    if (wish->quiet) return;
     warn_of_range(o);
-    hint_at_bytes(opt, o);
+    hint_at_bytes(wish, o);
 }
 
 /* Has a scalar an imaginary part? */
-static bool is_turning(const options *opt) { return opt->alpha.imaginary != 0 || opt->beta.imaginary != 0; }
+static bool is_turning(const product_wish *wish) { return wish->alpha.imaginary != 0 || wish->beta.imaginary != 0; }
 
 static io_type common_type(const operands *o)
 {
@@ -272,18 +268,18 @@ static io_type common_type(const operands *o)
 }
 
 /* Nothing that is imaginary is dropped: a real type takes no complex operand or scalar. */
-static exit_code check_real(const options *opt, const operands *o)
+static exit_code check_real(const product_wish *wish, const operands *o)
 {
     if (io_type_is_complex(o->as.type_a)) return EXIT_OK;
     for (operand_role role = OPERAND_A; role < OPERANDS; role++)
         if (o->each[role].path != NULL && io_type_is_complex(o->each[role].matrix.type))
             return diag(EXIT_USAGE, "%s is complex and the product is to be of %s, expected cf32 or cf64",
                         o->each[role].path, o->as.a);
-    if (is_turning(opt))
+    if (is_turning(wish))
         return diag(EXIT_USAGE,
                     "--%s has an imaginary part and the product is to be of %s, expected --dtype cf32 or cf64; if the "
                     "comma stands for a decimal point, write a point, as in 1.5",
-                    opt->alpha.imaginary != 0 ? "alpha" : "beta", o->as.a);
+                    wish->alpha.imaginary != 0 ? "alpha" : "beta", o->as.a);
     return EXIT_OK;
 }
 
@@ -302,12 +298,12 @@ static bool judges_integers(const operands *o)
 /* What --dtype asks for; else the type of the C that `verify` judges; else the common type of the operands. If no
  * kernel computes in that type, or it does not hold a large integer: the first of f32 and f64, or of cf32 and cf64,
  * that holds every value. */
-static exit_code choose_type(const options *opt, operands *o)
+static exit_code choose_type(const product_wish *wish, operands *o)
 {
     static const io_type raised[2][2] = {{IO_F32, IO_F64}, {IO_CF32, IO_CF64}};
     const operand *c = &o->each[OPERAND_C];
     misfit x;
-    if (multiplied_asked(opt, &o->as)) return check_whole(o);
+    if (multiplied_asked(wish, &o->as)) return check_whole(o);
     const io_type type = c->path != NULL ? c->matrix.type : common_type(o);
     char modulo[64] = "";
     multiplied_of(io_type_name(type), &o->as);
@@ -364,7 +360,7 @@ static exit_code place(operand *x, io_type type, bool transposed, bool conjugate
 }
 
 /* alpha and beta are rounded to the compute type: one that becomes infinite by that is a slip of the keyboard. */
-static exit_code check_factor(const char *name, scalar_option factor, const multiplied *as)
+static exit_code check_factor(const char *name, product_scalar factor, const multiplied *as)
 {
     const double largest = fmax(fabs(factor.value), fabs(factor.imaginary));
     const bool scales = multiplied_scales(as), whole = io_type_is_integer(as->type_c) && !scales,
@@ -382,65 +378,65 @@ static exit_code check_factor(const char *name, scalar_option factor, const mult
 /* Is a real matrix its own conjugate? */
 static bool conjugates(const operands *o, bool asked) { return asked && io_type_is_complex(o->as.type_a); }
 
-tw_op operand_op(const operands *o, const options *opt, operand_role role)
+tw_op operand_op(const operands *o, const product_wish *wish, operand_role role)
 {
-    const bool of_a = role == OPERAND_A, transposed = of_a ? opt->transpose_a : opt->transpose_b,
+    const bool of_a = role == OPERAND_A, transposed = of_a ? wish->transpose_a : wish->transpose_b,
                turned = transposed != io_by_columns(&o->each[role].matrix);
-    const bool conjugated = conjugates(o, of_a ? opt->conjugate_a : opt->conjugate_b);
+    const bool conjugated = conjugates(o, of_a ? wish->conjugate_a : wish->conjugate_b);
     return turned ? (conjugated ? TW_C : TW_T) : conjugated ? TW_R : TW_N;
 }
 
-static exit_code begin_problem(const options *opt, operands *o, int64_t m, int64_t n, int64_t k)
+static exit_code begin_problem(const product_wish *wish, operands *o, int64_t m, int64_t n, int64_t k)
 {
     tw_problem *p = &o->problem;
-    exit_code code = check_factor("alpha", opt->alpha, &o->as);
-    if (code == EXIT_OK) code = check_factor("beta", opt->beta, &o->as);
+    exit_code code = check_factor("alpha", wish->alpha, &o->as);
+    if (code == EXIT_OK) code = check_factor("beta", wish->beta, &o->as);
     *p = tw_problem_make(TW_F32, TW_N, TW_N, m, n, k);
     multiplied_problem(&o->as, p);
-    p->alpha = opt->alpha.value, p->alpha_imaginary = opt->alpha.imaginary;
-    p->beta = opt->beta.value, p->beta_imaginary = opt->beta.imaginary;
+    p->alpha = wish->alpha.value, p->alpha_imaginary = wish->alpha.imaginary;
+    p->beta = wish->beta.value, p->beta_imaginary = wish->beta.imaginary;
     return code;
 }
 
-static exit_code make_problem(const options *opt, operands *o, int64_t m, int64_t n, int64_t k)
+static exit_code make_problem(const product_wish *wish, operands *o, int64_t m, int64_t n, int64_t k)
 {
     tw_problem *p = &o->problem;
-    exit_code code = begin_problem(opt, o, m, n, k);
+    exit_code code = begin_problem(wish, o, m, n, k);
     if (code == EXIT_OK)
-        code = place(&o->each[OPERAND_A], o->as.type_a, opt->transpose_a, conjugates(o, opt->conjugate_a), &o->a,
+        code = place(&o->each[OPERAND_A], o->as.type_a, wish->transpose_a, conjugates(o, wish->conjugate_a), &o->a,
                      &p->op_a, &p->lda);
     if (code == EXIT_OK)
-        code = place(&o->each[OPERAND_B], o->as.type_b, opt->transpose_b, conjugates(o, opt->conjugate_b), &o->b,
+        code = place(&o->each[OPERAND_B], o->as.type_b, wish->transpose_b, conjugates(o, wish->conjugate_b), &o->b,
                      &p->op_b, &p->ldb);
     return code;
 }
 
-static exit_code settle_type(const options *opt, operands *o, int64_t *m, int64_t *n, int64_t *k)
+static exit_code settle_type(const product_wish *wish, operands *o, int64_t *m, int64_t *n, int64_t *k)
 {
-    exit_code code = check_shapes(opt, o, m, n, k);
-    if (code == EXIT_OK) code = choose_type(opt, o);
-    if (code == EXIT_OK) code = check_real(opt, o);
+    exit_code code = check_shapes(wish, o, m, n, k);
+    if (code == EXIT_OK) code = choose_type(wish, o);
+    if (code == EXIT_OK) code = check_real(wish, o);
     return code == EXIT_OK ? check_range(o) : code;
 }
 
-exit_code operands_read(const options *opt, operands *o)
+exit_code operands_read(const product_wish *wish, operands *o)
 {
     int64_t m = 0, n = 0, k = 0;
-    name_all(opt, o);
-    exit_code code = read_all(opt, o);
-    if (code == EXIT_OK) code = settle_type(opt, o, &m, &n, &k);
-    return code == EXIT_OK ? make_problem(opt, o, m, n, k) : code;
+    name_all(wish, o);
+    exit_code code = read_all(wish, o);
+    if (code == EXIT_OK) code = settle_type(wish, o, &m, &n, &k);
+    return code == EXIT_OK ? make_problem(wish, o, m, n, k) : code;
 }
 
 /* ---- block by block ---- */
 
-const operand *operands_open(const options *opt, operands *o)
+const operand *operands_open(const product_wish *wish, operands *o)
 {
     io_error error;
-    name_all(opt, o);
+    name_all(wish, o);
     for (operand_role role = OPERAND_A; role < OPERANDS; role++) {
         operand *x = &o->each[role];
-        const io_raw_shape raw = raw_shape(opt, role);
+        const io_raw_shape raw = raw_shape(wish, role);
         if (x->path == NULL) continue;
         const int reading = guard_watch(NULL, PTRDIFF_MAX, x->path);
         const io_status status = io_source_open(x->path, &raw, &x->source, &error);
@@ -451,25 +447,25 @@ const operand *operands_open(const options *opt, operands *o)
     return NULL;
 }
 
-exit_code operands_settle(const options *opt, operands *o)
+exit_code operands_settle(const product_wish *wish, operands *o)
 {
     int64_t m = 0, n = 0, k = 0;
-    exit_code code = settle_type(opt, o, &m, &n, &k);
+    exit_code code = settle_type(wish, o, &m, &n, &k);
     if (code != EXIT_OK) return code;
-    code = begin_problem(opt, o, m, n, k);
-    o->problem.op_a = operand_op(o, opt, OPERAND_A), o->problem.op_b = operand_op(o, opt, OPERAND_B);
+    code = begin_problem(wish, o, m, n, k);
+    o->problem.op_a = operand_op(o, wish, OPERAND_A), o->problem.op_b = operand_op(o, wish, OPERAND_B);
     return code;
 }
 
-double operands_bytes(const options *opt, const operands *o)
+double operands_bytes(const product_wish *wish, const operands *o)
 {
     const io_matrix *a = &o->each[OPERAND_A].matrix, *b = &o->each[OPERAND_B].matrix;
-    const bool asked = opt->dtypes.count > 0;
+    const bool asked = wish->type_count > 0;
     multiplied as;
     io_type type = common_type(o);
     if (!computable(type)) type = IO_F64; /* at most */
-    if (!asked || !multiplied_asked(opt, &as)) multiplied_of(io_type_name(type), &as);
-    double bytes = (double)(opt->transpose_a ? a->cols : a->rows) * (double)(opt->transpose_b ? b->rows : b->cols) *
+    if (!asked || !multiplied_asked(wish, &as)) multiplied_of(io_type_name(type), &as);
+    double bytes = (double)(wish->transpose_a ? a->cols : a->rows) * (double)(wish->transpose_b ? b->rows : b->cols) *
                    (double)io_type_bytes(as.type_c);
     for (operand_role role = OPERAND_A; role < OPERANDS; role++) {
         const io_matrix *x = &o->each[role].matrix;

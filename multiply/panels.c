@@ -25,7 +25,7 @@ static bool await_slot(panels *p, const panel_ring *ring)
 static bool read_panel(panels *p, panel_ring *ring, operand_role role, int64_t i, int64_t j, int64_t rows, int64_t cols)
 {
     const operand *x = &p->in->each[role];
-    const bool of_a = role == OPERAND_A, turned = of_a ? p->opt->transpose_a : p->opt->transpose_b;
+    const bool of_a = role == OPERAND_A, turned = of_a ? p->wish->transpose_a : p->wish->transpose_b;
     const io_type to = of_a ? p->in->as.type_a : p->in->as.type_b;
     io_error error;
     if (!await_slot(p, ring)) return false;
@@ -88,11 +88,11 @@ static void free_ring(panel_ring *ring)
     for (int i = 0; i < PANELS_SLOTS; i++) free(ring->slot[i]);
 }
 
-exit_code panels_begin(panels *p, const operands *in, const options *opt, const blocks_problem *problem,
+exit_code panels_begin(panels *p, const operands *in, const product_wish *wish, const blocks_problem *problem,
                        const blocks *blocks)
 {
     memset(p, 0, sizeof *p);
-    p->in = in, p->opt = opt, p->problem = *problem, p->blocks = *blocks;
+    p->in = in, p->wish = wish, p->problem = *problem, p->blocks = *blocks;
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->changed, NULL);
     bool right = make_ring(&p->a, blocks->slots_a, blocks->m * blocks->k, problem->a_bytes) &&

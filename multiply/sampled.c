@@ -34,7 +34,7 @@ static int64_t drawn_at(const drawn *d, int64_t number)
 }
 
 typedef struct judge {
-    session *s;
+    const product_wish *wish;
     const operands *in;
     const out_of_core *x;
     io_source c;
@@ -48,7 +48,7 @@ typedef struct judge {
 static exit_code read_line(const judge *j, operand_role role, int64_t line, void *out)
 {
     const operand *x = &j->in->each[role];
-    const bool of_a = role == OPERAND_A, is_row = of_a != (of_a ? j->s->opt->transpose_a : j->s->opt->transpose_b);
+    const bool of_a = role == OPERAND_A, is_row = of_a != (of_a ? j->wish->transpose_a : j->wish->transpose_b);
     const io_type to = of_a ? j->in->as.type_a : j->in->as.type_b;
     const int64_t k = j->in->problem.k;
     io_error error;
@@ -82,10 +82,8 @@ static exit_code judge_lines(judge *j, int64_t row0, int64_t rows, int64_t col0,
     p.op_a = a_conjugated ? TW_R : TW_N, p.op_b = b_conjugated ? TW_C : TW_T;
     verify_report part;
     const bool is_unsigned = io_type_is_unsigned(type);
-    const verify_options wanted = {.seed = j->s->opt->seed,
-                                   .samples = rows * cols,
-                                   .threads = (int)j->s->opt->threads,
-                                   .is_unsigned = is_unsigned};
+    const verify_options wanted = {
+        .seed = j->wish->seed, .samples = rows * cols, .threads = j->wish->threads, .is_unsigned = is_unsigned};
     const tw_status status = verify_product(&p, j->a, j->b, add->path != NULL ? j->c0 : NULL, j->c_values, &wanted,
                                             &part);
     if (status != TW_OK) return diag_lab(status, "the check");
@@ -103,7 +101,7 @@ static exit_code judge_lines(judge *j, int64_t row0, int64_t rows, int64_t col0,
     else
         snprintf(text, sizeof text, "C[%" PRId64 ", %" PRId64 "] is %.17g, expected %.17g within %.3g", row, col,
                  part.found, part.expected, part.bound);
-    return diag(EXIT_CHECK, "%s: %s", j->s->opt->output, text);
+    return diag(EXIT_CHECK, "%s: %s", j->wish->output, text);
 }
 
 static exit_code judge_all(judge *j)
@@ -125,7 +123,7 @@ static exit_code judge_all(judge *j)
     return code;
 }
 
-exit_code sampled_judge(session *s, const operands *in, const io_output *out, const out_of_core *x,
+exit_code sampled_judge(const product_wish *wish, const operands *in, const io_output *out, const out_of_core *x,
                         const sampled_region *region, verify_report *report)
 {
     const tw_problem *p = &in->problem;
@@ -134,10 +132,10 @@ exit_code sampled_judge(session *s, const operands *in, const io_output *out, co
     const blocks_problem *sizes = &x->problem;
     const io_raw_shape raw = {.type = in->as.type_c, .rows = p->m, .cols = p->n, .result = true, .plain = true};
     io_error error;
-    judge j = {.s = s, .in = in, .x = x, .report = report};
+    judge j = {.wish = wish, .in = in, .x = x, .report = report};
     *report = (verify_report){.passed = true, .row = -1, .col = -1};
-    j.rows = draw(of->row, of->rows, x->blocks.m, of->samples, s->opt->seed);
-    j.cols = draw(of->col, of->cols, x->blocks.n, of->samples, ~s->opt->seed);
+    j.rows = draw(of->row, of->rows, x->blocks.m, of->samples, wish->seed);
+    j.cols = draw(of->col, of->cols, x->blocks.n, of->samples, ~wish->seed);
     const double line_bytes = (double)p->k * (double)(sizes->a_bytes + sizes->b_bytes) + 128.0 * (double)sizes->c_bytes;
     for (j.edge = SAMPLES; j.edge > 1 && (double)j.edge * line_bytes > (double)x->limit; j.edge /= 2) continue;
     if (io_source_open(io_output_readable(out), &raw, &j.c, &error) != IO_OK) return diag_io(IO_CANNOT_WRITE, &error);

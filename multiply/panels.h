@@ -18,7 +18,7 @@ typedef struct panel_ring {
 
 typedef struct panels {
     const operands *in;
-    const options *opt;
+    const product_wish *wish;
     blocks_problem problem;
     blocks blocks;
     panel_ring a, b;
@@ -33,7 +33,7 @@ typedef struct panels {
 } panels;
 
 /* panels_begin - memory for the panels, which panels_end gives back, and the thread. EXIT_OK, or a sentence. */
-exit_code panels_begin(panels *p, const operands *in, const options *opt, const blocks_problem *problem,
+exit_code panels_begin(panels *p, const operands *in, const product_wish *wish, const blocks_problem *problem,
                        const blocks *blocks);
 
 /* panels_await - wait for the panels at this place; what they are, dense, goes to *a and *b. EXIT_OK, or a sentence of

@@ -2,7 +2,8 @@
 #ifndef TILEWRIGHT_MULTIPLIED_H
 #define TILEWRIGHT_MULTIPLIED_H
 
-#include "session.h"
+#include "../io/io.h"
+#include "wish.h"
 
 /* a, b: as what A and B are multiplied, by name. type_*: how the matrices lie in memory; tf32 lies there as f32. */
 typedef struct multiplied {
@@ -14,14 +15,14 @@ typedef struct multiplied {
 void multiplied_of(const char *type, multiplied *out);
 
 /* multiplied_asked - as --dtype asks; false: it is not given. */
-bool multiplied_asked(const options *opt, multiplied *out);
+bool multiplied_asked(const product_wish *wish, multiplied *out);
 
 /* multiplied_check - do the values of --dtype and --dtype-c fit each other? EXIT_OK, or EXIT_USAGE after a sentence. */
-exit_code multiplied_check(const options *opt);
+exit_code multiplied_check(const product_wish *wish);
 
 /* multiplied_check_engine - has the open device a kernel for what --dtype asks for? Before any file is read. EXIT_OK,
  * or EXIT_DEVICE after a sentence with the types, the engine and what does multiply them. */
-exit_code multiplied_check_engine(const session *s);
+exit_code multiplied_check_engine(const product_wish *wish);
 
 /* multiplied_scales - are A and B of integers, and C of another type than their sums? alpha and beta are any numbers
  * then. */

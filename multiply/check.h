@@ -7,12 +7,12 @@
 #include "operands.h"
 
 /* check_product - judge the dense m x n elements at c, named name, against the operands; prints the verdict of
- * `verify` on s->text, with --verbose also what the check can see, and where it failed, or could not look at
+ * `verify` on wish->text, with --verbose also what the check can see, and where it failed, or could not look at
  * everything, a sentence on stderr. EXIT_OK, EXIT_CHECK, or EXIT_MEMORY; *report is filled in the first two cases. */
-exit_code check_product(session *s, operands *o, const void *c, const char *name, verify_report *report);
+exit_code check_product(const product_wish *wish, operands *o, const void *c, const char *name, verify_report *report);
 
 /* check_bytes - the memory that check_product() takes, at most, beside the operands. */
-double check_bytes(const session *s, const tw_problem *problem);
+double check_bytes(const product_wish *wish, const tw_problem *problem);
 
 /* check_nans - how many of the dense elements at c are NaN, and *infinite infinite; *first, which may be NULL, is the
  * index of the first NaN. */

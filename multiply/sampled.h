@@ -13,7 +13,7 @@ typedef struct sampled_region {
 
 /* sampled_judge - elements of each block of the region (NULL: of C), drawn by --seed, read back from the temporary file
  * and judged one by one. EXIT_OK, EXIT_CHECK or what else went wrong, after a sentence. report: of all together. */
-exit_code sampled_judge(session *s, const operands *in, const io_output *out, const out_of_core *x,
+exit_code sampled_judge(const product_wish *wish, const operands *in, const io_output *out, const out_of_core *x,
                         const sampled_region *region, verify_report *report);
 
 #endif

@@ -60,7 +60,7 @@ static bool gives(const product_row *row, io_type c)
            (is_byte(row->stored) && (c == IO_F32 || is_byte(c)));
 }
 
-static const char *word_of_b(const options *opt) { return opt->dtypes.items[opt->dtypes.count - 1]; }
+static const char *word_of_b(const product_wish *wish) { return wish->types[wish->type_count - 1]; }
 
 void multiplied_of(const char *type, multiplied *out)
 {
@@ -68,32 +68,30 @@ void multiplied_of(const char *type, multiplied *out)
     *out = (multiplied){row->name, row->name, row->stored, row->stored, row->c};
 }
 
-bool multiplied_asked(const options *opt, multiplied *out)
+bool multiplied_asked(const product_wish *wish, multiplied *out)
 {
     multiplied b;
-    if (opt->dtypes.count == 0) return false;
-    multiplied_of(opt->dtypes.items[0], out), multiplied_of(word_of_b(opt), &b);
+    if (wish->type_count == 0) return false;
+    multiplied_of(wish->types[0], out), multiplied_of(word_of_b(wish), &b);
     out->b = b.b, out->type_b = b.type_b;
-    if (opt->dtypes_c.count > 0) io_type_parse(opt->dtypes_c.items[0], &out->type_c);
+    if (wish->type_c != NULL) io_type_parse(wish->type_c, &out->type_c);
     return true;
 }
 
-exit_code multiplied_check(const options *opt)
+exit_code multiplied_check(const product_wish *wish)
 {
-    const product_row *a = opt->dtypes.count > 0 ? row_named(opt->dtypes.items[0]) : NULL;
-    const product_row *b = opt->dtypes.count > 0 ? row_named(word_of_b(opt)) : NULL;
+    const product_row *a = wish->type_count > 0 ? row_named(wish->types[0]) : NULL;
+    const product_row *b = wish->type_count > 0 ? row_named(word_of_b(wish)) : NULL;
     io_type c;
-    if (opt->dtypes.count > 1 && !mix(a, b))
+    if (wish->type_count > 1 && !mix(a, b))
         return diag(EXIT_USAGE,
                     "--dtype %s,%s: expected one type, or that of A and that of B, both of i8 and u8 or both of e4m3 "
                     "and e5m2",
-                    opt->dtypes.items[0], word_of_b(opt));
-    if (opt->dtypes_c.count == 0) return EXIT_OK;
-    if (a == NULL)
-        return diag(EXIT_USAGE, "--dtype-c %s: needs --dtype T, the type that is multiplied", opt->dtypes_c.items[0]);
-    if (!io_type_parse(opt->dtypes_c.items[0], &c) || !gives(a, c))
-        return diag(EXIT_USAGE, "--dtype-c %s: products of %s are %s%s", opt->dtypes_c.items[0], a->name,
-                    io_type_name(a->c),
+                    wish->types[0], word_of_b(wish));
+    if (wish->type_c == NULL) return EXIT_OK;
+    if (a == NULL) return diag(EXIT_USAGE, "--dtype-c %s: needs --dtype T, the type that is multiplied", wish->type_c);
+    if (!io_type_parse(wish->type_c, &c) || !gives(a, c))
+        return diag(EXIT_USAGE, "--dtype-c %s: products of %s are %s%s", wish->type_c, a->name, io_type_name(a->c),
                     a->stored == IO_BF16  ? " or bf16"
                     : a->stored == IO_F16 ? " or f16"
                     : is_fp8(a->stored)   ? ", bf16 or f16"
@@ -139,16 +137,16 @@ static void pair_text(const multiplied *x, const char *between, char text[32])
     snprintf(text, 32, "%s%s%s", x->a, one ? "" : between, one ? "" : x->b);
 }
 
-exit_code multiplied_check_engine(const session *s)
+exit_code multiplied_check_engine(const product_wish *wish)
 {
-    const char *engine = s->device.engine;
+    const char *engine = wish->device->engine;
     multiplied x;
     tw_lab_plan plan;
     char asked[32], pair[32], others[64];
-    if (!multiplied_asked(s->opt, &x)) return EXIT_OK;
+    if (!multiplied_asked(wish, &x)) return EXIT_OK;
     tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, 1, 1, 1);
     multiplied_problem(&x, &p);
-    const tw_status status = tw_lab_plan_of(s->context, NULL, &p, &plan);
+    const tw_status status = tw_lab_plan_of(wish->context, NULL, &p, &plan);
     if (status != TW_NO_KERNEL) return EXIT_OK; /* what else is wrong is told by the product */
     const product_row *row = row_named(x.a);
     engines_text(&p, engine, others, sizeof others);
