@@ -813,16 +813,17 @@ static void tile_cases(const tw_lab_kernel *kernel)
     }
 }
 
-/* A last step of k before a power of two. */
+/* A last step of k before a power of two: before 1,024, where that takes long in the smallest tile of a text alone. */
 static void last_step_cases(const tw_lab_kernel *kernel)
 {
     if (kernel->skinny) return;
+    const int64_t k = takes_long(kernel) && has_smaller_tile(kernel) ? 255 : 1023;
     const int only = only_op(kernel), step = only >= 0                                                  ? 16
                                              : !kernel->transposes                                      ? 4
                                              : strcmp(kernel->engine, "cpu") != 0 || is_complex(kernel) ? 3
                                                                                                         : 1;
     for (int op = only >= 0 ? only : 0; op < (is_complex(kernel) ? 16 : 4); op += step)
-        shape_case(kernel, op_a_of(kernel, op), op_b_of(kernel, op), 9, 7, takes_long(kernel) ? 255 : 1023, 2 * op);
+        shape_case(kernel, op_a_of(kernel, op), op_b_of(kernel, op), 9, 7, k, 2 * op);
 }
 
 /* k at powers of two and one beside, up to 4,097, and around one, two and three panels of the row. */
