@@ -994,8 +994,14 @@ int main(int argc, char **argv)
             threads_case(kernel, 37, 45, k);
         }
         if (strncmp(kernel->rung, "gemv_simt", 9) == 0) gemv_cases(kernel);
-        if (strncmp(kernel->rung, "gemm_panels", 11) == 0) /* few rows: whole panels of B in place, in several of k */
+        if (strncmp(kernel->rung, "gemm_panels", 11) == 0) {
+            /* few rows: whole panels of B in place, in several of k */
             shape_case(kernel, TW_N, TW_N, 5, 131, 1030, 2);
+            if (only_op(kernel) < 0) { /* several blocks of columns (panel_n), of rows (panel_a_bytes); k a panel */
+                shape_case(kernel, TW_N, TW_T, 5, 1100, kernel->tile_k + 9, 3);
+                shape_case(kernel, TW_T, TW_N, 1100, 5, kernel->tile_k, 3);
+            }
+        }
         if (kernel->deep) { /* many parts of k, the last shorter; one part; the same bits from run to run */
             shape_case(kernel, TW_N, TW_N, 40, 50, 5003, 1);
             shape_case(kernel, TW_T, TW_T, 40, 50, 5003, 2);
