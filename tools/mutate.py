@@ -146,7 +146,7 @@ COVERING = [
     (r"cpu/threads", ["test_threads", *LOOPS, "test_random"]),
     (r"src/", [*LOOPS, "test_complex", "test_threads", "test_blas", "test_random", "test_strides --only opencl",
                "test_kernels --only opencl_f32_sgemm", *MEMORY, "test_faults --only large", "test_faults_calls --only large",
-               "test_batch --only opencl",
+               "test_batch --only opencl", "test_queues --only error",
                "test_batch --full --only 'opencl: 65539'"]),
 ]
 
