@@ -113,19 +113,21 @@ static exit_code written(void *job)
     return session_flush(s);
 }
 
-static tuning_wish wish_of(session *s, const char *engine)
+static exit_code begin(session *s, const char *engine, tuning *t)
 {
     const options *o = s->opt;
-    return (tuning_wish){.device = {.engine = engine,
-                                    .device = (int)o->device,
-                                    .threads = (int)o->threads,
-                                    .seed = o->seed,
-                                    .others = o->others != NULL ? strtod(o->others, NULL) / 100 : NAN},
-                         .patience_s = o->deadline > 0 ? (double)o->deadline : 60,
-                         .budget_s = o->budget > 0 ? (double)o->budget : 120,
-                         .json = s->json,
-                         .written = written,
-                         .job = s};
+    const tuning_wish wish = {.device = {.engine = engine,
+                                         .device = (int)o->device,
+                                         .threads = (int)o->threads,
+                                         .seed = o->seed,
+                                         .others = o->others != NULL ? strtod(o->others, NULL) / 100 : NAN},
+                              .patience_s = o->deadline > 0 ? (double)o->deadline : 60,
+                              .budget_s = o->budget > 0 ? (double)o->budget : 120,
+                              .json = s->json,
+                              .written = written,
+                              .job = s};
+    const exit_code code = session_flush(s); /* before the fork */
+    return code == EXIT_OK ? tuning_begin(t, &wish) : code;
 }
 
 /* ---- a class ---- */
@@ -416,9 +418,7 @@ static exit_code search(session *s, const agenda *list)
     const double too_little = 0.03;
     const busy_reading begun = busy_now();
     c = (classes){.s = s, .list = list, .waiting = list->count, .refused = EXIT_OK};
-    const tuning_wish wish = wish_of(s, s->opt->engines.count > 0 ? s->opt->engines.items[0] : NULL);
-    exit_code code = session_flush(s); /* before the fork */
-    if (code == EXIT_OK) code = tuning_begin(&c.t, &wish);
+    exit_code code = begin(s, s->opt->engines.count > 0 ? s->opt->engines.items[0] : NULL, &c.t);
     if (code != EXIT_OK) return code;
     c.budget_s = c.t.until_s - c.t.start_s;
     c.of = calloc((size_t)list->count + 1, sizeof *c.of);
@@ -501,9 +501,7 @@ static exit_code import_class(session *s, const tw_lab_tuned *rows, const bool *
     char why[TUNE_WHY], present[TUNE_ROWS], candidate[TUNE_ROWS] = "";
     tune_result r = {.verdict = TUNE_FAILED};
     tw_problem p;
-    const tuning_wish wish = wish_of(s, x->engine);
-    exit_code code = session_flush(s); /* before the fork */
-    if (code == EXIT_OK) code = tuning_begin(&t, &wish);
+    exit_code code = begin(s, x->engine, &t);
     if (code != EXIT_OK) return code;
     if (!problem_of(x, &p)) {
         snprintf(r.why, sizeof r.why, "its shape %s is none of its class", x->shape);

@@ -7,9 +7,8 @@
 
 enum { RUNGS_MOST = 64 };
 
-/* rungs_read_user - read the files among the words of --rung. EXIT_OK, or after a sentence EXIT_INPUT, or EXIT_BUILD where gaps are left;
- * user_kernels is to be freed in any case.
- * They must stay until the context is closed. */
+/* rungs_read_user - read the files among the words of --rung. EXIT_OK, or after a sentence EXIT_INPUT, or EXIT_BUILD
+ * where gaps are left; user_kernels is to be freed in any case. They must stay until the context is closed. */
 exit_code rungs_read_user(const options *opt, user_kernels *user);
 
 typedef struct rung_list {

@@ -2,7 +2,7 @@
  * on any shape, is the one that the model names, in its order; and the totals that the model derives in closed form are
  * those of counting every request.
  *
- * The text that the library holds is compiled as C and run on this machine (course/judge/host_kernel.h) with every access seen.
+ * The text that the library holds is compiled as C and run on this machine (host_kernel.h) with every access seen.
  * A model that is changed must fail, which the last cases show. */
 #include "../course/access/predict.h"
 #include "../course/judge/host_kernel.h"

@@ -1,7 +1,7 @@
 /* test_broken.c - a wrong kernel is caught: copies of opencl/ladder/r04_banks.cl, each broken in one way, against both
  * oracles.
  *
- * A copy is the text of the kernel with one change. It runs on this machine, compiled as C (course/judge/host_kernel.h), and on
+ * A copy is the text of the kernel with one change. It runs on this machine, compiled as C (host_kernel.h), and on
  * the first OpenCL device, if there is one, through the API itself, since the library runs no kernel but its own. The
  * unbroken copy must pass, and so must one that is off by half of what rounding may do; all others must be refused. */
 #include <math.h>

@@ -1,7 +1,7 @@
 /* test_judge.c - the teacher's grade: wrong solutions of the exercises are judged wrong, and their mistake is named.
  *
  * Each line of the table is a small edit of a rung, whose text a filled exercise is (tests/test_course.py), and what
- * the judge of `ladder --rung` and `explain` (course/judge/lanes.h) must say of it: a mistake, or "right, but" where the file
+ * the judge of `ladder --rung` and `explain` (lanes.h) must say of it: a mistake, or "right, but" where the file
  * costs more than its rung. The edits are in OpenCL's words; in CUDA's they must be named alike. ./dev test takes each
  * in one of the two languages, --full in both. */
 #include "../course/judge/lanes.h"

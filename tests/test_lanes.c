@@ -1,7 +1,7 @@
 /* test_lanes.c - no lookalikes: what each rung of both GPU ladders asks of memory, lane by lane, is what the rung is
  * said to ask.
  *
- * The text of the kernel that the library holds is compiled as C and run on this machine (course/judge/lanes.h); each access of
+ * The text of the kernel that the library holds is compiled as C and run on this machine (lanes.h); each access of
  * one inner group is seen with its address. The i-th accesses of 32 neighbouring work-items make one request of a
  * warp. From its addresses follow
  *   sectors and lines   32 and 128 bytes of global memory

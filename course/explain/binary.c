@@ -1,6 +1,6 @@
-/* binary.c - what the compiler made of it: registers and memory, and a look into the binary, as 5kk73 takes one: the inner loop as the machine has it, its
- * multiply-adds marked, and the mix of its instructions. SASS where a disassembler of CUDA is, else PTX; of the CPU's
- * rungs and PoCL's kernels this machine's own code. */
+/* binary.c - what the compiler made of it: registers and memory, and a look into the binary, as 5kk73 takes one: the
+ * inner loop as the machine has it, its multiply-adds marked, and the mix of its instructions. SASS where a
+ * disassembler of CUDA is, else PTX; of the CPU's rungs and PoCL's kernels this machine's own code. */
 #define _POSIX_C_SOURCE 200809L
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * (host_kernel.h): the degrees of one inner group of a small product, whatever the text says, and how they differ from
  * those of the rung that a user kernel is launched like. No GPU is needed, and no driver.
  *
- * The i-th accesses of 32 neighbouring work-items make one request of a warp, which course/access/access.h prices. A word
+ * The i-th accesses of 32 neighbouring work-items make one request of a warp, which access.h prices. A word
  * of a tile is A's or B's by what is read there.
  *
  * This is the judge of user kernels, for `ladder --rung` and `explain`: the product is checked, also on edge tiles,
