@@ -1,4 +1,4 @@
-/* verify.h - what the parts of verify.c share: one check of somebody's C, by vectors of signs and by single elements. */
+/* verify.h - what the parts of verify.c share: one check of C, by vectors of signs and by single elements. */
 #ifndef TILEWRIGHT_VERIFY_H
 #define TILEWRIGHT_VERIFY_H
 
