@@ -3,8 +3,8 @@
 #include <string.h>
 #include "../program/diag.h"
 #include "../program/guard.h"
-#include "../program/layout.h"
 #include "../program/object.h"
+#include "../program/term.h"
 #include "cmd.h"
 #include "files.h"
 #include "help.h"
@@ -34,9 +34,9 @@ static exit_code cmd_help(session *s)
     const command *about = name != NULL ? command_named(name) : NULL;
     if (name != NULL && about == NULL) return unknown_command(name);
     if (s->opt->man)
-        help_man(layout_beneath(s->text));
+        help_man(term_beneath(s->text));
     else if (s->opt->completion)
-        help_completion(layout_beneath(s->text));
+        help_completion(term_beneath(s->text));
     else if (about != NULL)
         help_command(s->text, about);
     else

@@ -1,4 +1,4 @@
-/* names.c - what the name of a matrix file says: its format, whether it is packed, which member of an archive is meant. */
+/* names.c - what the name of a matrix file says: its format, whether it is packed, which member of an archive. */
 #include "io_internal.h"
 
 #include <stdlib.h>

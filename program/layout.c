@@ -161,10 +161,9 @@ FILE *layout_open(FILE *to)
     if (text == NULL) return to;
     setvbuf(text, NULL, _IOLBF, 0);
     laid.text = text, laid.to = to;
+    term_lay(text, to);
     return text;
 }
-
-FILE *layout_beneath(FILE *text) { return text == laid.text && text != NULL ? laid.to : text; }
 
 void layout_flush(void)
 {

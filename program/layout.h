@@ -10,7 +10,6 @@
 /* layout_open - a stream that lays out what it is given, onto stdout or stderr, behind the progress, which it clears;
  * `to` itself where that is no terminal and lines stay whole. One at a time. */
 FILE *layout_open(FILE *to);
-FILE *layout_beneath(FILE *text);   /* where the text of a stream goes in the end: may be asked isatty() */
 void layout_flush(void);            /* the text, and stdout */
 int layout_width(const FILE *text); /* columns of a line; 0: any */
 

@@ -8,7 +8,12 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include "../lab/measure.h"
-#include "layout.h"
+
+static FILE *upper, *lower;
+
+void term_lay(FILE *text, FILE *to) { upper = text, lower = to; }
+
+FILE *term_beneath(FILE *text) { return text == upper && text != NULL ? lower : text; }
 
 static bool dumb(void)
 {
@@ -19,7 +24,7 @@ static bool dumb(void)
 term_paint term_paint_for(FILE *stream)
 {
     const char *no_color = getenv("NO_COLOR");
-    bool plain = !isatty(fileno(layout_beneath(stream))) || dumb() || (no_color != NULL && no_color[0] != '\0');
+    bool plain = !isatty(fileno(term_beneath(stream))) || dumb() || (no_color != NULL && no_color[0] != '\0');
     if (plain) return (term_paint){"", "", "", "", ""};
     return (term_paint){"\033[32m", "\033[1;31m", "\033[2m", "\033[1m", "\033[0m"};
 }

@@ -12,6 +12,12 @@ typedef struct term_paint {
 } term_paint;
 
 term_paint term_paint_for(FILE *stream);
+
+/* term_lay - what is written to `text` is laid out and goes to `to`. term_beneath - where the text of a stream goes in
+ * the end, which may be asked isatty(). */
+void term_lay(FILE *text, FILE *to);
+FILE *term_beneath(FILE *text);
+
 int term_width_of(FILE *stream); /* COLUMNS, else the terminal's columns; 0: it is none */
 int term_width(void);            /* the same of stdout, 100 where it is none */
 int term_width_within(int most); /* COLUMNS, else the terminal's columns but no more than `most`, else `most` */

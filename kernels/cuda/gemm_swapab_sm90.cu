@@ -331,6 +331,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         if (k_range.from > 0)
             fix_up(sum, memory, flags, epoch,
                    splits > 0 ? here - splits + 1 : (int)((long)k_range.tile * steps / length), here);
-        store_tile(c, ldc, k_range.tile / tiles_few * LONG, k_range.tile % tiles_few * FEW, many, few, alpha, sum, beta);
+        store_tile(c, ldc, k_range.tile / tiles_few * LONG, k_range.tile % tiles_few * FEW, many, few, alpha, sum,
+                   beta);
     } while (next_k_range(&k_range, steps));
 }

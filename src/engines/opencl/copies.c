@@ -1,4 +1,5 @@
-/* copies.c - operands in the device's memory: copied there and back, or shown to a device that computes in the host's. */
+/* copies.c - operands in the device's memory: copied there and back, or shown to a device that computes in the host's.
+ * */
 #include "../gpu.h"
 #include "opencl_engine.h"
 

@@ -1,5 +1,5 @@
-/* device.c - what all parts of the OpenCL engine ask: numbers of a device, what a failure of the driver means, whether the
- * process is the one that opened it. */
+/* device.c - what all parts of the OpenCL engine ask: numbers of a device, what a failure of the driver means, whether
+ * the process is the one that opened it. */
 #include "opencl_engine.h"
 
 #include <unistd.h>

@@ -1,16 +1,9 @@
-/* explain.c - what every part of `tilewright explain` begins with, and what all of them found as a record. */
+/* record.c - what the parts of `tilewright explain` found, as a record. */
 #include "explain.h"
 
 #include <math.h>
 #include "../../lab/roofline.h"
 #include "../../program/object.h"
-#include "../../program/term.h"
-
-void explain_heading(const explain *x, const char *text)
-{
-    term_paint paint = term_paint_for(x->text);
-    fprintf(x->text, "\n%s%s%s\n", paint.bold, text, paint.plain);
-}
 
 void explain_record(const explain *x, FILE *json)
 {
