@@ -22,9 +22,11 @@
  * ERRORS   A call that can fail returns a tw_status. tw_error_text() then explains the calling thread's last failure
  *          in one sentence. The library never prints, exits or aborts. It reads the environment only in tw_open(),
  *          tw_devices() and where a NULL context is opened at its first use.
- * THREADS  A context may be used by any number of threads at once. A NULL context is one process-wide default, opened
- *          at its first use. After fork() or _Fork() both processes may go on using contexts of the cpu engine. A
- *          driver's state does not survive a fork: the child must open GPU contexts of its own, and CUDA works in the
+ * THREADS  A context may be used by any number of threads at once: on the CPU its threads help the call that comes
+ *          first, and another call computes alone meanwhile. A NULL context is one process-wide default, opened at its
+ *          first use. After fork() or _Fork() both processes may go on using contexts of the cpu engine; of one with
+ *          parallel_for, the child only if the threads behind that survive a fork (GCC's OpenMP does not). A driver's
+ *          state does not survive a fork: the child must open GPU contexts of its own, and CUDA works in the
  *          child only if the parent had neither used it nor listed its devices. A thread that is cancelled inside a
  *          call ends when the call returns.
  * FLOATS   All threads of a call of the cpu engine compute in the caller's floating-point environment (rounding,
@@ -104,7 +106,8 @@ typedef struct tw_device {
  *           is 0
  * count     how many there are, even when that is more than capacity
  * Special   An engine or OpenCL platform that cannot be used is left out. After TW_OK tw_error_text() says which and
- *           why; "": none was. An invalid TILEWRIGHT_CPU, _THREADS or _WAIT is TW_BAD_ARGUMENT, as in tw_open().
+ *           why; "": none was. An invalid TILEWRIGHT_CPU, _THREADS or _WAIT is TW_BAD_ARGUMENT, as in tw_open(),
+ *           which reads _THREADS only where options.threads is 0.
  *           The drivers of opencl and cuda run in the caller's process, here and in tw_open(): a driver that crashes
  *           takes the process with it. PoCL aborts when it cannot get memory or a thread. Near such limits, call this
  *           in a process of its own, or open "cpu", which has no driver [docs/decisions/0008].
@@ -171,8 +174,9 @@ typedef struct tw_options {
  *           is left to begin, so one that begins late finds nothing. It may wait for what others have begun, but for
  *           none that has not: tasks may run one after the other. What is left out the calling thread computes
  *           afterwards. Results keep their bits. A task needs 48 KiB of stack, and leaves its thread's floating-point
- *           environment as it was. The function must not throw, or jump past the call. Not with TW_STAY, which is for
- *           the library's threads [docs/decisions/0004].
+ *           environment as it was. The function must not throw, or jump past the call: catch what your threads throw,
+ *           and return; a loop that is cancelled may leave tasks out. Not with TW_STAY, which is for the library's
+ *           threads [docs/decisions/0004].
  *           Environment, read here, in tw_devices() and where a NULL context is opened, and nowhere else:
  *           TILEWRIGHT_CPU, TILEWRIGHT_THREADS, OMP_NUM_THREADS, TILEWRIGHT_WAIT (cpu); TILEWRIGHT_CACHE,
  *           XDG_CACHE_HOME, HOME (where compiled kernels are kept), TILEWRIGHT_TUNED, XDG_CONFIG_HOME, HOME (the file
@@ -185,8 +189,11 @@ typedef struct tw_options {
  *           driver failed) and *context NULL */
 TW_API tw_status tw_open(const tw_options *options, tw_context **context);
 
-/* tw_close - end a context. No thread and no stream may still use it: a kernel that tw_enqueue() put on a stream and
- * that still runs would lose its code. (OpenCL's queues keep what their commands need.) NULL does nothing. */
+/* tw_close - end a context and its threads. No thread and no stream may still use it: a kernel that tw_enqueue() put on
+ * a stream and that still runs would lose its code. (OpenCL's queues keep what their commands need.) NULL does nothing:
+ * the process-wide default is never closed. So a plugin that dlclose() unloads must not contain libtilewright.a and use
+ * a NULL context, whose threads would lose their code: link it with -Wl,-z,nodelete, or with libtilewright.so, which
+ * stays in memory, or close a context of its own before. */
 TW_API void tw_close(tw_context *context);
 
 /* tw_describe - describe the device of a context (device->size set): of several the first one's index, their number and
@@ -316,7 +323,7 @@ static inline tw_problem tw_problem_make(tw_dtype dtype, tw_op op_a, tw_op op_b,
 {
     tw_problem p;
     memset(&p, 0, sizeof p);
-    p.size = (uint32_t)sizeof p;
+    p.size = sizeof p;
     p.dtype = dtype, p.op_a = op_a, p.op_b = op_b;
     p.m = m, p.n = n, p.k = k;
     p.lda = op_a == TW_N || op_a == TW_R ? k : m, p.ldb = op_b == TW_N || op_b == TW_R ? n : k, p.ldc = n;
@@ -438,7 +445,7 @@ static inline tw_batch tw_batch_make(const tw_problem *problem, int64_t count)
 {
     tw_batch batch;
     memset(&batch, 0, sizeof batch);
-    batch.size = (uint32_t)sizeof batch;
+    batch.size = sizeof batch;
     batch.count = count;
     batch.stride_a = (problem->op_a == TW_N || problem->op_a == TW_R ? problem->m : problem->k) * problem->lda;
     batch.stride_b = (problem->op_b == TW_N || problem->op_b == TW_R ? problem->k : problem->n) * problem->ldb;

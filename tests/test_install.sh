@@ -3,7 +3,7 @@
 # Prints TAP; TILEWRIGHT_BUILD is the build folder. Built with sanitizers there is nothing to install: all is skipped.
 set -u
 
-cases='staged_files pages_and_texts static_names header_stands_alone old_program readme_examples examples_by_make examples_by_cmake example_in_python lent_by_openmp lent_by_tbb pkg_config_shared pkg_config_static pkg_config_blas cmake_package program_runs_from_anywhere kernels_built_ahead'
+cases='staged_files pages_and_texts static_names header_stands_alone old_program readme_examples examples_by_make examples_by_cmake example_in_python lent_by_openmp lent_by_tbb pkg_config_shared pkg_config_static pkg_config_blas cmake_package below_another_project program_runs_from_anywhere kernels_built_ahead'
 in_order=1
 # shellcheck source=tests/support/tap.sh
 . "$(dirname "$0")/support/tap.sh"
@@ -175,6 +175,21 @@ cmake_package() {
     cmake -S "$root/tests/consumer" -B "$work/consumer" -DCMAKE_PREFIX_PATH="$tree" -DCMAKE_C_COMPILER="$compiler" &&
         cmake --build "$work/consumer" && "$work/consumer/with_shared" && "$work/consumer/with_static" || return 1
     ! cmake -DMORE='blas;nonsense' "$work/consumer" 2>"$work/refused" && grep -q 'it has no component nonsense' "$work/refused"
+}
+
+# add_subdirectory() has the names of the installed package, and brings no tests.
+below_another_project() {
+    need cmake || return 1
+    [ -n "$tap_full" ] || skip 'configures a tree anew: --full' || return 1
+    mkdir -p "$work/above" && cp "$root/tests/consumer/consumer.c" "$work/above" || return 1
+    cat >"$work/above/CMakeLists.txt" <<END
+cmake_minimum_required(VERSION 3.16)
+project(above C)
+add_subdirectory($root below)
+add_executable(above consumer.c)
+target_link_libraries(above PRIVATE tilewright::tilewright tilewright::static)
+END
+    cmake -S "$work/above" -B "$work/above/out" -DCMAKE_C_COMPILER="$compiler" && [ ! -e "$work/above/out/below/tests" ]
 }
 
 program_runs_from_anywhere() {

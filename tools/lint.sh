@@ -67,9 +67,9 @@ symbols() {
         nm -D --defined-only build/lint-gcc/libtilewright_pblas_$mpi.so |
             awk '{ print $3 }' | sort | diff build/lint-gcc/declared - || return 1
     done
-    # and the spellings of blas/spellings.h
+    # and the spellings of blas/spellings.h; OpenBLAS's own names have one
     {
-        sed -n 's/^void \([a-z0-9_]*\)(.*/\1/p' include/tilewright_blas.h | sed 'p; s/^/scipy_/'
+        sed -n 's/^[a-z]* \([a-z0-9_]*\)(.*/\1/p' include/tilewright_blas.h | sed '/^openblas/!{p; s/^/scipy_/}'
         sed -n 's/^void \([a-z0-9_]*\)(.*/\1/p' include/tilewright_blas64.h |
             sed 'p; s/.*/scipy_&/p; s/^scipy_//; /^cblas/!s/_$//; /^cblas/s/64_$/_64/'
     } | sort >build/lint-gcc/declared
