@@ -5,8 +5,9 @@
 
 BUILD is CMake's, with libtilewright.so.0, libtilewright_blas.so.0 and the program tilewright; its _calls.abi3.so, which
 CPython loads from 3.11 on, is taken if it is there. The same files give the same bytes: names are sorted, and all have
-the date SOURCE_DATE_EPOCH. The hook for wheels, which pip calls, builds in build/, as ./dev build does; such a wheel is
-for this machine's system alone. That for sdists takes the last commit.
+the date SOURCE_DATE_EPOCH. The hook for wheels, which pip calls, builds in build/, as ./dev build does, with the shared
+jansson and zlib; such a wheel is for this machine's system alone. The config setting "cmake" is further options of
+CMake's: pip install --config-settings cmake="-DTILEWRIGHT_HARDENING=OFF". The hook for sdists takes the last commit.
 """
 import base64
 import gzip
@@ -14,6 +15,7 @@ import hashlib
 import io
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tarfile
@@ -147,7 +149,8 @@ def run(*words, **more):
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     build = os.path.join(ROOT, "build")
     jobs = os.environ.get("CMAKE_BUILD_PARALLEL_LEVEL") or str(os.cpu_count())
-    run("cmake", "-S", ROOT, "-B", build, "-DCMAKE_BUILD_TYPE=Release", "-DTILEWRIGHT_TESTS=OFF")
+    run("cmake", "-S", ROOT, "-B", build, "-DCMAKE_BUILD_TYPE=Release", "-DTILEWRIGHT_TESTS=OFF", "-DTILEWRIGHT_ARCHIVES=OFF",
+        "-UJANSSON_LIBRARY", "-UZLIB_LIBRARY", *shlex.split((config_settings or {}).get("cmake", "")))
     run("cmake", "--build", build, "-j", jobs, "--target", *TARGETS)
     return make(wheel_directory, build, f"linux_{os.uname().machine}")
 

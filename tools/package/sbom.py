@@ -164,7 +164,8 @@ def one_package(document, version, commit, path):
 def links(document, package, name, version):
     """The program links the archive of that name."""
     debian, license, copyright = ARCHIVES[name]
-    package["licenseConcluded"] += f" AND {license}"
+    for key in "licenseConcluded", "licenseDeclared":
+        package[key] += f" AND {license}"
     facts = {
         "comment": f"a static library in the program tilewright, from Debian's {debian}",
         "copyrightText": copyright,
