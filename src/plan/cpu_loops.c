@@ -1,6 +1,15 @@
 /* cpu_loops.c - the five loops, after Goto and van de Geijn: the packed block of B that one task uses (kc x task_n)
  * takes `b_share` of the L2, a sliver of A (mr x kc) lies in the L1. Partial sums over k live in C itself; where they
- * cannot (cpu_keeps_sums), they get a part of the workspace and macro-blocks are smaller. */
+ * cannot (cpu_keeps_sums), they get a part of the workspace and macro-blocks are smaller.
+ *
+ * How A and B are read, the first that holds (reading_of):
+ *   all small                               one panel, in which an operand is packed only where it must be
+ *   few rows and columns, no transposes     both in place
+ *   few columns, A not transposed           A in place, B packed
+ *   up to 512 rows, on many threads         each copies the rows of B that it multiplies
+ *   few rows, B not transposed              B in place, some rows at a time
+ *   else                                    B packed
+ * In the last three A is packed if it is transposed or conflicts, or if many threads compute a large C. */
 #include "cpu.h"
 
 /* Small-m products: B is read once, in place, a few rows at a time (small_m_rows) along all columns of a task, so that

@@ -34,6 +34,7 @@ static void destroy_lane(engine *e, lane *l)
     if (l->stream != NULL) e->cu->cuStreamDestroy_v2(l->stream);
 }
 
+/* A stream without flags synchronises with the legacy default stream, and with no other of the caller's. */
 static tw_status make_lane(engine *e, lane *l)
 {
     CU_TRY(cuStreamCreate, (&l->stream, 0));
