@@ -253,20 +253,20 @@ static exit_code ladder_engine(session *s, void *job)
     return code == EXIT_OK && l->climb.costly > 0 ? EXIT_CHECK : code;
 }
 
-/* ---- thin matrices ---- */
+/* ---- skinny matrices ---- */
 
 /* Seconds of samples per row, and that one run of the slowest rung may take. */
 static const double SKINNY_LIMIT_S = 1, SKINNY_LONGEST_S = 0.05;
 
-typedef struct thin {
+typedef struct skinny_job {
     session *s;
     rung_list rungs;
     roofs limits;
     skinny told;
-} thin;
+} skinny_job;
 
 /* The rungs, and the shape; k is 0 where all widths are wanted. */
-static exit_code choose_thin(thin *x, shape *p)
+static exit_code choose_skinny(skinny_job *x, shape *p)
 {
     const options *opt = x->s->opt;
     int64_t n = opt->sizes.count > 0 ? opt->sizes.items[0] : GPU_SIZE;
@@ -280,7 +280,7 @@ static exit_code choose_thin(thin *x, shape *p)
     return code;
 }
 
-static exit_code run_thin(thin *x, const tw_problem *problem)
+static exit_code run_skinny(skinny_job *x, const tw_problem *problem)
 {
     static row result;
     trial t;
@@ -297,20 +297,20 @@ static exit_code run_thin(thin *x, const tw_problem *problem)
     return code;
 }
 
-static exit_code thin_engine(session *s, void *job)
+static exit_code skinny_engine(session *s, void *job)
 {
-    thin *x = job;
+    skinny_job *x = job;
     shape p;
     const busy_reading begun = busy_now();
-    *x = (thin){.s = s, .told = {.text = s->text, .device = &s->device}};
-    exit_code code = choose_thin(x, &p);
+    *x = (skinny_job){.s = s, .told = {.text = s->text, .device = &s->device}};
+    exit_code code = choose_skinny(x, &p);
     if (code != EXIT_OK) return code;
     roofs_begin(&x->limits, s->context, &s->device);
     skinny_begin(&x->told, session_dtype(s), p.m, p.n);
     for (int w = 0; code == EXIT_OK && w < (p.k > 0 ? 1 : SKINNY_WIDTHS); w++) {
         const int64_t width = p.k > 0 ? p.k : skinny_widths[w];
         const tw_problem problem = tw_problem_make(session_dtype(s), TW_N, TW_N, p.m, p.n, width);
-        code = run_thin(x, &problem);
+        code = run_skinny(x, &problem);
     }
     if (code != EXIT_OK) return code;
     skinny_end(&x->told, &x->limits);
@@ -322,9 +322,9 @@ static exit_code thin_engine(session *s, void *job)
 
 static exit_code climb_all(session *s)
 {
-    static thin thin_ladder;
+    static skinny_job skinny_ladder;
     static ladder l;
-    if (s->opt->skinny) return session_each_engine(s, session_gpu(), thin_engine, &thin_ladder);
+    if (s->opt->skinny) return session_each_engine(s, session_gpu(), skinny_engine, &skinny_ladder);
     const double deadline_s = s->opt->deadline > 0 ? (double)s->opt->deadline : WATCH_FILE_S;
     exit_code code = rungs_read_user(s->opt, &l.user);
     if (code == EXIT_OK && l.user.count > 0 && !warden_begin())

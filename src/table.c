@@ -463,6 +463,11 @@ static bool gpu_fits(const kernel_row *row, const tw_problem *p, const device_fa
     else if (kernel_by_tma(row) && !device->tensor_maps)
         snprintf(reason, size,
                  "it needs tensor maps: the driver and NVRTC of CUDA 12 or later, which know sm_90, are not both here");
+    else if (!kernel_takes_ops(row, p) && kernel_reads_along_k(row))
+        snprintf(reason, size, "it reads A and B along k, the problem has %s across k",
+                 p->op_a == TW_N   ? "B"
+                 : p->op_b == TW_T ? "A"
+                                   : "both");
     else if (maps && p->k > 0 && !aligned_16(p, bytes))
         snprintf(reason, size,
                  "TMA needs addresses and rows of A and B in multiples of 16 bytes, here lda is %lld and "
@@ -471,11 +476,6 @@ static bool gpu_fits(const kernel_row *row, const tw_problem *p, const device_fa
     else if (maps && (p->lda >= MOST_MAP_STRIDE / bytes || p->ldb >= MOST_MAP_STRIDE / bytes))
         snprintf(reason, size, "TMA takes rows less than 2^40 bytes apart, here lda is %lld and ldb %lld",
                  (long long)p->lda, (long long)p->ldb);
-    else if (!kernel_takes_ops(row, p) && kernel_reads_along_k(row))
-        snprintf(reason, size, "it reads A and B along k, the problem has %s across k",
-                 p->op_a == TW_N   ? "B"
-                 : p->op_b == TW_T ? "A"
-                                   : "both");
     else if (!kernel_takes_ops(row, p))
         snprintf(reason, size, "it reads A and B as stored, the problem transposes %s",
                  p->op_a == TW_N   ? "B"

@@ -87,7 +87,7 @@ enum { CLUSTER_BLOCKS = 8 }; /* most blocks of a cluster */
 /* What a GPU kernel is planned as (src/plan/families.h) and launched with. Rungs have no family. */
 typedef enum gpu_family_id {
     FAMILY_NONE,
-    FAMILY_SIMT,     /* whole tiles, whose operands threads load */
+    FAMILY_WHOLE,    /* whole tiles, one after the other, k not divided */
     FAMILY_STREAM_K, /* the tiles of the last wave are cut along k into equal runs */
     FAMILY_SLICED_K, /* the warps of a block divide k; blocks too where C has few tiles */
     FAMILY_SPLITS,   /* blocks divide k where C has few tiles, which the planner weighs by their cost */
@@ -97,12 +97,14 @@ typedef enum gpu_family_id {
     FAMILY_SWAP_AB,
     FAMILY_OPENCL,
     FAMILY_PANELS, /* OpenCL: a group is one work-item with a workspace of its own, for devices that are processors */
-    FAMILY_BATCH
+    FAMILY_BATCH,
+    GPU_FAMILIES
 } gpu_family_id;
 
 /* How A and B lie where a GPU kernel reads them, by the letters of BLAS: N as m x k and k x n, T transposed. What lies
  * otherwise is packed first, or refused. */
 typedef enum gpu_reads {
+    READS_UNSAID, /* a row of the CPU */
     READS_ANY,    /* stored or transposed */
     READS_NN,     /* A as m x k, B as k x n */
     READS_TN,     /* A as k x m, B as k x n: both along the edges of C */

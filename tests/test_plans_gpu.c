@@ -449,6 +449,18 @@ static void transposes_case(void)
     }
 }
 
+static void reads_case(void)
+{
+    if (!tap_case("every GPU row says how it reads A and B")) return;
+    const char *wrong = "";
+    const kernel_row *row;
+    for (int i = 0; (row = kernel_at(i)) != NULL; i++)
+        if ((row->gpu.entry != NULL) != (row->gpu.reads != READS_UNSAID)) wrong = row->lab.name;
+    for (int i = 0; (row = kernel_batch_at(i)) != NULL; i++)
+        if (row->gpu.reads == READS_UNSAID) wrong = row->lab.name;
+    tap_result(wrong[0] == '\0', "not so: %s", wrong);
+}
+
 /* A kernel that the models of divided k weigh without numbers of its own would be expected to reach the whole peak. */
 static void cost_case(void)
 {
@@ -475,6 +487,7 @@ static void cost_case(void)
 static void packing_cases(void)
 {
     cost_case();
+    reads_case();
     cluster_cases();
     f64_deep_cases();
     transposes_case();

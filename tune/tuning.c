@@ -368,18 +368,16 @@ static tw_status tried(void *job, const char *row, const tune_result *r)
     char line[TW_LAB_TUNED_LINE];
     tell(t, row, r);
     tuning_write(t, "candidate", row, r, NULL);
+    t->code = t->wish.written(t->wish.job);
+    if (t->code != EXIT_OK) return TW_DEVICE_FAILED;
     tw_lab_tuned x = row_of(t, row, r);
     snprintf(x.plan, sizeof x.plan, "%s", t->plan);
     snprintf(x.dtype, sizeof x.dtype, "%s", t->space.dtype);
     snprintf(x.shape_class, sizeof x.shape_class, "%s", t->space.shape_class);
     snprintf(x.ops, sizeof x.ops, "%s", t->space.ops);
-    if (!remember_tried(t, &x)) {
-        t->wish.written(t->wish.job);
-        return TW_NO_MEMORY;
-    }
+    if (!remember_tried(t, &x)) return TW_NO_MEMORY;
     t->code = sign(t, &x, line);
     if (t->code == EXIT_OK) t->code = store_append(t->tried_path, line);
-    if (t->code == EXIT_OK) t->code = t->wish.written(t->wish.job);
     return t->code == EXIT_OK ? TW_OK : TW_DEVICE_FAILED;
 }
 

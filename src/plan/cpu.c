@@ -5,6 +5,11 @@
 static const cpu_strategy *const strategies[] = {&strategy_divided,    &strategy_gemv,     &strategy_alone,
                                                  &strategy_transposed, &strategy_unpacked, &strategy_loops};
 
+const cpu_strategy *cpu_strategy_at(int index)
+{
+    return index >= 0 && index < (int)(sizeof strategies / sizeof *strategies) ? strategies[index] : NULL;
+}
+
 const cpu_strategy *cpu_strategy_of(const cpu_case *c)
 {
     const cpu_strategy *const *s = strategies;

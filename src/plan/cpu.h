@@ -36,6 +36,9 @@ extern const cpu_strategy strategy_divided, strategy_gemv, strategy_alone, strat
 void cpu_look(cpu_case *c, const tw_problem *p, const kernel_row *row, const device_facts *device, int wanted_threads);
 const cpu_strategy *cpu_strategy_of(const cpu_case *c);
 
+/* cpu_strategy_at - the strategies in their order; NULL beyond the last. */
+const cpu_strategy *cpu_strategy_at(int index);
+
 /* How an operand is read. */
 typedef enum cpu_way {
     READ_PACKED,  /* from panels that threads pack for all */

@@ -55,4 +55,4 @@ static double cycles(const kernel_row *row, const tw_problem *p, const device_fa
     return simt_cycles(row, p, device, tuned, tuned->launch, tuned->pass, multiply);
 }
 
-const gpu_family family_simt = {.cycles = cycles};
+const gpu_family family_whole = {.cycles = cycles};

@@ -9,10 +9,11 @@ static const gpu_family family_others; /* rungs and batches; and processors' row
 static const gpu_family *family_of(const kernel_row *row)
 {
     static const gpu_family *const families[] = {
-        [FAMILY_NONE] = &family_others,       [FAMILY_SIMT] = &family_simt,     [FAMILY_STREAM_K] = &family_stream_k,
+        [FAMILY_NONE] = &family_others,       [FAMILY_WHOLE] = &family_whole,   [FAMILY_STREAM_K] = &family_stream_k,
         [FAMILY_SLICED_K] = &family_sliced_k, [FAMILY_SPLITS] = &family_splits, [FAMILY_WGMMA] = &family_wgmma,
         [FAMILY_SWAP_AB] = &family_swap_ab,   [FAMILY_OPENCL] = &family_opencl, [FAMILY_PANELS] = &family_others,
         [FAMILY_BATCH] = &family_others};
+    _Static_assert(sizeof families / sizeof *families == GPU_FAMILIES, "every family is here");
     return families[row->gpu.family];
 }
 
@@ -155,7 +156,7 @@ void plan_reason(const tw_problem *problem, const device_facts *device, char *te
         const kernel_row *row = kernel_at(i);
         if (row->gpu.entry == NULL || !plan_offers(row, device)) continue;
         const gpu_family *family = family_of(row);
-        if (family->cycles == NULL || family == &family_simt || device->vector_bytes > 0 || used >= bytes) continue;
+        if (family->cycles == NULL || family == &family_whole || device->vector_bytes > 0 || used >= bytes) continue;
         if (!kernel_fits(row, problem, device, 0, NULL, 0)) continue;
         if (family->suits != NULL && !family->suits(row, problem, device)) continue;
         used += (size_t)snprintf(text + used, bytes - used, "%s%s %.0f", used == 0 ? "cycles expected: " : ", ",
