@@ -6,8 +6,8 @@
 BUILD is CMake's, with libtilewright.so.0, libtilewright_blas.so.0 and the program tilewright; its _calls.abi3.so, which
 CPython loads from 3.11 on, is taken if it is there. The same files give the same bytes: names are sorted, and all have
 the date SOURCE_DATE_EPOCH. The hook for wheels, which pip calls, builds in build/, as ./dev build does, with the shared
-jansson and zlib; such a wheel is for this machine's system alone. The config setting "cmake" is further options of
-CMake's: pip install --config-settings cmake="-DTILEWRIGHT_HARDENING=OFF". The hook for sdists takes the last commit.
+jansson and zlib; such a wheel is for this machine's system alone. The config setting "cmake" has further options of
+CMake's. The hook for sdists takes the last commit.
 """
 import base64
 import gzip

@@ -368,16 +368,17 @@ static tw_status tried(void *job, const char *row, const tune_result *r)
     char line[TW_LAB_TUNED_LINE];
     tell(t, row, r);
     tuning_write(t, "candidate", row, r, NULL);
-    t->code = t->wish.written(t->wish.job);
-    if (t->code != EXIT_OK) return TW_DEVICE_FAILED;
     tw_lab_tuned x = row_of(t, row, r);
     snprintf(x.plan, sizeof x.plan, "%s", t->plan);
     snprintf(x.dtype, sizeof x.dtype, "%s", t->space.dtype);
     snprintf(x.shape_class, sizeof x.shape_class, "%s", t->space.shape_class);
     snprintf(x.ops, sizeof x.ops, "%s", t->space.ops);
-    if (!remember_tried(t, &x)) return TW_NO_MEMORY;
-    t->code = sign(t, &x, line);
-    if (t->code == EXIT_OK) t->code = store_append(t->tried_path, line);
+    const bool remembered = remember_tried(t, &x);
+    if (remembered) t->code = sign(t, &x, line);
+    if (remembered && t->code == EXIT_OK) t->code = store_append(t->tried_path, line);
+    const exit_code told = t->wish.written(t->wish.job); /* behind what it tells of, and though that failed */
+    if (!remembered) return TW_NO_MEMORY;
+    if (t->code == EXIT_OK) t->code = told;
     return t->code == EXIT_OK ? TW_OK : TW_DEVICE_FAILED;
 }
 
