@@ -276,7 +276,7 @@ probe() {
     (gzip -6 <"$work/probe" >/dev/null && times >"$work/probe.$1" && spent "$work/probe.$1" >>"$work/probes")
 }
 
-# start_probes - one on each processor, so that the shortest run has some; more follow every ten seconds.
+# start_probes - one on each processor, so that the shortest run has some; more follow every twenty seconds.
 start_probes() {
     seq 1000000 >"$work/probe" && : >"$work/probes"
     probes=''
@@ -517,7 +517,7 @@ fi
     ticks=0
     while echo tick && sleep 1; do
         ticks=$((ticks + 1))
-        [ -z "$whole" ] || [ $((ticks % 10)) -ne 0 ] || probe tick
+        [ -z "$whole" ] || [ $((ticks % 20)) -ne 0 ] || probe tick
     done 2>/dev/null &
     workers='' left=$jobs
     while [ "$left" -gt 0 ]; do
