@@ -1,5 +1,6 @@
-/* epilogue.h - what becomes of a finished sum in the CPU's production kernels: alpha * sum + beta * c. Where beta is 0, C
- * is not read. Complex sums (gemm_simd.c) and integers that are scaled in double (finish.c) have a form of their own. */
+/* epilogue.h - what becomes of a finished sum in the CPU's production kernels: alpha * sum + beta * c. Where beta is 0,
+ * C is not read. Complex sums (gemm_simd.c) and integers that are scaled in double (finish.c) have a form of their own.
+ */
 #ifndef TILEWRIGHT_CPU_EPILOGUE_H
 #define TILEWRIGHT_CPU_EPILOGUE_H
 
