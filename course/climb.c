@@ -98,7 +98,7 @@ static void name_row(const climb *c, const row *r, const row_wish *wish, char la
 {
     const tw_lab_kernel *kernel = wish->kernel;
     int64_t tile = r->plan.tile > 0 && wish->tile > 0 ? r->plan.tile : wish->tile; /* never more than the problem */
-    int used = snprintf(label, CLIMB_LABEL, "%s", wish->rung != NULL ? wish->rung : kernel->rung);
+    int used = snprintf(label, CLIMB_LABEL, "%s", wish->rung != NULL ? wish->rung : kernel != NULL ? kernel->rung : "");
     if (tile > 0) used += snprintf(label + used, CLIMB_LABEL - (size_t)used, " %" PRId64, tile);
     if (kernel != NULL && kernel->dtype != c->problem.dtype)
         snprintf(label + used, CLIMB_LABEL - (size_t)used, " %s", tw_lab_dtype_of(kernel->dtype)->name);

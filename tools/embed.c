@@ -77,7 +77,9 @@ static char *read_whole(const char *path)
     size_t bytes = 0, got;
     if (input == NULL) stop("cannot be opened", path);
     do {
-        if ((text = realloc(text, bytes + 65537)) == NULL) stop("there is no memory for it", path);
+        char *more = realloc(text, bytes + 65537);
+        if (more == NULL) stop("there is no memory for it", path);
+        text = more;
         bytes += got = fread(text + bytes, 1, 65536, input);
     } while (got > 0);
     fclose(input);
