@@ -7,8 +7,7 @@ k_split family_divide(const gpu_family *family, const kernel_row *row, const tw_
 {
     double busiest;
     tuned_values room;
-    const k_split made = family->divide(row, p, device, tuned_find(device, p, row, &room), &busiest);
-    return made;
+    return family->divide(row, p, device, tuned_find(device, p, row, &room), &busiest);
 }
 
 double family_cycles(const gpu_family *family, const kernel_row *row, const tw_problem *p, const device_facts *device)
