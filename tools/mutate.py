@@ -108,8 +108,8 @@ CLASSES = list(dict.fromkeys(name for name, *_ in OPERATORS))
 # caches, error texts, probes.
 FILES = r"^(src|kernels|blas)/.*\.(c|h|cl|clh)$"
 LEFT_OUT = r"/cuda/|/probe|sha256|jit_cache|processors|error\.|detect|/dl\.c|_api\.h|report\."
-# Declarations, which would not compile; only their types are changed.
-DECLARES = r"^\s*(?:static |inline |const |typedef |extern )*(?:\w+_t|int|long|void|float|double|real|char|bool|call|tw_\w+|CBLAS_\w+) \**\w+(?:, \**\w+)*;|^(?:static |inline |typedef |ALWAYS |const )*\w+ \**\w+\([^;={}]*(?:[;,)]|$)"
+# Declarations, which would not compile; only their types are changed. A function on one line is more than its declaration.
+DECLARES = r"^\s*(?:static |inline |const |typedef |extern )*(?:\w+_t|int|long|void|float|double|real|char|bool|call|tw_\w+|CBLAS_\w+) \**\w+(?:, \**\w+)*;|^(?!.*\{ return )(?:static |inline |typedef |ALWAYS |const )*\w+ \**\w+\([^;={}]*(?:[;,)]|$)"
 # Lines that decide speed alone: prefetches and block sizes.
 SPEED = r"prefetch|\bat_[ac]\b|a_next|b_next|c_next|PER_THREAD|even_block|WANTED|AHEAD|snprintf|static_assert|_Static_assert|fail\("
 

@@ -6,11 +6,7 @@
 
 #include <stdbool.h>
 
-static inline bool epilogue_reads(double beta)
-{
-    const bool reads = beta != 0;
-    return reads;
-}
+static inline bool epilogue_reads(double beta) { return beta != 0; /* a NaN reads C too, and gives NaN */ }
 
 /* The element of C of a sum, rounded alike in vectors, in halves of vectors and alone. kind: vec, half or real, which
  * has kind_fma and kind_mul; c: an expression that is evaluated only where C is read. */

@@ -1,5 +1,5 @@
 /* families.h - what the planner asks of each family of GPU kernels: how k is divided, and how long a product takes.
- * Each has a file here; SIMT's is families.c. All are pure, as plan.c. */
+ * Each has a file here; that of whole tiles is families.c. All are pure, as plan.c. */
 #ifndef TILEWRIGHT_PLAN_FAMILIES_H
 #define TILEWRIGHT_PLAN_FAMILIES_H
 
