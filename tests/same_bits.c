@@ -528,7 +528,8 @@ static tw_status compute_anew(const library *l, const job *j, const operands *o,
     memcpy(o->memory, o->before, o->bytes);
     if (j->again && compute(l, j, o, row) == TW_OK) memcpy(o->memory, o->before, o->bytes);
     if (j->way <= HOST) return compute(l, j, o, row);
-    if (cu.cuMemcpyHtoD_v2(o->seen, o->memory, o->bytes) != 0) return TW_DEVICE_FAILED;
+    /* the copy may still be on its way, and an engine's streams wait for no other */
+    if (cu.cuMemcpyHtoD_v2(o->seen, o->memory, o->bytes) != 0 || cu.cuCtxSynchronize() != 0) return TW_DEVICE_FAILED;
     tw_status status = compute(l, j, o, row);
     return cu.cuMemcpyDtoH_v2(o->memory, o->seen, o->bytes) != 0 ? TW_DEVICE_FAILED : status;
 }

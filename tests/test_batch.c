@@ -429,6 +429,8 @@ static tw_status multiply_there(const operands_there *o, const cu_pointer at[3],
         *align[i] = (uint32_t)(bits & -bits);
         there = there && (!pointers || put_addresses(&arrays[i], at[i], strides[i], o->element[i], o->batch.count));
     }
+    /* what was copied may still be on its way, and the engine's streams wait for no other */
+    there = there && me.cu->cuStreamSynchronize(NULL) == CU_SUCCESS;
     if (pointers) batch = (tw_batch){.size = sizeof batch, .pointers = 1, .count = o->batch.count};
     const cu_pointer *x = pointers ? arrays : at;
     tw_status status = !there ? TW_DEVICE_FAILED

@@ -22,7 +22,7 @@ import time
 from support.hosts import Hosts
 from support.matrices import archive, complexes, gz, integers, npy, npy_header, pair, product, read_npy, transpose
 from support.program import BUILD, PROGRAM, bad, good, records
-from support.ranks import built, mpirun
+from support.ranks import built, mpirun, soonest
 from support.tap import Skip, case, main
 
 FULL = "--full" in sys.argv
@@ -356,7 +356,7 @@ def pieces_are_copied_once_and_products_depend_on_the_grid_alone():
 
 @case
 def gpus_that_fail_end_in_one_sentence():
-    mpi = built()[0]
+    mpi = soonest()
     pair(300, 40, 40, "f4")
     words = "multiply A.npy B.npy -o C.npy --engine cuda --grid 2x1x1"
     driver = "product=1 sm=75 multiprocessors=4"
@@ -600,7 +600,7 @@ def ranks_wait_for_one_that_builds_kernels():
 @case
 def what_ranks_do_not_take():
     pair()
-    mpi = built()[0]
+    mpi = soonest()
     open("short.npy", "wb").write(saved("A.npy")[:-8])
     gz("A.npy")
     for code, words, says in ((2, ["A.npy", "B.npy"], "-o FILE is missing"), (2, ["A.npy", "B.npy", "-o", "C.mtx"], "several ranks write .npy"),
@@ -626,7 +626,7 @@ def ranks_that_ask_for_different_things():
         refused(mpi, 2, 2, says="m is 3 on one and 5 on another", command=("sh", "-c", shell, PROGRAM))
         refused(mpi, 2, 2, says="the path of -o", command=("sh", "-c", 'exec "$0" multiply A.npy B.npy -o "C${OMPI_COMM_WORLD_RANK:-$PMI_RANK}.npy"', PROGRAM))
     os.remove("1.npy")
-    refused(built()[0], 2, 6, says="rank 1 on ", command=("sh", "-c", shell, PROGRAM))
+    refused(soonest(), 2, 6, says="rank 1 on ", command=("sh", "-c", shell, PROGRAM))
 
 
 @case

@@ -290,10 +290,23 @@ static tw_status enqueue(operands *o)
 
 static bool put(operands *o) { return enqueue(o) == TW_OK || refused("tw_enqueue"); }
 
+/* The operand's elements from the first on, those between rows too. To be freed. */
+static double *all_of(const operands *o, int i)
+{
+    const tw_problem *p = &o->t.problem;
+    const int64_t rows = stored_rows(p, i), last = o->batch.count > 0 ? (o->batch.count - 1) * stride_of(o, i) : 0,
+                  count = rows > 0 ? last + (rows - 1) * ld_of(p, i) + stored_cols(p, i) : 0;
+    double *all = malloc((size_t)count * sizeof *all + 1);
+    if (all == NULL) abort();
+    element_of(dtype_of(p, i))->load(image_of(o, i), 0, 1, count, all, 1);
+    return all;
+}
+
 /* Bring C's image to what it must be after the product. */
 static void expect_product(operands *o)
 {
     const tw_problem *p = &o->t.problem;
+    double *a = all_of(o, 0), *b = all_of(o, 1);
     for (int64_t item = 0; item < o->batch.count; item++)
         for (int64_t i = 0; i < p->m; i++)
             for (int64_t j = 0; j < p->n; j++) {
@@ -301,10 +314,11 @@ static void expect_product(operands *o)
                               c = item * stride_of(o, 2) + i * p->ldc + j;
                 double sum = 0;
                 for (int64_t l = 0; l < p->k && p->alpha != 0; l++)
-                    sum += load(o, 0, a0 + (p->op_a == TW_N ? i * p->lda + l : l * p->lda + i)) *
-                           load(o, 1, b0 + (p->op_b == TW_N ? l * p->ldb + j : j * p->ldb + l));
+                    sum += a[a0 + (p->op_a == TW_N ? i * p->lda + l : l * p->lda + i)] *
+                           b[b0 + (p->op_b == TW_N ? l * p->ldb + j : j * p->ldb + l)];
                 store(o, 2, c, p->beta != 0 ? p->alpha * sum + p->beta * load(o, 2, c) : p->alpha * sum);
             }
+    free(a), free(b);
 }
 
 static bool all_as_expected(const operands *o, cl_queue queue)

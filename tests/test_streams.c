@@ -55,6 +55,8 @@ static void chain_case(int64_t edge, int64_t items)
     for (int i = 0; right && i < 3; i++)
         right = me.cu->cuMemAlloc_v2(&at[i], bytes) == 0 &&
                 me.cu->cuMemcpyHtoD_v2(at[i], i == 2 ? move : x, bytes) == 0;
+    /* such a copy may still be on its way, and `stream` waits for no other */
+    right = right && me.cu->cuStreamSynchronize(NULL) == 0;
     const tw_launch launch = {.size = sizeof launch, .stream = stream};
     for (int link = 0; right && link < LINKS; link++) {
         void *from = (void *)(uintptr_t)at[link % 2], *to = (void *)(uintptr_t)at[(link + 1) % 2],

@@ -210,7 +210,8 @@ static bool is_near(const call *x, const dense *left, const dense *right, int i,
                 fabsl((long double)cimag(l) * (long double)cimag(r));
         cross += fabsl((long double)creal(l) * (long double)cimag(r)) +
                  fabsl((long double)cimag(l) * (long double)creal(r));
-        size += cabsl((exact)l * (exact)r), sum += (exact)l * (exact)r;
+        sum += (exact)l * (exact)r;
+        if (x->routine == TRSM) size += cabsl((exact)l * (exact)r);
     }
     if (x->routine == TRSM) {
         const exact wanted = (exact)x->alpha * (exact)old;

@@ -401,26 +401,56 @@ typedef struct kernel {
     int wavers, launches;
 } kernel;
 
+/* C = alpha A B + beta C with sums over ascending k, in rows of B, which is laid anew where the kernel reads its columns:
+ * compilers make vectors of the innermost loop. at: the number that an element is, of a type of bytes. */
 /* clang-format off */
-#define MULTIPLY(name, real)                                                                                           \
+#define MULTIPLY(name, element, number, at)                                                                            \
     static void name(const kernel *f, void **x)                                                                        \
     {                                                                                                                  \
-        const int m = *(int *)x[0], n = *(int *)x[1], k = *(int *)x[2];                                                \
-        const real alpha = *(real *)x[3], *a = *(real **)x[4], *b = *(real **)x[6], beta = *(real *)x[8];              \
+        const int m = *(int *)x[0], n = *(int *)x[1], k = *(int *)x[2] - f->lacks;                                     \
+        const element *a = *(element **)x[4], *b = *(element **)x[6];                                                  \
+        const number alpha = *(number *)x[3], beta = *(number *)x[8];                                                  \
         const int64_t lda = *(int64_t *)x[5], ldb = *(int64_t *)x[7], ldc = *(int64_t *)x[10];                         \
-        real *c = *(real **)x[9];                                                                                      \
-        for (int i = 0; i < m; i++)                                                                                    \
-            for (int j = 0; j < n; j++) {                                                                              \
-                real sum = 0, *to = &c[i * ldc + j];                                                                   \
-                for (int p = 0; p < k - f->lacks; p++)                                                                 \
-                    sum += a[f->transposes_a ? p * lda + i : i * lda + p] *                                            \
-                           b[f->transposes_b ? j * ldb + p : p * ldb + j];                                             \
-                *to = beta == 0 ? alpha * sum : alpha * sum + beta * *to;                                              \
+        number *c = *(number **)x[9], *rows = room_for(k, n, sizeof *rows), *sums = room_for(1, n, sizeof *sums);      \
+        for (int p = 0; p < k; p++)                                                                                    \
+            for (int j = 0; j < n; j++)                                                                                \
+                rows[(int64_t)p * n + j] = at(b[f->transposes_b ? j * ldb + p : p * ldb + j], f->type_b);              \
+        for (int i = 0; i < m; i++) {                                                                                  \
+            for (int j = 0; j < n; j++) sums[j] = 0;                                                                   \
+            for (int p = 0; p < k; p++) {                                                                              \
+                const number factor = at(a[f->transposes_a ? p * lda + i : i * lda + p], f->type_a);                   \
+                const number *row = rows + (int64_t)p * n;                                                             \
+                for (int j = 0; j < n; j++) sums[j] += factor * row[j];                                                \
             }                                                                                                          \
+            for (int j = 0; j < n; j++) {                                                                              \
+                number *to = &c[i * ldc + j];                                                                          \
+                *to = beta == 0 ? alpha * sums[j] : alpha * sums[j] + beta * *to;                                      \
+            }                                                                                                          \
+        }                                                                                                              \
+        free(rows), free(sums);                                                                                        \
     }
 /* clang-format on */
-MULTIPLY(multiply_f32, float)
-MULTIPLY(multiply_f64, double)
+static void *room_for(int64_t rows, int64_t cols, size_t bytes)
+{
+    void *room = malloc((size_t)(rows > 0 ? rows : 0) * (size_t)cols * bytes + 1);
+    if (room == NULL) abort();
+    return room;
+}
+static float f32_at(float at, char type) { return (void)type, at; }
+static double f64_at(double at, char type) { return (void)type, at; }
+static int byte_at(unsigned char at, char type) { return type == 'u' ? at : (signed char)at; }
+static float bf16_at(uint16_t at, char type)
+{
+    const uint32_t bits = (uint32_t)at << 16;
+    float value;
+    (void)type;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+MULTIPLY(multiply_f32, float, float, f32_at)
+MULTIPLY(multiply_f64, double, double, f64_at)
+MULTIPLY(multiply_bytes, unsigned char, int32_t, byte_at) /* bytes and bf16: with sums in 32 bits */
+MULTIPLY(multiply_bf16, uint16_t, float, bf16_at)
 
 /* The kernels of f32 batches: items at strides or by address, a block for each tile or one for several. */
 static void multiply_batch_in(int64_t tile, const kernel *f, void **x)
@@ -440,38 +470,6 @@ static void multiply_batch_in(int64_t tile, const kernel *f, void **x)
 }
 static void multiply_batch(const kernel *f, void **x) { multiply_batch_in(choice("tile", 32), f, x); }
 static void multiply_batch_simt(const kernel *f, void **x) { multiply_batch_in(64, f, x); }
-
-/* Bytes, and bf16: with sums in 32 bits. */
-/* clang-format off */
-#define MULTIPLY_AS(name, element, number, at)                                                                         \
-    static void name(const kernel *f, void **x)                                                                        \
-    {                                                                                                                  \
-        const int m = *(int *)x[0], n = *(int *)x[1], k = *(int *)x[2];                                                \
-        const element *a = *(element **)x[4], *b = *(element **)x[6];                                                  \
-        const number alpha = *(number *)x[3], beta = *(number *)x[8];                                                  \
-        const int64_t lda = *(int64_t *)x[5], ldb = *(int64_t *)x[7], ldc = *(int64_t *)x[10];                         \
-        number *c = *(number **)x[9];                                                                                  \
-        for (int i = 0; i < m; i++)                                                                                    \
-            for (int j = 0; j < n; j++) {                                                                              \
-                number sum = 0, *to = &c[i * ldc + j];                                                                 \
-                for (int p = 0; p < k - f->lacks; p++)                                                                 \
-                    sum += at(a[f->transposes_a ? p * lda + i : i * lda + p], f->type_a) *                             \
-                           at(b[f->transposes_b ? j * ldb + p : p * ldb + j], f->type_b);                              \
-                *to = beta == 0 ? alpha * sum : alpha * sum + beta * *to;                                              \
-            }                                                                                                          \
-    }
-/* clang-format on */
-static int byte_at(unsigned char at, char type) { return type == 'u' ? at : (signed char)at; }
-static float bf16_at(uint16_t at, char type)
-{
-    const uint32_t bits = (uint32_t)at << 16;
-    float value;
-    (void)type;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-MULTIPLY_AS(multiply_bytes, unsigned char, int32_t, byte_at)
-MULTIPLY_AS(multiply_bf16, uint16_t, float, bf16_at)
 
 static void multiply_typed(const kernel *f, void **x) { (f->type_a != '-' ? multiply_bytes : multiply_bf16)(f, x); }
 
