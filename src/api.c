@@ -148,7 +148,6 @@ static tw_status run_without(tw_lab_run *run, const tw_problem *h, const void *a
     tw_status status = first_use_plan(run->context, &p, &without, &run->plan);
     if (status != TW_OK) return status == TW_NO_KERNEL ? fail_without(wanted) : status;
     TRY(room_check(run->context, &run->plan));
-    run->overlaps = false;
     return run_whole(run, h, a, b, c);
 }
 
@@ -173,7 +172,7 @@ tw_status api_gemm(tw_context *context, const stop *stop, const tw_problem *prob
     TRY(api_settle(&context, NULL, problem, a, b, c, &host, &p));
     if (p.m == 0 || p.n == 0) return TW_OK;
     TRY(placed_check(context, &p, NULL, a, b, c));
-    run.context = context, run.stop = stop, run.whole = run.brings_c = run.overlaps = run.runnable.launched = false;
+    run.context = context, run.stop = stop, run.whole = run.brings_c = run.runnable.launched = false;
     if (spread_pays(context, &p)) {
         const tw_status status = spread_run(context, stop, &host, a, b, c);
         if (status != TW_NO_MEMORY && status != TW_NO_KERNEL) return status;

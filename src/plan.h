@@ -100,6 +100,22 @@ typedef struct gpu_plan {
     tw_lab_source source;             /* the text to compile; text NULL: the file of that name in the library */
 } gpu_plan;
 
+/* What the launches of a product on a GPU do, in their order: copy what the kernel cannot read as it lies; compute the
+ * tiles of C, or partial sums; add these. */
+typedef enum gpu_step_kind { STEP_PACK, STEP_TILES, STEP_ADD, GPU_STEPS } gpu_step_kind;
+
+/* A kernel as it is compiled: its text and entry, options, bytes of dynamic shared memory. */
+typedef struct kernel_text {
+    tw_lab_source source;
+    const char *options;
+    int dynamic_bytes;
+} kernel_text;
+
+typedef struct gpu_step {
+    gpu_step_kind kind;
+    kernel_text kernel;
+} gpu_step;
+
 typedef struct plan {
     tw_problem problem;
     const kernel_row *row;
@@ -139,6 +155,9 @@ void plan_reason(const tw_problem *problem, const device_facts *device, char *te
  * kernel in smaller blocks; then, where B can be read in place, in none: the same bits. False: a plan of another
  * kernel, without a workspace, or with the smallest blocks. */
 bool plan_shrink(plan *plan);
+
+/* plan_steps - the steps of a plan of a GPU, each kind at most once; returns how many. Their options are the plan's. */
+int plan_steps(const plan *plan, gpu_step steps[GPU_STEPS]);
 
 /* plan_text - the plan as one line. */
 void plan_text(const plan *plan, char *text, size_t bytes);

@@ -1,7 +1,7 @@
-/* run.c - carries a plan out: brings operands from host memory to where the engine computes, launches, brings C back;
- * in panels where copies go on beside the work. */
+/* run.c - carries a plan out: brings operands from host memory to where the engine computes, launches, brings C
+ * back. */
 #include "run.h"
-#include "room.h"
+#include "panels.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -93,7 +93,7 @@ tw_status run_begin(tw_lab_run *run, const tw_problem *h, const void *a, const v
     }
     for (; run->uploaded < 3; run->uploaded++) {
         int i = run->uploaded;
-        bool copies = !run->overlaps && (i < 2 ? p->k > 0 : problem_reads_c(p) || run->brings_c);
+        bool copies = i < 2 ? p->k > 0 : problem_reads_c(p) || run->brings_c;
         bool transposes = i == 1 && copies && run->context->facts.copies && run->plan.gpu.transposes_b;
         tw_status status = transposes ? upload_transposed(run, &run->operand[1], &run->buffer[1])
                                       : ops->upload(run->context->engine, &run->operand[i], copies, &run->buffer[i]);
@@ -135,75 +135,16 @@ tw_status run_once(tw_lab_run *run)
     return status == TW_NO_MEMORY && in_place ? TW_DEVICE_FAILED : status; /* the former promises that C is as it was */
 }
 
-/* Rows of C in a panel, so that copying A and C costs little beside the work; 0: too little is copied to divide it.
- * Panels are of whole tiles. */
-static int64_t panel_rows(const tw_problem *p)
-{
-    const int64_t least_bytes = (int64_t)64 << 20, tiles = 256;
-    if (p->op_a != TW_N || p->k == 0) return 0;
-    int64_t bytes = p->m * (p->lda * dtype_find(p->dtype)->lab.bytes + p->ldc * dtype_find(p->dtype_c)->lab.bytes);
-    int64_t rows = round_up(ceil_div(p->m, MOST_PANELS), tiles);
-    return bytes >= least_bytes && rows < p->m ? rows : 0;
-}
-
-/* Is there room for the operands beside a workspace of this size? That of the whole has it. */
-static bool has_room(const tw_lab_run *run, size_t workspace_bytes)
-{
-    plan other = run->plan;
-    other.workspace_bytes = workspace_bytes;
-    return workspace_bytes <= run->plan.workspace_bytes || room_check(run->context, &other) == TW_OK;
-}
-
-/* Plans of a panel and of the last one, by the kernel of the whole. False: they would be built otherwise, or want a
- * workspace for which there is no room. */
-static bool plan_panels(const tw_lab_run *run, int64_t rows, plan part[2])
-{
-    const plan *whole = &run->plan;
-    const tw_lab_choice same = {.kernel = whole->row->lab.name};
-    device_facts facts = run->context->facts;
-    facts.clusters = whole->gpu.k_split.by_cluster;
-    for (int i = 0; i < 2; i++) {
-        tw_problem p = whole->problem;
-        p.m = i == 0 ? rows : p.m - (ceil_div(p.m, rows) - 1) * rows;
-        if (plan_find(&p, &facts, &same, &part[i]) != TW_OK || strcmp(part[i].gpu.options, whole->gpu.options) != 0 ||
-            !has_room(run, part[i].workspace_bytes))
-            return false;
-    }
-    return true;
-}
-
-/* run->plan is made, and not all of what it needs is on the device before it begins. */
-static tw_status run_in_panels(tw_lab_run *run, int64_t rows, const plan part[2], const tw_problem *h, const void *a,
-                               const void *b, void *c)
-{
-    const engine_ops *ops = run->context->ops;
-    run->overlaps = true;
-    TRY(run_begin(run, h, a, b, c));
-    const panels work = {.part = &part[0],
-                         .last = &part[1],
-                         .count = (int)ceil_div(h->m, rows),
-                         .rows = rows,
-                         .operands = run->operand,
-                         .buffers = run->buffer,
-                         .brings_c = problem_reads_c(&run->plan.problem)};
-    tw_status status = ops->overlap(run->context->engine, &run->runnable, &work);
-    run_end(run);
-    return status == TW_OK ? stop_check(run->stop) : status;
-}
-
 tw_status run_whole(tw_lab_run *run, const tw_problem *h, const void *a, const void *b, void *c)
 {
     const tw_problem *p = &run->plan.problem;
-    const engine_ops *ops = run->context->ops;
-    int64_t rows = ops->overlap != NULL && p->place_c == TW_HOST ? panel_rows(p) : 0;
-    if (rows > 0) {
-        plan part[2];
-        if (plan_panels(run, rows, part)) return run_in_panels(run, rows, part, h, a, b, c);
-    }
+    bool done = false;
+    if (run->context->facts.copies) TRY(panels_run(run, h, a, b, c, &done));
+    if (done) return TW_OK;
     TRY(run_begin(run, h, a, b, c));
     tw_status status = run_once(run);
     if (status == TW_OK && p->place_c == TW_HOST)
-        status = ops->download(run->context->engine, &run->buffer[2], &run->operand[2]);
+        status = run->context->ops->download(run->context->engine, &run->buffer[2], &run->operand[2]);
     run_end(run);
     return status == TW_OK ? stop_check(run->stop) : status;
 }

@@ -15,7 +15,6 @@ struct tw_lab_run {
     int uploaded;     /* how many of the buffers exist */
     bool whole;       /* operands go up and C comes down with their padding */
     bool brings_c;    /* C goes up even where beta is 0 */
-    bool overlaps;    /* nothing goes up yet: copies are made beside the work */
     double prepare_s; /* spent on transposing B */
 };
 
@@ -28,7 +27,7 @@ tw_status run_once(tw_lab_run *run);
 
 void run_end(tw_lab_run *run);
 
-/* run_whole - all of that, and C brought back: in panels where that is faster. */
+/* run_whole - all of that, and C brought back; in panels (panels.h) where that is faster. */
 tw_status run_whole(tw_lab_run *run, const tw_problem *h, const void *a, const void *b, void *c);
 
 #endif

@@ -24,12 +24,10 @@ typedef struct runnable {
     const plan *plan;
     bool timed, launched; /* launched: C may have been written */
     double seconds;
-    void *kernel, *stream, *begin, *event; /* the driver's own, of the engines that have one */
-    void *pack;                            /* the kernel that packs operands before, where the plan says so */
-    /* the kernel that adds the partial sums of split-K, where there are some */
-    void *add;
-    uint64_t workspace; /* on the device: an address, or the driver's handle */
-    void *counters;     /* of a FAMILY_PANELS row, which finds zeros and leaves zeros */
+    void *kernels[GPU_STEPS];     /* the driver's own, of the plan's steps; NULL: the plan has no such step */
+    void *stream, *begin, *event; /* likewise, of the engines that have one */
+    uint64_t workspace;           /* on the device: an address, or the driver's handle */
+    void *counters;               /* of a FAMILY_PANELS row, which finds zeros and leaves zeros */
     /* NULL: one product; else buffers hold the first item's operands, or arrays of addresses */
     const tw_batch *batch;
     /* of the call; NULL: none cancels it. Once it is asked for, launches are left out, without an error */
@@ -57,19 +55,6 @@ typedef struct placed {
     int element_bytes;
     bool read, written;
 } placed;
-
-enum { MOST_PANELS = 8 };
-
-/* A product of host memory in panels of `rows` rows of C, the last with what is left; memory for whole operands is
- * there, and empty. */
-typedef struct panels {
-    const plan *part, *last;
-    int count; /* 2 to MOST_PANELS */
-    int64_t rows;
-    const operand *operands; /* a, b, c, whole */
-    const buffer *buffers;
-    bool brings_c;
-} panels;
 
 /* Copies beside products (tw_lab_pipeline): each engine's own, and its calls. */
 typedef struct pipeline pipeline;
@@ -137,9 +122,6 @@ typedef struct engine_ops {
     tw_status (*download)(engine *e, const buffer *from, const operand *to);
     void (*release)(engine *e, buffer *b);
     void (*drop)(engine *e, runnable *r);
-    /* Copy, launch, wait and bring back, each panel's copies beside the work of others. NULL: upload, launch, wait,
-     * download do it in turns */
-    tw_status (*overlap)(engine *e, runnable *r, const panels *work);
     /* Of engines of devices of one host: TW_OK where they may compute a product together; *peers: each reaches the
      * memory of each other; text: how, in a sentence. NULL, both: a product is computed on one device */
     tw_status (*join)(engine *const *devices, int count, bool *peers, char *text, size_t bytes);

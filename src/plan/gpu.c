@@ -52,6 +52,21 @@ static int types_text(const tw_problem *p, char *text, size_t bytes)
                     dtype->result == TW_I32 ? " -DSUMS_S32=1" : "");
 }
 
+int plan_steps(const plan *p, gpu_step steps[GPU_STEPS])
+{
+    static const char *const sizes[] = {
+        [1] = "-DELEMENT_BYTES=1", [2] = "-DELEMENT_BYTES=2", [4] = "-DELEMENT_BYTES=4", [8] = "-DELEMENT_BYTES=8"};
+    const gpu_plan *gpu = &p->gpu;
+    const kernel_text packs = {{"cuda/pack.cu", "pack", NULL}, sizes[dtype_find(p->problem.dtype)->lab.bytes], 0},
+                      tiles = {gpu->source, gpu->options, gpu->dynamic_bytes},
+                      adds = {{gpu->source.file, p->row->gpu.adds, gpu->source.text}, gpu->options, 0};
+    int count = 0;
+    if (gpu->pack_a.needed || gpu->pack_b.needed) steps[count++] = (gpu_step){STEP_PACK, packs};
+    steps[count++] = (gpu_step){STEP_TILES, tiles};
+    if (p->row->gpu.adds != NULL && gpu->k_split.count > 0) steps[count++] = (gpu_step){STEP_ADD, adds};
+    return count;
+}
+
 /* A GPU launch: one block of threads for each block of C; the compiler is told what is constant. */
 void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choice)
 {

@@ -668,6 +668,8 @@ CALL(cuDeviceCanAccessPeer, (int *reaches, cu_device device, cu_device other), *
 CALL(cuCtxEnablePeerAccess, (cu_context other, unsigned flags), (void)flags;
      if (other == current() || !choice("peer", 1)) return 1)
 CALL(cuStreamCreate, (cu_stream * stream, unsigned flags), (void)flags; *stream = make_stream())
+CALL(cuStreamCreateWithPriority, (cu_stream * stream, unsigned flags, int priority), (void)flags; (void)priority;
+     *stream = make_stream())
 GIVE(cuStreamDestroy_v2, (cu_stream stream), remove_stream(stream))
 CALL(cuStreamGetCtx, (cu_stream stream, cu_context *context), *context = stream != NULL ? stream->context : current())
 CALL(cuStreamIsCapturing, (cu_stream stream, int *capturing), *capturing = stream != NULL && stream->capturing)
@@ -759,13 +761,6 @@ cu_result cuCtxDestroy_v2(cu_context context)
 cu_result cuCtxGetCurrent(cu_context *context)
 {
     *context = current();
-    return CU_SUCCESS;
-}
-
-cu_result cuStreamCreateWithPriority(cu_stream *stream, unsigned flags, int priority)
-{
-    (void)flags, (void)priority;
-    *stream = make_stream();
     return CU_SUCCESS;
 }
 

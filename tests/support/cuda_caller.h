@@ -17,7 +17,6 @@ enum { CALLER_NON_BLOCKING = 1, CALLER_CAPTURE_GLOBAL = 0 };
     F(cuCtxCreate_v2, (cu_context *, unsigned, cu_device))                                                             \
     F(cuCtxDestroy_v2, (cu_context))                                                                                   \
     F(cuCtxGetCurrent, (cu_context *))                                                                                 \
-    F(cuStreamCreateWithPriority, (cu_stream *, unsigned, int))                                                        \
     F(cuStreamBeginCapture_v2, (cu_stream, int))                                                                       \
     F(cuStreamEndCapture, (cu_stream, void **))                                                                        \
     F(cuGraphInstantiateWithFlags, (void **, void *, unsigned long long))                                              \

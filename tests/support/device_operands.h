@@ -44,7 +44,7 @@ static inline bool refused(const char *call)
 static inline cu_stream new_stream(void)
 {
     cu_stream stream = NULL;
-    me.cuStreamCreateWithPriority(&stream, CALLER_NON_BLOCKING, 0);
+    me.cu->cuStreamCreateWithPriority(&stream, CALLER_NON_BLOCKING, 0);
     return stream;
 }
 

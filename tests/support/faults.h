@@ -116,7 +116,7 @@ static const struct {
 } pairs[] = {
     {{"cuMemAlloc_v2"}, "cuMemFree_v2"},
     {{"cuMemHostAlloc"}, "cuMemFreeHost"},
-    {{"cuStreamCreate"}, "cuStreamDestroy_v2"},
+    {{"cuStreamCreate", "cuStreamCreateWithPriority"}, "cuStreamDestroy_v2"},
     {{"cuEventCreate"}, "cuEventDestroy_v2"},
     {{"cuModuleLoadData"}, "cuModuleUnload"},
     {{"cuDevicePrimaryCtxRetain"}, "cuDevicePrimaryCtxRelease_v2"},

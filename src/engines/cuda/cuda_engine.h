@@ -84,7 +84,6 @@ bool cuda_takes_attributes(const engine *e);
 tw_status cuda_prepare(engine *e, const plan *p, runnable *out);
 tw_status cuda_upload(engine *e, const operand *from, bool copies, buffer *out);
 tw_status cuda_launch(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c);
-tw_status cuda_overlap(engine *e, runnable *r, const panels *w);
 tw_status cuda_enqueue(engine *e, const plan *p, const tw_batch *batch, const tw_launch *to, const buffer *a,
                        const buffer *b, const buffer *c);
 tw_status cuda_wait(engine *e, runnable *r);
@@ -118,9 +117,10 @@ tw_status cuda_exchanges_close(exchanges *x);
 
 /* ---- kit.c ---- */
 
-/* cuda_take_kit, cuda_give_kit - the engine's, or an empty one while another call has it; back, or destroyed. */
+/* cuda_take_kit, cuda_give_kit - the engine's, or an empty one while another call has it; back, with its memory or
+ * without, or destroyed. */
 void cuda_take_kit(engine *e, spread_kit *kit);
-void cuda_give_kit(engine *e, spread_kit *kit, bool keeps);
+void cuda_give_kit(engine *e, spread_kit *kit, bool keeps, bool keeps_memory);
 
 /* cuda_fill_kit - adds what it lacks of its streams, of so many bytes and events. Its context is current, as below. */
 tw_status cuda_fill_kit(engine *e, spread_kit *kit, int64_t bytes, int64_t events);

@@ -247,8 +247,11 @@ static tw_status cuda_code(engine *e, const plan *p, int sm, bool ptx, tw_lab_co
 
 static bool cuda_kept(engine *e, const plan *p)
 {
-    const wanted w = {p->gpu.source, p->gpu.options, p->gpu.dynamic_bytes};
-    return kernels_kept(&e->kernels, &w);
+    gpu_step steps[GPU_STEPS];
+    const int count = plan_steps(p, steps);
+    bool kept = true;
+    for (int i = 0; i < count; i++) kept = kept && kernels_kept(&e->kernels, &steps[i].kernel);
+    return kept;
 }
 
 static tw_status room(engine *e, int64_t *bytes)
@@ -272,13 +275,14 @@ static void cuda_resources(engine *e, const runnable *r, tw_lab_resources *out)
     int threads_each = cuda_attribute(e->cu, e->device, CU_ATTRIBUTE_THREADS_PER_MULTIPROCESSOR);
     const plan *p = r->plan;
     const gpu_plan *gpu = &p->gpu;
+    cu_function kernel = r->kernels[STEP_TILES];
     int blocks = 0, threads = gpu->threads_x * gpu->threads_y;
     if (cuda_enter(e) != TW_OK) return;
-    e->cu->cuFuncGetAttribute(&out->registers, CU_FUNCTION_REGISTERS, r->kernel);
-    e->cu->cuFuncGetAttribute(&out->spill_bytes, CU_FUNCTION_LOCAL_BYTES, r->kernel);
-    if (e->cu->cuFuncGetAttribute(&out->local_bytes, CU_FUNCTION_SHARED_BYTES, r->kernel) == CU_SUCCESS)
+    e->cu->cuFuncGetAttribute(&out->registers, CU_FUNCTION_REGISTERS, kernel);
+    e->cu->cuFuncGetAttribute(&out->spill_bytes, CU_FUNCTION_LOCAL_BYTES, kernel);
+    if (e->cu->cuFuncGetAttribute(&out->local_bytes, CU_FUNCTION_SHARED_BYTES, kernel) == CU_SUCCESS)
         out->local_bytes += gpu->dynamic_bytes;
-    if (e->cu->cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, r->kernel, threads, (size_t)gpu->dynamic_bytes) ==
+    if (e->cu->cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, (size_t)gpu->dynamic_bytes) ==
         CU_SUCCESS)
         out->occupancy = threads_each > 0 ? (double)(blocks * threads) / threads_each : -1;
     cuda_leave(e, TW_OK);
@@ -312,7 +316,6 @@ const engine_ops cuda_engine = {
     .download = cuda_download,
     .release = cuda_release_buffer,
     .drop = cuda_drop,
-    .overlap = cuda_overlap,
     .join = cuda_join,
     .spread = cuda_spread,
     .enqueue = cuda_enqueue,

@@ -132,7 +132,7 @@ static void read_resources(const nvrtc_api *nvrtc, nvrtc_program program, tw_lab
 
 /* Compiles to a cubin, or to PTX where NVRTC knows only an older architecture. *binary is for free(); *told, of a
  * cubin and if it is not NULL, what ptxas says of it. */
-static tw_status compile(const nvrtc_api *nvrtc, const char *arch, const wanted *w, void **binary, size_t *bytes,
+static tw_status compile(const nvrtc_api *nvrtc, const char *arch, const kernel_text *w, void **binary, size_t *bytes,
                          tw_lab_resources *told)
 {
     char options[PLAN_OPTIONS_BYTES], target[48];
@@ -164,7 +164,7 @@ tw_status kernels_code(const plan *p, int sm, bool ptx, tw_lab_code *out)
 {
     char arch[24];
     size_t bytes = 0;
-    wanted w = {p->gpu.source, p->gpu.options, 0};
+    kernel_text w = {p->gpu.source, p->gpu.options, 0};
     const nvrtc_api *nvrtc = nvrtc_api_load();
     if (nvrtc == NULL) return TW_BUILD_FAILED;
     TRY(nvrtc_arch(nvrtc, sm, arch));
@@ -197,7 +197,7 @@ static tw_status load_function(kernels *k, built *made, int dynamic_bytes, const
 }
 
 /* The binary that was built ahead, for free(); NULL: there is none. */
-static void *get_ahead(const kernels *k, const wanted *w)
+static void *get_ahead(const kernels *k, const kernel_text *w)
 {
     for (int i = 0; i < AHEAD_ARCHS; i++) {
         size_t bytes;
@@ -209,7 +209,7 @@ static void *get_ahead(const kernels *k, const wanted *w)
 }
 
 /* Takes a kernel that was built ahead; TW_NO_KERNEL: there is none. */
-static tw_status load_ahead(kernels *k, built *made, const wanted *w)
+static tw_status load_ahead(kernels *k, built *made, const kernel_text *w)
 {
     void *binary = get_ahead(k, w);
     if (binary == NULL) return TW_NO_KERNEL;
@@ -219,7 +219,7 @@ static tw_status load_ahead(kernels *k, built *made, const wanted *w)
 }
 
 /* Under which name this NVRTC's binary is in the cache. */
-static jit_key cache_key(const kernels *k, const wanted *w, const nvrtc_api *nvrtc, const char *arch)
+static jit_key cache_key(const kernels *k, const kernel_text *w, const nvrtc_api *nvrtc, const char *arch)
 {
     char versions[96];
     snprintf(versions, sizeof versions, "driver %d nvrtc %d.%d %s", k->driver_version, nvrtc->major, nvrtc->minor,
@@ -228,7 +228,7 @@ static jit_key cache_key(const kernels *k, const wanted *w, const nvrtc_api *nvr
 }
 
 /* Takes a kernel that was built ahead, or from the cache, if it loads; otherwise compiles and keeps it. */
-static tw_status build(kernels *k, built *made, const wanted *w)
+static tw_status build(kernels *k, built *made, const kernel_text *w)
 {
     char arch[24], why[300];
     size_t bytes;
@@ -253,7 +253,7 @@ static tw_status build(kernels *k, built *made, const wanted *w)
     return status;
 }
 
-cu_function kernels_find(kernels *k, const wanted *w)
+cu_function kernels_find(kernels *k, const kernel_text *w)
 {
     for (built *b = atomic_load_explicit(&k->built, memory_order_acquire); b != NULL; b = b->next)
         if (gpu_same_text(&b->source, &w->source) && strcmp(b->source.entry, w->source.entry) == 0 &&
@@ -263,7 +263,7 @@ cu_function kernels_find(kernels *k, const wanted *w)
 }
 
 /* Builds the kernel and adds it to the list. The lock is held. */
-static tw_status add_built(kernels *k, const wanted *w)
+static tw_status add_built(kernels *k, const kernel_text *w)
 {
     built *b = calloc(1, sizeof *b);
     if (b == NULL) return fail(TW_NO_MEMORY, "no memory for a compiled kernel");
@@ -279,7 +279,7 @@ static tw_status add_built(kernels *k, const wanted *w)
     return status;
 }
 
-tw_status kernels_build(kernels *k, const wanted *w, cu_function *out)
+tw_status kernels_build(kernels *k, const kernel_text *w, cu_function *out)
 {
     tw_status status = TW_OK;
     if ((*out = kernels_find(k, w)) != NULL) return TW_OK;
@@ -290,7 +290,7 @@ tw_status kernels_build(kernels *k, const wanted *w, cu_function *out)
     return status;
 }
 
-bool kernels_kept(kernels *k, const wanted *w)
+bool kernels_kept(kernels *k, const kernel_text *w)
 {
     char arch[24];
     size_t bytes;

@@ -11,13 +11,6 @@
 #include "../engine.h"
 #include "cu_api.h"
 
-/* A kernel: its text and entry, compiler options, bytes of dynamic shared memory. */
-typedef struct wanted {
-    tw_lab_source source;
-    const char *options;
-    int dynamic_bytes;
-} wanted;
-
 typedef struct built built;
 
 /* sm and driver_version are filled in once the device is known, before the first of the calls that find and build. */
@@ -34,11 +27,11 @@ void kernels_open(kernels *k, const cu_api *cu);
 void kernels_close(kernels *k, bool current);
 
 /* kernels_find - the function if it is built, else NULL. Never blocks on another thread's compilation. */
-cu_function kernels_find(kernels *k, const wanted *w);
+cu_function kernels_find(kernels *k, const kernel_text *w);
 /* kernels_build - the function, built at first use. The context is current. */
-tw_status kernels_build(kernels *k, const wanted *w, cu_function *out);
+tw_status kernels_build(kernels *k, const kernel_text *w, cu_function *out);
 /* kernels_kept - whether the function is built, or its binary lies on disk: nothing would be compiled. */
-bool kernels_kept(kernels *k, const wanted *w);
+bool kernels_kept(kernels *k, const kernel_text *w);
 
 /* kernels_code - the compiled code of a plan, to be read: loads and keeps nothing, and needs no device. */
 tw_status kernels_code(const plan *p, int sm, bool ptx, tw_lab_code *out);

@@ -1,5 +1,5 @@
-/* kit.c - what a product over several devices needs of one, kept for the next: streams, events and, if it is little,
- * memory. */
+/* kit.c - what a list of steps needs of a device, kept for the next: streams, events and, of several devices and if it
+ * is little, memory. */
 #include <stdlib.h>
 
 #include "cuda_engine.h"
@@ -22,11 +22,12 @@ void cuda_take_kit(engine *e, spread_kit *kit)
     pthread_mutex_unlock(&e->keeping);
 }
 
-void cuda_give_kit(engine *e, spread_kit *kit, bool keeps)
+void cuda_give_kit(engine *e, spread_kit *kit, bool keeps, bool keeps_memory)
 {
     size_t all = 0;
     e->cu->cuDeviceTotalMem_v2(&all, e->device);
-    if (kit->bytes > (int64_t)(all / KEPT_SHARE)) e->cu->cuMemFree_v2(kit->memory), kit->memory = 0, kit->bytes = 0;
+    if (kit->memory != 0 && (!keeps_memory || kit->bytes > (int64_t)(all / KEPT_SHARE)))
+        e->cu->cuMemFree_v2(kit->memory), kit->memory = 0, kit->bytes = 0;
     pthread_mutex_lock(&e->keeping);
     const bool kept = keeps && e->kit.event == NULL;
     if (kept) e->kit = *kit;

@@ -90,7 +90,8 @@ static int splits_each(const plan *p)
                                   : 1;
 }
 
-static tw_status launch_grid(engine *e, const runnable *r, int64_t width, int64_t height, void **arguments)
+static tw_status launch_grid(engine *e, const runnable *r, gpu_step_kind step, int64_t width, int64_t height,
+                             void **arguments)
 {
     const plan *p = r->plan;
     const gpu_plan *gpu = &p->gpu;
@@ -102,7 +103,7 @@ static tw_status launch_grid(engine *e, const runnable *r, int64_t width, int64_
                                      .block_z = 1,
                                      .dynamic_bytes = (unsigned)gpu->dynamic_bytes};
     const int cluster = gpu->k_split.by_cluster ? (int)min_i64(splits_each(p), CLUSTER_BLOCKS) : 1;
-    return launch_kernel(e, r, r->kernel, p->row->gpu.traits & GPU_PDL, cluster, config, arguments);
+    return launch_kernel(e, r, r->kernels[step], p->row->gpu.traits & GPU_PDL, cluster, config, arguments);
 }
 
 /* The arguments of a product's kernels: each family takes those of its lists in kernels/cuda/arguments.h. */
@@ -186,7 +187,7 @@ static tw_status launch_mapped(engine *e, runnable *r, const buffer *a, const bu
          *own_c[] = {MAPPED_C_ARGUMENTS(ADDRESS, , )},
          *sliced_k[] = {MAPPED_ARGUMENTS(ADDRESS, , ), SPLIT_ARGUMENTS(ADDRESS, )},
          *swap_ab[] = {MAPPED_ARGUMENTS(ADDRESS, , ), SPLIT_RUNS_ARGUMENTS(ADDRESS, )};
-    return launch_grid(e, r, p->gpu.grid_x, p->gpu.grid_y,
+    return launch_grid(e, r, STEP_TILES, p->gpu.grid_x, p->gpu.grid_y,
                        family == FAMILY_SWAP_AB                               ? swap_ab
                        : family == FAMILY_WGMMA                               ? own_c
                        : family == FAMILY_SLICED_K || family == FAMILY_SPLITS ? sliced_k
@@ -208,14 +209,17 @@ static tw_status launch_plain(engine *e, runnable *r, const buffer *a, const buf
         x.c += (cu_pointer)(first * x.ldc * c_bytes);
         /* a kernel takes as many as it has */
         void *plain[] = {PLAIN_ARGUMENTS(ADDRESS, , , , ), SPLIT_ARGUMENTS(ADDRESS, )};
-        TRY(launch_grid(e, r, gpu->grid_x, min_i64(gpu->grid_y - y, MOST_GRID_Y), plain));
-        if (r->add != NULL) {
-            runnable adds = *r;
-            adds.kernel = r->add;
-            TRY(launch_grid(e, &adds, gpu->grid_x / x.splits, 1, plain));
-        }
+        TRY(launch_grid(e, r, STEP_TILES, gpu->grid_x, min_i64(gpu->grid_y - y, MOST_GRID_Y), plain));
     }
     return TW_OK;
+}
+
+/* A block for each tile adds what the tile's blocks left. */
+static tw_status launch_add(engine *e, const runnable *r, const buffer *a, const buffer *b, const buffer *c)
+{
+    arguments x = arguments_of(e, r, a, b, c);
+    void *plain[] = {PLAIN_ARGUMENTS(ADDRESS, , , , ), SPLIT_ARGUMENTS(ADDRESS, )};
+    return launch_grid(e, r, STEP_ADD, r->plan->gpu.grid_x / x.splits, 1, plain);
 }
 
 /* An operand as pack.cu describes it: its struct operand. */
@@ -251,7 +255,7 @@ static tw_status launch_packing(engine *e, const runnable *r, packed first, pack
                                      .block_x = PACK_THREADS,
                                      .block_y = 1,
                                      .block_z = 1};
-    return launch_kernel(e, r, r->pack, true, 1, config, operands);
+    return launch_kernel(e, r, r->kernels[STEP_PACK], true, 1, config, operands);
 }
 
 tw_status cuda_pack(engine *e, const runnable *r, int operand, cu_pointer from, cu_pointer to)
@@ -265,7 +269,6 @@ static tw_status launch_pack(engine *e, const runnable *r, buffer *a, buffer *b)
     const packing *by_b = &r->plan->gpu.pack_b, *by_a = &r->plan->gpu.pack_a;
     const packed first = packed_of(r->plan, 1, b->device, r->workspace),
                  second = packed_of(r->plan, 0, a->device, r->workspace + (cu_pointer)by_b->bytes);
-    if (!by_a->needed && !by_b->needed) return TW_OK;
     TRY(launch_packing(e, r, first, second));
     if (by_b->needed) b->device = first.to;
     if (by_a->needed) a->device = second.to;
@@ -274,9 +277,14 @@ static tw_status launch_pack(engine *e, const runnable *r, buffer *a, buffer *b)
 
 static tw_status launch_all(engine *e, runnable *r, buffer a, buffer b, const buffer *c)
 {
-    const plan *p = r->plan;
-    TRY(launch_pack(e, r, &a, &b));
-    return kernel_by_tma(p->row) ? launch_mapped(e, r, &a, &b, c) : launch_plain(e, r, &a, &b, c);
+    gpu_step steps[GPU_STEPS];
+    const int count = plan_steps(r->plan, steps);
+    for (int i = 0; i < count; i++)
+        TRY(steps[i].kind == STEP_PACK    ? launch_pack(e, r, &a, &b)
+            : steps[i].kind == STEP_ADD   ? launch_add(e, r, &a, &b, c)
+            : kernel_by_tma(r->plan->row) ? launch_mapped(e, r, &a, &b, c)
+                                          : launch_plain(e, r, &a, &b, c));
+    return TW_OK;
 }
 
 /* The address of operand number i of a batch, or of the array of its addresses. */
@@ -351,7 +359,8 @@ static tw_status launch_boxes(engine *e, runnable *r, const batch_arguments *fir
     TRY(encode_boxes(e, p->dtype_c, &x.c_map, x.c_items, p->m, p->n, x.ldc, items, x.stride_c, edge,
                      C_LINE / dtype_find(p->dtype_c)->lab.bytes));
     void *boxes[] = {BOXES_ARGUMENTS(ADDRESS, , )};
-    return launch_grid(e, r, min_i64(x.works, plan->gpu.grid_x) + (x.works > cut * 3 / 2 ? cut : 0), 1, boxes);
+    return launch_grid(e, r, STEP_TILES, min_i64(x.works, plan->gpu.grid_x) + (x.works > cut * 3 / 2 ? cut : 0), 1,
+                       boxes);
 }
 
 /* A whole batch, or as many items at a time as a kernel can count. */
@@ -373,7 +382,7 @@ static tw_status launch_batch(engine *e, runnable *r, const buffer *a, const buf
             continue;
         }
         void *plain[] = {BATCH_ARGUMENTS(ADDRESS, )};
-        TRY(launch_grid(e, r, min_i64(x.works, gpu->grid_x), 1, plain));
+        TRY(launch_grid(e, r, STEP_TILES, min_i64(x.works, gpu->grid_x), 1, plain));
     }
     return TW_OK;
 }

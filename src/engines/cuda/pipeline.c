@@ -143,7 +143,7 @@ static tw_status copy_by_threads(engine *e, const tw_lab_copy *c)
                          .rows = c->rows,
                          .up = up,
                          .alone = c->alone != 0};
-    return staging_run(&e->staging, e->context, &(staging_work){.copies = &what, .count = 1});
+    return staging_run(&e->staging, e->context, &what, NULL);
 }
 
 static tw_status copy_by_device(engine *e, cu_stream stream, const tw_lab_copy *c)

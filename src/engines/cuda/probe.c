@@ -8,7 +8,7 @@ static tw_status least_seconds(engine *e, const char *entry, unsigned blocks, vo
                                double *seconds)
 {
     enum { PROBE_THREADS = 256 };
-    const wanted w = {{"cuda/probe.cu", entry, NULL}, "", 0};
+    const kernel_text w = {{"cuda/probe.cu", entry, NULL}, "", 0};
     cu_function function;
     runnable r = {0};
     float milliseconds;

@@ -8,33 +8,21 @@ enum { STAGED_LEAST_BYTES = 16 << 20 };
 
 /* ---- prepare ---- */
 
-static wanted wanted_pack(const plan *p)
-{
-    const int bytes = dtype_find(p->problem.dtype)->lab.bytes;
-    const char *options = bytes == 1   ? "-DELEMENT_BYTES=1"
-                          : bytes == 2 ? "-DELEMENT_BYTES=2"
-                          : bytes == 8 ? "-DELEMENT_BYTES=8"
-                                       : "-DELEMENT_BYTES=4";
-    return (wanted){{"cuda/pack.cu", "pack", NULL}, options, 0};
-}
-
-/* The kernels of a plan, by `find`: a function that builds what is missing, or one that refuses. */
+/* The kernels of a plan's steps, by `find`: a function that builds what is missing, or one that refuses. */
 static tw_status find_kernels(engine *e, runnable *r,
-                              tw_status find(engine *, const wanted *, cu_stream, cu_function *))
+                              tw_status find(engine *, const kernel_text *, cu_stream, cu_function *))
 {
-    const plan *p = r->plan;
-    const gpu_plan *gpu = &p->gpu;
-    const wanted whole = {gpu->source, gpu->options, gpu->dynamic_bytes}, packs = wanted_pack(p);
-    cu_function kernel = NULL, pack = NULL, add = NULL;
-    const wanted adds = {{gpu->source.file, p->row->gpu.adds, gpu->source.text}, gpu->options, 0};
-    TRY(find(e, &whole, r->stream, &kernel));
-    if (p->row->gpu.adds != NULL && gpu->k_split.count > 0) TRY(find(e, &adds, r->stream, &add));
-    if (gpu->pack_a.needed || gpu->pack_b.needed) TRY(find(e, &packs, r->stream, &pack));
-    r->kernel = kernel, r->pack = pack, r->add = add;
+    gpu_step steps[GPU_STEPS];
+    const int count = plan_steps(r->plan, steps);
+    for (int i = 0; i < count; i++) {
+        cu_function kernel;
+        TRY(find(e, &steps[i].kernel, r->stream, &kernel));
+        r->kernels[steps[i].kind] = kernel;
+    }
     return TW_OK;
 }
 
-static tw_status find_any(engine *e, const wanted *w, cu_stream stream, cu_function *out)
+static tw_status find_any(engine *e, const kernel_text *w, cu_stream stream, cu_function *out)
 {
     (void)stream;
     return kernels_build(&e->kernels, w, out);
@@ -82,25 +70,17 @@ static tw_status copy_rows(engine *e, const operand *o, cu_pointer device, bool 
     return TW_OK;
 }
 
-/* Rows of an operand from `first` on, as a copy for a panel. */
-static staged rows_staged(const operand *o, cu_pointer device, int64_t first, int64_t rows, bool up, int panel)
-{
-    size_t host_pitch = (size_t)o->ld * o->element_bytes, pitch = (size_t)o->device_ld * o->element_bytes;
-    return (staged){.host = (char *)o->host + (size_t)first * host_pitch,
-                    .device = device + (size_t)first * pitch,
-                    .host_pitch = host_pitch,
-                    .device_pitch = pitch,
-                    .width = (size_t)o->cols * o->element_bytes,
-                    .rows = rows,
-                    .up = up,
-                    .panel = panel};
-}
-
 static tw_status copy_staged(engine *e, const operand *o, cu_pointer device, bool up)
 {
-    staged what = rows_staged(o, device, 0, o->rows, up, 0);
+    staged what = {.host = o->host,
+                   .device = device,
+                   .host_pitch = (size_t)o->ld * o->element_bytes,
+                   .device_pitch = (size_t)o->device_ld * o->element_bytes,
+                   .width = (size_t)o->cols * o->element_bytes,
+                   .rows = o->rows,
+                   .up = up};
     if (gpu_moves_at_once(o)) what.width = what.host_pitch = what.device_pitch = gpu_span(o), what.rows = 1;
-    return staging_run(&e->staging, e->context, &(staging_work){.copies = &what, .count = 1, .stop = o->stop});
+    return staging_run(&e->staging, e->context, &what, o->stop);
 }
 
 /* Copies an operand between host and device: a large one by several threads through pinned memory, which does not pay
@@ -171,64 +151,8 @@ tw_status cuda_launch(engine *e, runnable *r, const buffer *a, const buffer *b, 
     return cuda_leave(e, status == TW_OK ? launch(e, r, a, b, c) : status);
 }
 
-/* For the launches of panels. */
-typedef struct panel_launch {
-    engine *e;
-    const runnable *r;
-    const panels *of;
-} panel_launch;
-
-static tw_status launch_panel(void *context, int panel)
-{
-    const panel_launch *l = context;
-    const panels *w = l->of;
-    runnable r = *l->r;
-    plan mine = panel + 1 < w->count ? *w->part : *w->last;
-    r.plan = &mine;
-    cu_pointer first = (cu_pointer)(panel * w->rows);
-    buffer a = w->buffers[0], b = w->buffers[1], c = w->buffers[2];
-    a.device += first * (cu_pointer)w->operands[0].device_ld * w->operands[0].element_bytes;
-    c.device += first * (cu_pointer)w->operands[2].device_ld * w->operands[2].element_bytes;
-    /* where the first panel has packed it */
-    if (panel > 0 && mine.gpu.pack_b.needed)
-        mine.problem.ldb = mine.gpu.pack_b.ld, mine.gpu.pack_b.needed = false, b.device = r.workspace;
-    return launch(l->e, &r, &a, &b, &c);
-}
-
-/* Uploads in the order of need: B and the first rows of A, then the next; rows of C are downloaded one panel behind, so
- * that both directions are busy. */
-tw_status cuda_overlap(engine *e, runnable *r, const panels *w)
-{
-    staged copies[1 + 3 * MOST_PANELS];
-    panel_launch context = {e, r, w};
-    int count = 0;
-    copies[count++] = rows_staged(&w->operands[1], w->buffers[1].device, 0, w->operands[1].rows, true, 0);
-    for (int i = 0; i <= w->count; i++) {
-        int64_t first = i * w->rows, rows = min_i64(w->rows, w->operands[2].rows - first);
-        if (i < w->count) copies[count++] = rows_staged(&w->operands[0], w->buffers[0].device, first, rows, true, i);
-        if (i < w->count && w->brings_c)
-            copies[count++] = rows_staged(&w->operands[2], w->buffers[2].device, first, rows, true, i);
-        if (i == 0) continue;
-        rows = min_i64(w->rows, w->operands[2].rows - (first - w->rows));
-        copies[count++] = rows_staged(&w->operands[2], w->buffers[2].device, first - w->rows, rows, false, i - 1);
-    }
-    const staging_work work = {.copies = copies,
-                               .count = count,
-                               .panels = w->count,
-                               .stream = r->stream,
-                               .launch = launch_panel,
-                               .context = &context,
-                               .stop = r->stop};
-    TRY(cuda_enter(e));
-    tw_status status = find_workspace(e, r,
-                                      w->part->workspace_bytes > w->last->workspace_bytes ? w->part->workspace_bytes
-                                                                                          : w->last->workspace_bytes);
-    r->launched = status == TW_OK;
-    return cuda_leave(e, status == TW_OK ? staging_run(&e->staging, e->context, &work) : status);
-}
-
 /* A stream that is being captured records work and runs none; compiling cannot be recorded. */
-static tw_status find_or_build_for(engine *e, const wanted *w, cu_stream stream, cu_function *out)
+static tw_status find_or_build_for(engine *e, const kernel_text *w, cu_stream stream, cu_function *out)
 {
     int capturing = CU_CAPTURE_NONE;
     if ((*out = kernels_find(&e->kernels, w)) != NULL) return TW_OK;

@@ -2,7 +2,8 @@
  *
  * The calling thread begins the steps in their order, each on its lane's stream, behind the events of what it needs: no
  * step is waited for on the host. Copies of host memory that is not pinned are the exception: threads of each device
- * carry them in pieces through pinned memory, some up, some down, each step behind those that it needs too. */
+ * carry them in pieces through pinned memory, up and down in the order of the steps, each behind those that it needs too.
+ * A step needs only some before it, so the first that waits always waits for what goes on. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +13,6 @@
 #include "../gpu.h"
 #include "cuda_engine.h"
 
-enum { UP, DOWN, DIRECTIONS };
-
 /* A part of a step that threads carry. */
 typedef struct carried {
     staged what;
@@ -22,8 +21,8 @@ typedef struct carried {
 
 struct run;
 
-/* One direction of a device's copies. */
-typedef struct way {
+/* What a device's threads carry, and they. */
+typedef struct carriers {
     struct run *run;
     int device;
     carried *items;
@@ -33,14 +32,14 @@ typedef struct way {
     pthread_t threads[MOST_COPIERS];
     int copier_count;
     atomic_int begun; /* copiers that a thread has taken */
-} way;
+} carriers;
 
 typedef struct part {
     engine *e;
     spread_kit kit;
     runnable *ready; /* for each plan, as it packs */
     int ready_count;
-    way ways[DIRECTIONS];
+    carriers carriers;
 } part;
 
 /* What is known of a step. */
@@ -154,19 +153,15 @@ static cu_pointer address_of(const part *p, const spread_at *at)
     return at->address != 0 ? at->address : p->kit.memory + (cu_pointer)at->offset;
 }
 
-/* Lists what the threads of each way carry. */
+/* Lists what threads carry. */
 static tw_status list_carried(run *x)
 {
     const spread_work *w = x->work;
-    for (int on = 0; on < w->devices; on++)
-        for (int d = 0; d < DIRECTIONS; d++) {
-            way *y = &x->parts[on].ways[d];
-            y->run = x, y->device = on;
-        }
+    for (int on = 0; on < w->devices; on++) x->parts[on].carriers.run = x, x->parts[on].carriers.device = on;
     for (int64_t i = 0; i < w->step_count; i++) {
         const spread_step *s = &w->steps[i];
         if (!is_carried(x, s)) continue;
-        way *y = &x->parts[s->device].ways[s->kind == SPREAD_DOWNLOAD ? DOWN : UP];
+        carriers *y = &x->parts[s->device].carriers;
         for (int c = 0; c < s->copies; c++) {
             const spread_copy *copy = &w->copies[s->first_copy + c];
             if ((y->count & (y->count - 1)) == 0) {
@@ -192,19 +187,18 @@ static tw_status list_carried(run *x)
     return TW_OK;
 }
 
-/* Copiers for a way: a third of the threads carry down. One at least. */
-static tw_status find_copiers(run *x, int on, int direction)
+/* As many copiers as there are threads that may copy, one at least. */
+static tw_status find_copiers(run *x, int on)
 {
     part *p = &x->parts[on];
-    way *y = &p->ways[direction];
+    carriers *y = &p->carriers;
     const char *call = "";
-    const int down = p->e->staging.threads / 3, share = direction == DOWN ? down : p->e->staging.threads - down;
     cu_result error = CU_SUCCESS;
-    while (y->copier_count < max_i64(min_i64(share, y->pieces), y->pieces > 0) && error == CU_SUCCESS) {
+    while (y->copier_count < min_i64(p->e->staging.threads, y->pieces) && error == CU_SUCCESS) {
         error = staging_take_copier(&p->e->staging, &y->copiers[y->copier_count], &call);
         y->copier_count += error == CU_SUCCESS;
     }
-    return y->copier_count > 0 ? TW_OK : try(p->e, call, error);
+    return y->copier_count > 0 || y->pieces == 0 ? TW_OK : try(p->e, call, error);
 }
 
 static tw_status prepare_plans(run *x, part *p)
@@ -227,9 +221,8 @@ static bool begin_device(run *x, int on, int64_t events)
 static bool begin_copiers(run *x, int on)
 {
     engine *e = x->parts[on].e;
-    bool right = keep(x, on, cuda_enter(e));
-    if (!right) return false;
-    for (int d = 0; d < DIRECTIONS && right; d++) right = keep(x, on, find_copiers(x, on, d));
+    if (!keep(x, on, cuda_enter(e))) return false;
+    const bool right = keep(x, on, find_copiers(x, on));
     cuda_leave(e, TW_OK);
     return right;
 }
@@ -266,7 +259,7 @@ static bool end_step(run *x, int64_t step)
 
 /* ---- threads that carry pieces ---- */
 
-static bool take_piece(way *y, piece *p, int64_t *step)
+static bool take_piece(carriers *y, piece *p, int64_t *step)
 {
     const int64_t i = atomic_fetch_add_explicit(&y->next, 1, memory_order_relaxed);
     if (i >= y->pieces || atomic_load(&y->run->failed) || !keep(y->run, y->device, stop_check(y->run->work->stop)))
@@ -323,7 +316,7 @@ static bool end_piece(run *x, int device, const copier *c, int half, piece *p)
     return true;
 }
 
-static void carry(way *y, const copier *c)
+static void carry(carriers *y, const copier *c)
 {
     run *x = y->run;
     piece under_way[2] = {{.rows = 0}, {.rows = 0}}, next;
@@ -338,7 +331,7 @@ static void carry(way *y, const copier *c)
 
 static void *carry_in_thread(void *argument)
 {
-    way *y = argument;
+    carriers *y = argument;
     engine *e = y->run->parts[y->device].e;
     if (!keep(y->run, y->device, cuda_enter(e))) return NULL;
     carry(y, &y->copiers[atomic_fetch_add(&y->begun, 1)]);
@@ -346,8 +339,8 @@ static void *carry_in_thread(void *argument)
     return NULL;
 }
 
-/* A thread for each copier, at least one for each way; how many. */
-static int start_threads(run *x, way *y)
+/* A thread for each copier, at least one; how many. */
+static int start_threads(run *x, carriers *y)
 {
     int started = 0;
     while (started < y->copier_count && thread_start(&y->threads[started], NULL, carry_in_thread, y) == 0) started++;
@@ -469,14 +462,12 @@ static bool begin_step(run *x, int64_t step)
 
 static void begin_steps(run *x)
 {
-    int started[MOST_JOINED][DIRECTIONS] = {{0}};
-    for (int on = 0; on < x->work->devices; on++)
-        for (int d = 0; d < DIRECTIONS; d++) started[on][d] = start_threads(x, &x->parts[on].ways[d]);
+    int started[MOST_JOINED] = {0};
+    for (int on = 0; on < x->work->devices; on++) started[on] = start_threads(x, &x->parts[on].carriers);
     for (int64_t i = 0; i < x->work->step_count && !atomic_load(&x->failed); i++)
         if (!keep(x, 0, stop_check(x->work->stop)) || (!is_carried(x, &x->work->steps[i]) && !begin_step(x, i))) break;
     for (int on = 0; on < x->work->devices; on++)
-        for (int d = 0; d < DIRECTIONS; d++)
-            for (int i = 0; i < started[on][d]; i++) pthread_join(x->parts[on].ways[d].threads[i], NULL);
+        for (int i = 0; i < started[on]; i++) pthread_join(x->parts[on].carriers.threads[i], NULL);
 }
 
 /* Waits for all that was begun, also after a failure: what it reads and writes is about to be given back. */
@@ -486,13 +477,11 @@ static void end_device(run *x, int on)
     for (int i = 0; i < p->ready_count; i++) cuda_drop(p->e, &p->ready[i]);
     free(p->ready);
     if (cuda_enter(p->e) == TW_OK) {
-        for (int d = 0; d < DIRECTIONS; d++)
-            for (int i = 0; i < p->ways[d].copier_count; i++)
-                staging_give_copier(&p->e->staging, &p->ways[d].copiers[i]);
-        cuda_give_kit(p->e, &p->kit, !atomic_load(&x->failed));
+        for (int i = 0; i < p->carriers.copier_count; i++) staging_give_copier(&p->e->staging, &p->carriers.copiers[i]);
+        cuda_give_kit(p->e, &p->kit, !atomic_load(&x->failed), x->work->devices > 1);
         cuda_leave(p->e, TW_OK);
     }
-    for (int d = 0; d < DIRECTIONS; d++) free(p->ways[d].items);
+    free(p->carriers.items);
 }
 
 static void await_device(run *x, int on)
@@ -501,9 +490,8 @@ static void await_device(run *x, int on)
     if (!keep(x, on, cuda_enter(p->e))) return;
     for (int i = 0; i < SPREAD_LANES; i++)
         if (p->kit.stream[i] != NULL) (void)WORKED(on, cuStreamSynchronize, (p->kit.stream[i]));
-    for (int d = 0; d < DIRECTIONS; d++)
-        for (int i = 0; i < p->ways[d].copier_count; i++)
-            (void)WORKED(on, cuStreamSynchronize, (p->ways[d].copiers[i].stream));
+    for (int i = 0; i < p->carriers.copier_count; i++)
+        (void)WORKED(on, cuStreamSynchronize, (p->carriers.copiers[i].stream));
     cuda_leave(p->e, TW_OK);
 }
 

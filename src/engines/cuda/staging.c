@@ -1,14 +1,8 @@
-/* staging.c - large copies between pageable host memory and the device: threads carry pieces through pinned memory,
- * beside the work on what is there already.
+/* staging.c - large copies between pageable host memory and the device: threads carry pieces through pinned memory.
  *
  * The driver copies pageable memory on one thread, at some GB/s. Here each of a few threads takes the next piece,
  * copies it into pinned memory, and while the device fetches that takes another; for what comes down, the other way
- * round. A panel of the product is launched as soon as its pieces are on their way, on a stream that waits for them,
- * and its rows of C come down as soon as they are made:
- *
- *     up     | B | A 0 | A 1 | A 2  | A 3   | ...
- *     work            | C 0  | C 1  | C 2   | C 3 | ...
- *     down                   | C 0  | C 1   | C 2 | C 3 |
+ * round. spread.c carries pieces likewise, beside the work.
  *
  * The threads live as long as one call: starting them takes tens of microseconds, a piece hundreds, and nothing is left
  * for a fork() to break. */
@@ -25,15 +19,11 @@ enum { PIECE_BYTES = 2 << 20 };
 typedef struct job {
     staging *s;
     cu_context context;
-    const staging_work *work;
-    atomic_llong next;    /* piece, all copies counted through */
-    pthread_mutex_t lock; /* guards the next three */
-    pthread_cond_t changed;
-    int launched;                 /* panels */
-    int64_t missing[MOST_PANELS]; /* pieces that are not yet on their way */
-    cu_event made[MOST_PANELS];   /* the panel's rows of C */
-    atomic_bool failed, wrote;    /* wrote: some of what comes down */
-    tw_status status;             /* the first failure's */
+    const staged *what;
+    const stop *stop;
+    atomic_llong next;         /* piece */
+    atomic_bool failed, wrote; /* wrote: some of what comes down */
+    tw_status status;          /* the first failure's */
     char text[512];
 } job;
 
@@ -86,62 +76,24 @@ static bool worked(job *j, const char *call, cu_result error)
     return error == CU_SUCCESS || keep(j, cu_fail(j->s->cu, call, error));
 }
 
-/* The next piece; false where there is none, a thread has failed, or the call is cancelled: pieces that were taken,
- * which others may wait for, are carried. */
+/* The next piece; false where there is none, a thread has failed, or the call is cancelled. */
 static bool take(job *j, piece *p)
 {
-    if (atomic_load(&j->failed) || stop_asked(j->work->stop)) return false;
-    int64_t i = atomic_fetch_add_explicit(&j->next, 1, memory_order_relaxed);
-    for (int copy = 0; copy < j->work->count; i -= staging_piece_count(&j->work->copies[copy++])) {
-        if (i >= staging_piece_count(&j->work->copies[copy])) continue;
-        *p = staging_piece_at(&j->work->copies[copy], i);
-        return true;
-    }
-    return false;
-}
-
-/* ---- panels ---- */
-
-/* A piece is being uploaded: the work stream will wait for it. Launches every panel that is now complete. */
-static bool depart(job *j, int panel, cu_event there)
-{
-    const staging_work *w = j->work;
-    if (w->panels == 0) return true;
-    bool right = WORKED(cuStreamWaitEvent, (w->stream, there, 0));
-    pthread_mutex_lock(&j->lock);
-    j->missing[panel]--;
-    while (right && j->launched < w->panels && j->missing[j->launched] == 0) {
-        right = keep(j, w->launch(w->context, j->launched)) && WORKED(cuEventRecord, (j->made[j->launched], w->stream));
-        j->launched += right;
-    }
-    pthread_cond_broadcast(&j->changed);
-    pthread_mutex_unlock(&j->lock);
-    return right;
-}
-
-/* Makes the stream wait until the panel is computed. All that the panel needs was taken before, by threads that wait
- * for no later panel. */
-static bool await(job *j, int panel, cu_stream stream)
-{
-    if (j->work->panels == 0) return true;
-    pthread_mutex_lock(&j->lock);
-    while (j->launched <= panel && !atomic_load(&j->failed)) pthread_cond_wait(&j->changed, &j->lock);
-    bool launched = j->launched > panel;
-    pthread_mutex_unlock(&j->lock);
-    return launched && WORKED(cuStreamWaitEvent, (stream, j->made[panel], 0));
+    if (atomic_load(&j->failed) || stop_asked(j->stop)) return false;
+    const int64_t i = atomic_fetch_add_explicit(&j->next, 1, memory_order_relaxed);
+    if (i >= staging_piece_count(j->what)) return false;
+    *p = staging_piece_at(j->what, i);
+    return true;
 }
 
 /* ---- one thread's part ---- */
 
 static bool begin(job *j, const copier *c, int half, const piece *p)
 {
-    if (p->of->up) {
-        staging_copy_piece(p, c->pinned[half]);
-        return WORKED(cuMemcpyHtoDAsync_v2, (p->device, c->pinned[half], staging_piece_bytes(p), c->stream)) &&
-               WORKED(cuEventRecord, (c->done[half], c->stream)) && depart(j, p->of->panel, c->done[half]);
-    }
-    return await(j, p->of->panel, c->stream) &&
-           WORKED(cuMemcpyDtoHAsync_v2, (c->pinned[half], p->device, staging_piece_bytes(p), c->stream)) &&
+    if (p->of->up) staging_copy_piece(p, c->pinned[half]);
+    return (p->of->up
+                ? WORKED(cuMemcpyHtoDAsync_v2, (p->device, c->pinned[half], staging_piece_bytes(p), c->stream))
+                : WORKED(cuMemcpyDtoHAsync_v2, (c->pinned[half], p->device, staging_piece_bytes(p), c->stream))) &&
            WORKED(cuEventRecord, (c->done[half], c->stream));
 }
 
@@ -223,16 +175,12 @@ tw_status staging_reserve(staging *s)
     return error == CU_SUCCESS ? TW_OK : cu_fail(s->cu, call, error);
 }
 
-/* The stream is synchronised even after a failure, since the next call reuses the pinned memory; threads that wait for
- * a panel are woken. */
+/* The stream is synchronised even after a failure, since the next call reuses the pinned memory. */
 static void carry(job *j, copier *c)
 {
     carry_pieces(j, c);
     (void)WORKED(cuStreamSynchronize, (c->stream));
     staging_give_copier(j->s, c);
-    pthread_mutex_lock(&j->lock);
-    pthread_cond_broadcast(&j->changed);
-    pthread_mutex_unlock(&j->lock);
 }
 
 /* A thread that cannot start has taken no piece: the others carry on without it. */
@@ -269,28 +217,13 @@ static void carry_all(job *j, int64_t pieces)
     for (int i = 0; i < started; i++) pthread_join(threads[i], NULL);
 }
 
-tw_status staging_run(staging *s, cu_context context, const staging_work *work)
+tw_status staging_run(staging *s, cu_context context, const staged *what, const stop *stop)
 {
-    job made = {.s = s, .context = context, .work = work, .status = TW_OK}, *j = &made;
-    int64_t pieces = 0;
-    bool ready = true;
-    for (int i = 0; i < work->count; i++) {
-        pieces += staging_piece_count(&work->copies[i]);
-        if (work->copies[i].up) made.missing[work->copies[i].panel] += staging_piece_count(&work->copies[i]);
-    }
-    pthread_mutex_init(&made.lock, NULL);
-    pthread_cond_init(&made.changed, NULL);
-    for (int i = 0; i < work->panels && ready; i++) ready = WORKED(cuEventCreate, (&made.made[i], EVENT_NO_TIMING));
-    if (ready) carry_all(j, pieces);
-    /* also after a failure: its operands are about to be freed */
-    if (work->panels > 0) (void)WORKED(cuStreamSynchronize, (work->stream));
-    for (int i = 0; i < work->panels; i++)
-        if (made.made[i] != NULL) s->cu->cuEventDestroy_v2(made.made[i]);
-    pthread_cond_destroy(&made.changed);
-    pthread_mutex_destroy(&made.lock);
+    job j = {.s = s, .context = context, .what = what, .stop = stop, .status = TW_OK};
+    carry_all(&j, staging_piece_count(what));
     /* no memory, the status, promises that C is as it was */
-    if (made.status == TW_NO_MEMORY && atomic_load(&made.wrote)) made.status = TW_DEVICE_FAILED;
-    return made.status == TW_OK ? TW_OK : fail(made.status, "%s", made.text);
+    if (j.status == TW_NO_MEMORY && atomic_load(&j.wrote)) j.status = TW_DEVICE_FAILED;
+    return j.status == TW_OK ? TW_OK : fail(j.status, "%s", j.text);
 }
 
 void staging_open(staging *s, const cu_api *cu, int threads)

@@ -1,5 +1,4 @@
-/* staging.h - large copies between pageable host memory and the device: threads carry pieces through pinned memory,
- * beside the work on what is there already. */
+/* staging.h - large copies between pageable host memory and the device: threads carry pieces through pinned memory. */
 #ifndef TILEWRIGHT_STAGING_H
 #define TILEWRIGHT_STAGING_H
 
@@ -11,8 +10,7 @@
 
 enum { MOST_COPIERS = 16, STREAM_NON_BLOCKING = 1, EVENT_NO_TIMING = 2 };
 
-/* One matrix between host and device: rows of `width` bytes; each side has its own distance between rows. A panel of
- * work needs what is uploaded, or makes what is downloaded. */
+/* One matrix between host and device: rows of `width` bytes; each side has its own distance between rows. */
 typedef struct staged {
     char *host;
     cu_pointer device;
@@ -20,19 +18,7 @@ typedef struct staged {
     int64_t rows;
     bool up;
     bool alone; /* row by row: what is between them on the device is another copy's */
-    int panel;
 } staged;
-
-/* Copies in the order in which they begin, and `panels` launches on a stream between them; a panel is launched once all
- * that it and those before need is being copied. */
-typedef struct staging_work {
-    const staged *copies;
-    int count, panels;
-    cu_stream stream;
-    tw_status (*launch)(void *context, int panel); /* by any thread, one at a time, in order */
-    void *context;
-    const stop *stop;
-} staging_work;
 
 /* What one thread copies with: two alternating pieces of pinned memory, and events that tell when the device is done
  * with each. */
@@ -81,8 +67,9 @@ void staging_give_copier(staging *s, copier *c);
  * current. */
 tw_status staging_reserve(staging *s);
 
-/* staging_run - copies, launches, and waits for the downloads. The padding on the host is neither read nor written; on
- * the device the padding between rows may be. The context is current. */
-tw_status staging_run(staging *s, cu_context context, const staging_work *work);
+/* staging_run - copies, and waits for that. The padding on the host is neither read nor written; on the device the
+ * padding between rows may be. A call that is cancelled (stop; NULL: none can) ends early, without an error. The context
+ * is current. */
+tw_status staging_run(staging *s, cu_context context, const staged *what, const stop *stop);
 
 #endif

@@ -274,9 +274,10 @@ static int warp_of(engine *e)
     cl_kernel kernel;
     e->cl->clGetDeviceInfo(e->device, CL_DEVICE_EXTENSIONS, sizeof extensions - 1, extensions, NULL);
     if (strstr(extensions, "cl_nv_device_attribute_query") == NULL) return 0;
-    if (cl_find_or_build(e, &(tw_lab_source){"opencl/ladder/s2_shared_a.cl", "s2_shared_a", NULL},
-                         "-DTILE=32 -DOP_A=0 -DOP_B=0 -DWIDE=0 -DSUBGROUP_BARRIER=1", false, &kernel) != TW_OK)
-        return 0;
+    const kernel_text waits = {{"opencl/ladder/s2_shared_a.cl", "s2_shared_a", NULL},
+                               "-DTILE=32 -DOP_A=0 -DOP_B=0 -DWIDE=0 -DSUBGROUP_BARRIER=1",
+                               0};
+    if (cl_find_or_build(e, &waits, false, &kernel) != TW_OK) return 0;
     e->cl->clReleaseKernel(kernel);
     return (int)cl_device_number(e->cl, e->device, CL_DEVICE_WARP_SIZE_NV, 4);
 }
@@ -310,32 +311,41 @@ static tw_status cl_open(const tw_options *options, bool despite, engine **out)
     return TW_OK;
 }
 
+static void drop_kernels(engine *e, runnable *r)
+{
+    for (int i = 0; i < GPU_STEPS; i++) {
+        if (r->kernels[i] != NULL) e->cl->clReleaseKernel(r->kernels[i]);
+        r->kernels[i] = NULL;
+    }
+}
+
 static tw_status cl_prepare(engine *e, const plan *p, runnable *out)
 {
-    const gpu_plan *gpu = &p->gpu;
-    const tw_lab_source adds = {gpu->source.file, p->row->gpu.adds, gpu->source.text};
-    const bool offsets = p->problem.place_c == TW_DEVICE;
-    cl_kernel kernel, add = NULL;
+    gpu_step steps[GPU_STEPS];
+    const int count = plan_steps(p, steps);
+    runnable made = {.plan = p};
     tw_status status = TW_OK;
     TRY(cl_check_process(e));
-    TRY(cl_find_or_build(e, &gpu->source, gpu->options, offsets, &kernel));
-    if (cl_adds(p)) status = cl_find_or_build(e, &adds, gpu->options, offsets, &add);
+    for (int i = 0; status == TW_OK && i < count; i++) {
+        cl_kernel kernel = NULL;
+        status = cl_find_or_build(e, &steps[i].kernel, p->problem.place_c == TW_DEVICE, &kernel);
+        made.kernels[steps[i].kind] = kernel;
+    }
     if (status == TW_OK)
-        *out = (runnable){.plan = p, .kernel = kernel, .add = add};
+        *out = made;
     else
-        e->cl->clReleaseKernel(kernel);
+        drop_kernels(e, &made);
     return status;
 }
 
 static void cl_drop(engine *e, runnable *r)
 {
+    drop_kernels(e, r);
     if (r->event != NULL) e->cl->clReleaseEvent(r->event);
     if (r->begin != NULL) e->cl->clReleaseEvent(r->begin);
-    if (r->kernel != NULL) e->cl->clReleaseKernel(r->kernel);
-    if (r->add != NULL) e->cl->clReleaseKernel(r->add);
     if (r->workspace != 0) e->cl->clReleaseMemObject((cl_memory)(uintptr_t)r->workspace);
     if (r->counters != NULL) e->cl->clReleaseMemObject(r->counters);
-    r->event = r->begin = r->kernel = r->add = r->counters = NULL;
+    r->event = r->begin = r->counters = NULL;
     r->workspace = 0;
 }
 

@@ -147,8 +147,6 @@ static tw_status put_kernel(engine *e, const plan *p, commands *q, cl_kernel ker
     return TW_OK;
 }
 
-bool cl_adds(const plan *p) { return p->row->gpu.adds != NULL && p->gpu.k_split.count > 0; }
-
 tw_status cl_clear_counters(engine *e, const runnable *r, commands *q)
 {
     enum { PANELS_COUNTERS = 2 };
@@ -169,15 +167,16 @@ static tw_status launch_some(engine *e, runnable *r, commands *q, const items *x
     const plan *p = r->plan;
     const gpu_plan *gpu = &p->gpu;
     const bool panels = p->row->gpu.family == FAMILY_PANELS;
-    TRY(set_items(e, r, r->kernel, x));
-    TRY(put_kernel(e, p, q, r->kernel, gpu->grid_x, gpu->grid_y, panels ? 1 : x->count, x->are_last && r->add == NULL));
+    cl_kernel tiles = r->kernels[STEP_TILES], add = r->kernels[STEP_ADD];
+    TRY(set_items(e, r, tiles, x));
+    TRY(put_kernel(e, p, q, tiles, gpu->grid_x, gpu->grid_y, panels ? 1 : x->count, x->are_last && add == NULL));
     r->launched = true;
-    if (r->add == NULL) return TW_OK;
+    if (add == NULL) return TW_OK;
     /* of several types a work-item for each element, else a group for each tile */
     const int64_t groups = p->row->gpu.traits & GPU_TYPES ? ceil_div(p->problem.m * p->problem.n, gpu->threads_x)
                                                           : gpu->grid_x / gpu->k_split.splits;
-    TRY(set_items(e, r, r->add, x));
-    return put_kernel(e, p, q, r->add, groups, 1, 1, x->are_last);
+    TRY(set_items(e, r, add, x));
+    return put_kernel(e, p, q, add, groups, 1, 1, x->are_last);
 }
 
 /* Items of a launch: a grid's third dimension is 65535 at most on NVIDIA; FAMILY_PANELS counts blocks in 32 bits. */
@@ -194,8 +193,8 @@ tw_status cl_launch_items(engine *e, runnable *r, commands *q, const buffer at[3
 {
     const tw_batch one = {.count = 1}, *batch = r->batch != NULL ? r->batch : &one;
     const int64_t strides[3] = {batch->stride_a, batch->stride_b, batch->stride_c}, most = most_items(r->plan);
-    TRY(set_arguments(e, r, r->kernel, at));
-    if (r->add != NULL) TRY(set_arguments(e, r, r->add, at));
+    for (int i = 0; i < GPU_STEPS; i++)
+        if (r->kernels[i] != NULL) TRY(set_arguments(e, r, r->kernels[i], at));
     for (int64_t i = 0; i < batch->count; i += most) {
         /* one more launch where the call is cancelled: the last one's event is waited for */
         const bool ends = stop_asked(r->stop);

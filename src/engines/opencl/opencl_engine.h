@@ -84,11 +84,11 @@ char *cl_offsets_text(const char *text);
 
 /* cl_find_or_build - the program, built at first use, and a kernel object of it: one for each caller, since arguments
  * belong to it. offsets: by cl_offsets_text(). Waits for another thread's build only where the program is not there. */
-tw_status cl_find_or_build(engine *e, const tw_lab_source *source, const char *options, bool offsets, cl_kernel *out);
+tw_status cl_find_or_build(engine *e, const kernel_text *text, bool offsets, cl_kernel *out);
 
 /* cl_take_kernel, cl_give_kernel - the same with offsets, of the kernel objects that are kept: one is made only where
  * none is idle. It may be given back when what uses it is enqueued. */
-tw_status cl_take_kernel(engine *e, const tw_lab_source *source, const char *options, idle_kernel *out);
+tw_status cl_take_kernel(engine *e, const kernel_text *text, idle_kernel *out);
 void cl_give_kernel(engine *e, idle_kernel *k);
 
 void cl_close_programs(engine *e, bool releases);
@@ -114,9 +114,6 @@ typedef struct commands {
 /* cl_launch_items - put the kernels of a product, or of all items of a batch, on a queue. On failure events of what is
  * on the queue already are left. */
 tw_status cl_launch_items(engine *e, runnable *r, commands *q, const buffer at[3]);
-
-/* cl_adds - does a second kernel of this plan add the sums of its k, which is divided? */
-bool cl_adds(const plan *p);
 
 /* cl_clear_counters - what a kernel wants to find 0 in a workspace that was not its own before. */
 tw_status cl_clear_counters(engine *e, const runnable *r, commands *q);

@@ -59,7 +59,7 @@ static tw_status probe(engine *e, const char *entry, const char *options, const 
     cl_kernel kernel;
     buffer sink;
     double rounds_per_s = 0;
-    TRY(cl_find_or_build(e, &(tw_lab_source){"opencl/probe.cl", entry, NULL}, options, false, &kernel));
+    TRY(cl_find_or_build(e, &(kernel_text){{"opencl/probe.cl", entry, NULL}, options, 0}, false, &kernel));
     tw_status status = cl_upload(e, &(operand){.rows = 1, .cols = 1, .ld = 1, .element_bytes = 4}, false, &sink);
     if (status == TW_OK) {
         status = rounds_per_second(e, kernel, sink.memory, numbers, count, tries, &rounds_per_s);
@@ -125,8 +125,8 @@ tw_status cl_bandwidth(engine *e, int64_t bytes, int threads, int tries, double 
     (void)threads;
     bool cpu = cl_is_kind(e->cl, e->device, CL_DEVICE_TYPE_CPU_BIT);
     count = round_up(count, (int64_t)probe_groups(e) * PROBE_THREADS); /* every work-item as many */
-    TRY(cl_find_or_build(e, &(tw_lab_source){"opencl/probe.cl", "probe_read", NULL}, cpu ? "-DRUNS=1" : "-DRUNS=0",
-                         false, &kernel));
+    const kernel_text reads = {{"opencl/probe.cl", "probe_read", NULL}, cpu ? "-DRUNS=1" : "-DRUNS=0", 0};
+    TRY(cl_find_or_build(e, &reads, false, &kernel));
     void *zeros = calloc((size_t)count, 16);
     tw_status status = zeros != NULL ? TW_OK
                                      : fail(TW_NO_MEMORY, "no memory for a working set of %" PRId64 " bytes", bytes);

@@ -165,19 +165,19 @@ static tw_status make_kernel(engine *e, const built *of, const char *entry, cl_k
     return TW_OK;
 }
 
-tw_status cl_find_or_build(engine *e, const tw_lab_source *source, const char *options, bool offsets, cl_kernel *out)
+tw_status cl_find_or_build(engine *e, const kernel_text *text, bool offsets, cl_kernel *out)
 {
     const built *b;
-    TRY(find_or_build(e, source, options, offsets, &b));
-    return make_kernel(e, b, source->entry, out);
+    TRY(find_or_build(e, &text->source, text->options, offsets, &b));
+    return make_kernel(e, b, text->source.entry, out);
 }
 
 /* ---- kernel objects that wait for their next call ---- */
 
-tw_status cl_take_kernel(engine *e, const tw_lab_source *source, const char *options, idle_kernel *out)
+tw_status cl_take_kernel(engine *e, const kernel_text *text, idle_kernel *out)
 {
-    *out = (idle_kernel){.entry = source->entry};
-    TRY(find_or_build(e, source, options, true, &out->of));
+    *out = (idle_kernel){.entry = text->source.entry};
+    TRY(find_or_build(e, &text->source, text->options, true, &out->of));
     pthread_mutex_lock(&e->idling);
     for (int i = e->idle_count - 1; i >= 0 && out->kernel == NULL; i--) {
         if (e->idle[i].of != out->of || strcmp(e->idle[i].entry, out->entry) != 0) continue;

@@ -84,8 +84,8 @@ int cl_find_sm(engine *e)
     e->emulated = strstr(e->extra, "EMULATED_SM80=1") != NULL;
     e->cl->clGetDeviceInfo(e->device, CL_DEVICE_EXTENSIONS, sizeof extensions - 1, extensions, NULL);
     if (!e->emulated && strstr(extensions, "cl_nv_device_attribute_query") == NULL) return 0;
-    if (cl_find_or_build(e, &(tw_lab_source){"opencl/probe_sm80.cl", "probe_sm80", NULL}, "", false, &kernel) != TW_OK)
-        return 0;
+    const kernel_text probe = {{"opencl/probe_sm80.cl", "probe_sm80", NULL}, "", 0};
+    if (cl_find_or_build(e, &probe, false, &kernel) != TW_OK) return 0;
     const bool right = computes(e, kernel);
     e->cl->clReleaseKernel(kernel);
     if (!right || e->emulated) return right ? EMULATED_SM : 0;

@@ -188,26 +188,22 @@ static tw_status put(engine *e, runnable *r, commands *q, const buffer at[3])
 tw_status cl_enqueue(engine *e, const plan *p, const tw_batch *batch, const tw_launch *to, const buffer *a,
                      const buffer *b, const buffer *c)
 {
-    const gpu_plan *gpu = &p->gpu;
-    const tw_lab_source adds = {gpu->source.file, p->row->gpu.adds, gpu->source.text};
     const buffer at[3] = {*a, *b, *c};
+    runnable r = {
+        .plan = p, .batch = batch, .workspace = (uint64_t)(uintptr_t)to->workspace, .counters = to->workspace};
     commands q;
-    idle_kernel kernel = {0}, add = {0};
+    gpu_step steps[GPU_STEPS];
+    idle_kernel taken[GPU_STEPS] = {{0}};
+    const int count = plan_steps(p, steps);
+    tw_status status = TW_OK;
     TRY(begin(e, to, &q));
     TRY(check_workspace(e, to));
-    tw_status status = cl_take_kernel(e, &gpu->source, gpu->options, &kernel);
-    if (status == TW_OK && cl_adds(p)) status = cl_take_kernel(e, &adds, gpu->options, &add);
-    if (status == TW_OK) {
-        runnable r = {.plan = p,
-                      .batch = batch,
-                      .kernel = kernel.kernel,
-                      .add = add.kernel,
-                      .workspace = (uint64_t)(uintptr_t)to->workspace,
-                      .counters = to->workspace};
-        status = put(e, &r, &q, at);
+    for (int i = 0; status == TW_OK && i < count; i++) {
+        status = cl_take_kernel(e, &steps[i].kernel, &taken[i]);
+        r.kernels[steps[i].kind] = taken[i].kernel;
     }
-    cl_give_kernel(e, &kernel);
-    cl_give_kernel(e, &add);
+    if (status == TW_OK) status = put(e, &r, &q, at);
+    for (int i = 0; i < count; i++) cl_give_kernel(e, &taken[i]);
     if (status == TW_OK && to->event != NULL) *to->event = q.last, q.last = NULL;
     cl_drop_commands(e, &q);
     return status;
