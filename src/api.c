@@ -235,7 +235,7 @@ static tw_status find_operands(const tw_context *context, tw_problem *p, const t
 
 static tw_status enqueue_nothing(const tw_context *context, const tw_launch *launch)
 {
-    return context->ops->mark != NULL ? context->ops->mark(context->engine, launch) : TW_OK;
+    return context->ops->enqueue(context->engine, NULL, NULL, launch, NULL, NULL, NULL);
 }
 
 static tw_status enqueue(tw_context *context, const plan *made, const tw_batch *batch, const tw_launch *launch,

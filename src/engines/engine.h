@@ -130,12 +130,10 @@ typedef struct engine_ops {
     /* Is the operand what it has to be, and where and how aligned (a power of two up to 256)? NULL: operands in device
      * memory are addresses, which nobody can look at */
     tw_status (*find)(engine *e, const placed *x, buffer *out, uint32_t *align);
-    /* Prepare and launch on the caller's stream or queue at once, with nothing allocated, copied or waited for. NULL:
-     * there are none to share */
+    /* Prepare and launch on the caller's stream or queue at once, with nothing allocated, copied or waited for. p NULL:
+     * an empty product, which has no operands, but its event where there are some. NULL: there is no queue to share */
     tw_status (*enqueue)(engine *e, const plan *p, const tw_batch *batch, const tw_launch *to, const buffer *a,
                          const buffer *b, const buffer *c);
-    /* An empty product has its event too. NULL: there are no events to give */
-    tw_status (*mark)(engine *e, const tw_launch *to);
     /* NULL: no triangular blocks */
     tw_status (*triangle)(engine *e, const tw_lab_triangle *block);
     const pipeline_ops *pipeline; /* NULL: there is no memory to copy to */

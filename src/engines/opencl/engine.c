@@ -376,7 +376,6 @@ const engine_ops opencl_engine = {
     .drop = cl_drop,
     .find = cl_find_operand,
     .enqueue = cl_enqueue,
-    .mark = cl_mark,
     .lab = &lab,
     .close = cl_close,
 };

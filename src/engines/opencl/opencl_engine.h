@@ -136,7 +136,6 @@ tw_status cl_end_event(engine *e, cl_event first, cl_event event, double *second
 tw_status cl_find_operand(engine *e, const placed *x, buffer *out, uint32_t *align);
 tw_status cl_enqueue(engine *e, const plan *p, const tw_batch *batch, const tw_launch *to, const buffer *a,
                      const buffer *b, const buffer *c);
-tw_status cl_mark(engine *e, const tw_launch *to);
 
 /* ---- probe.c: as in engine_ops ---- */
 

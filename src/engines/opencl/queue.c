@@ -185,9 +185,23 @@ static tw_status put(engine *e, runnable *r, commands *q, const buffer at[3])
     return cl_launch_items(e, r, q, at);
 }
 
+/* The event of an empty product. */
+static tw_status mark(engine *e, const tw_launch *to)
+{
+    commands q;
+    cl_event event = NULL;
+    if (to->event == NULL) return TW_OK;
+    TRY(begin(e, to, &q));
+    CL_TRY("clEnqueueMarkerWithWaitList",
+           e->cl->clEnqueueMarkerWithWaitList(q.queue, q.wait_count, q.wait_list, &event));
+    *to->event = event;
+    return TW_OK;
+}
+
 tw_status cl_enqueue(engine *e, const plan *p, const tw_batch *batch, const tw_launch *to, const buffer *a,
                      const buffer *b, const buffer *c)
 {
+    if (p == NULL) return mark(e, to);
     const buffer at[3] = {*a, *b, *c};
     runnable r = {
         .plan = p, .batch = batch, .workspace = (uint64_t)(uintptr_t)to->workspace, .counters = to->workspace};
@@ -207,16 +221,4 @@ tw_status cl_enqueue(engine *e, const plan *p, const tw_batch *batch, const tw_l
     if (status == TW_OK && to->event != NULL) *to->event = q.last, q.last = NULL;
     cl_drop_commands(e, &q);
     return status;
-}
-
-tw_status cl_mark(engine *e, const tw_launch *to)
-{
-    commands q;
-    cl_event event = NULL;
-    if (to->event == NULL) return TW_OK;
-    TRY(begin(e, to, &q));
-    CL_TRY("clEnqueueMarkerWithWaitList",
-           e->cl->clEnqueueMarkerWithWaitList(q.queue, q.wait_count, q.wait_list, &event));
-    *to->event = event;
-    return TW_OK;
 }
