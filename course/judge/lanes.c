@@ -113,15 +113,15 @@ static int of_half(access_era era, access_kind what, const int64_t address[WARP]
     return (int)access_price(era, what, half, 1).transactions;
 }
 
-static int cost_of(const lanes_degree *d) { return d->sectors + d->wavefronts; }
+int lanes_cost(const lanes_degree *d) { return d->sectors + d->wavefronts; }
 
 static void add_request(lanes_kind *kind, access_kind what, const int64_t address[WARP])
 {
     lanes_degree d = degree_of(what, address);
     int old[2] = {of_half(ERA_1_0, what, address), access_is_global(what) ? of_half(ERA_1_2, what, address) : 0};
-    kind->total += cost_of(&d);
+    kind->total += lanes_cost(&d);
     bool same = memcmp(&kind->at, &d, sizeof d) == 0 && memcmp(kind->old, old, sizeof old) == 0;
-    if (kind->requests++ > 0 && (same || cost_of(&d) <= cost_of(&kind->at))) {
+    if (kind->requests++ > 0 && (same || lanes_cost(&d) <= lanes_cost(&kind->at))) {
         kind->alike += same;
         return;
     }
@@ -553,70 +553,4 @@ void lanes_see(const lanes_question *q, lanes *out)
     w.entry = source->entry;
     judge(q, source->text, &w, out);
     user_kernel_free(&row);
-}
-
-/* ---- beside a rung ---- */
-
-/* One figure of both, in words; false: it is the same. */
-static bool differs(const char *what, const char *verb, const char *unit, const char *of, int own, int like,
-                    const char *rung, char text[HOST_WHY])
-{
-    if (own == like) return false;
-    snprintf(text, HOST_WHY, "%s %s %d %s%s%s where %s %s %d", what, verb, own, unit, own == 1 ? "" : "s", of, rung,
-             verb, like);
-    return true;
-}
-
-static int compare_kind(const lanes_kind *own, const lanes_kind *like, access_kind kind, const char *rung,
-                        char text[HOST_WHY])
-{
-    const char *what = access_kind_text(kind);
-    if (own->requests == 0 && like->requests == 0) return 0;
-    if (own->requests == 0) {
-        snprintf(text, HOST_WHY, "there is no %s, of which %s has %d per thread", what, rung, like->per_thread);
-        return -1;
-    }
-    if (like->requests == 0) {
-        snprintf(text, HOST_WHY, "%s happens %d times per thread, in %s never%s", what, own->per_thread, rung,
-                 own->at.wavefronts > 1 ? "; with bank conflicts" : "");
-        return own->at.wavefronts > 1 ? 1 : -1;
-    }
-    if (differs(what, "asks", "sector", " a request", own->at.sectors, like->at.sectors, rung, text) ||
-        differs(what, "touches", "line", " a request", own->at.lines, like->at.lines, rung, text) ||
-        differs(what, "takes", "wavefront", " a request", own->at.wavefronts, like->at.wavefronts, rung, text)) {
-        const size_t used = strlen(text);
-        char in[64] = "";
-        if (own->alike < own->requests) snprintf(in, sizeof in, ", in %d of %d requests", own->alike, own->requests);
-        snprintf(text + used, HOST_WHY - used, "%s%s", in,
-                 own->at.wavefronts > like->at.wavefronts ? ": bank conflict"
-                 : own->at.sectors > like->at.sectors     ? ": uncoalesced"
-                                                          : "");
-        return cost_of(&own->at) + own->at.lines > cost_of(&like->at) + like->at.lines ? 1 : -1;
-    }
-    if (differs(what, "happens", "time", " per thread", own->per_thread, like->per_thread, rung, text))
-        return own->per_thread > like->per_thread ? 1 : -1;
-    if (differs(what, access_is_global(kind) ? "asks" : "takes", access_is_global(kind) ? "sector" : "wavefront",
-                " in all of a group", own->total, like->total, rung, text))
-        return own->total > like->total ? 1 : -1;
-    if (differs(what, "uses", "byte", " a request", own->at.used, like->at.used, rung, text) ||
-        differs(what, "takes", "transaction", " on 1.0", own->old[0], like->old[0], rung, text) ||
-        differs(what, "takes", "transaction", " on 1.2", own->old[1], like->old[1], rung, text))
-        return own->old[0] + own->old[1] > like->old[0] + like->old[1] ? 1 : -1;
-    return 0;
-}
-
-int lanes_compare(const lanes *own, const lanes *like, const char *rung, int kind, char text[HOST_WHY])
-{
-    if (kind < ACCESS_KINDS) return compare_kind(&own->of[kind], &like->of[kind], (access_kind)kind, rung, text);
-    if (kind == LANES_ROLLED)
-        return own->rolled > like->rolled &&
-               differs("a work-item", "begins", "rolled loop", "", own->rolled, like->rolled, rung, text);
-    if (kind == LANES_ASKED)
-        return own->asked > like->asked && differs("a work-item", "asks", "time", " for the end of an unrolled loop",
-                                                   own->asked, like->asked, rung, text);
-    for (int of_warp = 0; of_warp < 2; of_warp++)
-        if (differs("a work-item", "meets", "barrier", of_warp ? " of its warp" : "", own->barriers[of_warp],
-                    like->barriers[of_warp], rung, text))
-            return own->barriers[of_warp] > like->barriers[of_warp] ? 1 : -1;
-    return 0;
 }

@@ -20,6 +20,8 @@ typedef struct lanes_degree {
     int sectors, lines, used, wavefronts;
 } lanes_degree;
 
+int lanes_cost(const lanes_degree *degree); /* sectors or wavefronts */
+
 typedef struct lanes_kind {
     int per_thread, requests; /* of one work-item; of all warps of the group. 0: there are none */
     lanes_degree at;          /* of the costliest request */
@@ -68,7 +70,7 @@ void lanes_see(const lanes_question *question, lanes *out);
 enum { LANES_BARRIERS = ACCESS_KINDS, LANES_ROLLED, LANES_ASKED, LANES_COMPARED };
 
 /* lanes_compare - one kind of access, or one of these. 0: no difference; else 1 where `own` costs more,
- * -1 where less or as much, and the sentence: "load of B asks 16 sectors a request where r04_banks asks 4". */
+ * -1 where less or as much, and the sentence: "load of B asks 16 sectors a request where r04_banks asks 4". lanes_compare.c. */
 int lanes_compare(const lanes *own, const lanes *like, const char *rung, int kind, char text[HOST_WHY]);
 
 #endif

@@ -33,7 +33,7 @@ static bool make_group(const ladder_step *step, chart_group *out)
         return false;
     const prediction y = predict_on(&launch, device);
     const bool caches = access_era_of(device->capability) > ERA_1_2;
-    const double flops = 2 * (double)d->m * (double)d->n * (double)d->k;
+    const double flops = report_flops(d);
     *out = (chart_group){
         .label = step->label,
         .series = report_series(step->row),

@@ -58,6 +58,8 @@ const char *report_speed(double gflops, units_text out)
     return out;
 }
 
+double report_flops(const record *r) { return 2 * (double)r->m * (double)r->n * (double)r->k; }
+
 double report_peak(const ladder *l, const record *of)
 {
     double best = NAN;
@@ -78,8 +80,7 @@ double report_memory_gbps_of(const ladder *l, int threads)
     for (int i = 0; i < l->count; i++) {
         const record *r = &l->steps[i].row->r;
         if (threads > 0 && r->threads != threads) continue;
-        double flops = 2 * (double)r->m * (double)r->n * (double)r->k,
-               gbps = r->no_cache_gflops * r->bytes_asked / flops;
+        const double gbps = r->no_cache_gflops * r->bytes_asked / report_flops(r);
         if (isfinite(gbps) && gbps > 0 && !(best >= gbps)) best = gbps;
     }
     return best;

@@ -26,6 +26,7 @@ void report_machine_name(const report *r, int machine);                         
 const char *report_speed(double gflops, units_text out); /* whole GFLOP/s where they are thousands; also GB/s */
 typedef char report_shape_text[300];
 const char *report_shape(const ladder *l, report_shape_text out); /* "4096 x 4096 x 4096 NT, ld 4097" */
+double report_flops(const record *r);
 /* the largest peak that the ladder's records hold of the type and the number of threads of this one, GFLOP/s; NAN */
 double report_peak(const ladder *l, const record *of);
 double report_memory_gbps(const ladder *l);                 /* bandwidth of memory, by the no-cache bounds; NAN */

@@ -226,7 +226,7 @@ static void traffic_row(table *out, const report *r, const ladder_step *step)
     predict_degrees p = {c.sectors_per_load_predicted, c.bank_degree_load_predicted, c.bank_degree_store_predicted};
     predict_traffic t = {NAN, NAN, NAN, NAN};
     predict(step, &p, &t);
-    const double flops = 2 * (double)d->m * (double)d->n * (double)d->k;
+    const double flops = report_flops(d);
     units_text x;
     char both[80];
     table_row(out, step->label);
