@@ -6,7 +6,6 @@
 #include <unistd.h>
 #include "../program/diag.h"
 #include "../program/rows.h"
-#include "words.h"
 
 /* ---- who takes part ---- */
 

@@ -15,6 +15,20 @@ exit_code cmd_doctor(session *s);
 exit_code cmd_selftest(session *s);
 exit_code cmd_tune(session *s);
 
+/* of `ladder --gpu` */
+exit_code cmd_ladder_gpu(session *s);
+
+/* of `selftest`, and of the end of `doctor` */
+typedef struct selftest_count {
+    int passed, failed, refused;
+} selftest_count;
+
+/* selftest_run - judge the open device's engine's kernels against both oracles; quick: of the CPU the production
+ * kernels and r01, fewer products; where a driver compiles kernels r01 and what the planner takes, on one product of
+ * f32. Prints a line per kernel when `lines` is set, and always the failures. EXIT_OK, or the exit code of what broke
+ * down. */
+exit_code selftest_run(session *s, bool quick, bool lines, selftest_count *count);
+
 /* of `tune`, without a search: tuned_rows.c */
 exit_code tuned_show(session *s);
 exit_code tuned_export(session *s);

@@ -11,7 +11,6 @@
 #include "bench_against.h"
 #include "case_list.h"
 #include "cmd.h"
-#include "words.h"
 
 static const double LIMIT_S = 2; /* of samples per row */
 

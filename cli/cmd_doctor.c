@@ -18,7 +18,6 @@
 #include "../program/term.h"
 #include "bench_against.h"
 #include "cmd.h"
-#include "selftest.h"
 
 enum { STATE_TEXT = 560 };
 

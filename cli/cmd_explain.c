@@ -14,10 +14,7 @@
 #include "../program/warden.h"
 #include "cmd.h"
 #include "explain_ranks.h"
-#include "gpu.h"
 #include "page.h"
-#include "rungs.h"
-#include "words.h"
 
 enum { SIZE = 4096, STATE = 600 };
 
@@ -306,7 +303,7 @@ exit_code cmd_explain(session *s)
     if (code == EXIT_OK) code = choose_shape(s->opt, &x);
     if (code == EXIT_OK) code = choose_element(s->opt, &x);
     if (code == EXIT_OK) code = choose_blocks(s, &x);
-    if (code == EXIT_OK && s->opt->gpu != NULL) code = gpu_named(s->opt->gpu, &x.gpu);
+    if (code == EXIT_OK && s->opt->gpu != NULL) code = option_gpu(s->opt->gpu, &x.gpu);
     if (code == EXIT_OK && html != NULL) code = page_open(&p, html, false);
     if (code == EXIT_OK) code = tell(s, &x);
     if (code == EXIT_OK && html != NULL) code = page_write_by(&p, explain_page, &x);

@@ -5,17 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../course/climb.h"
+#include "../course/rungs.h"
 #include "../course/skinny.h"
 #include "../lab/devices.h"
+#include "../lab/named.h"
 #include "../program/diag.h"
 #include "../program/rows.h"
 #include "../program/term.h"
 #include "../program/warden.h"
 #include "../program/watch.h"
 #include "cmd.h"
-#include "gpu.h"
 #include "page.h"
-#include "rungs.h"
 
 /* Seconds of samples per row; seconds that one run of the slowest rung may take. */
 static const double LIMIT_S = 1, LONGEST_S = 3;
@@ -25,6 +25,7 @@ static const shape DEEP = {64, 64, 65536};
 enum { CPU_SIZE = 1024, GPU_SIZE = 4096, LEAST_WIDTH = 16 };
 
 _Static_assert((int)ROW_MOST > (int)OPT_LIST, "a rung and all files of --rung that are launched like it take turns");
+_Static_assert((int)USER_KERNELS_MOST >= (int)OPT_LIST, "all words of --rung may be files");
 _Static_assert((int)CURVES_PLACES >= (int)OPT_LIST, "each size and each edge has a place");
 
 typedef struct ladder {
@@ -39,6 +40,19 @@ typedef struct ladder {
 } ladder;
 
 /* ---- what is to be computed ---- */
+
+static rung_wish rungs_of(const session *s)
+{
+    const options *opt = s->opt;
+    return (rung_wish){.context = s->context,
+                       .device = &s->device,
+                       .text = s->text,
+                       .count = opt->rungs.count,
+                       .words = opt->rungs.items,
+                       .all = opt->all,
+                       .skinny = opt->skinny,
+                       .deep = opt->deep};
+}
 
 static void keep_tiled(rung_list *rungs)
 {
@@ -88,7 +102,8 @@ static exit_code choose(ladder *l)
               : opt->deep && opt->sizes.count == 0 ? DEEP
                                                    : (shape){n, n, n};
     l->problem = problem_of(l, dtype, p.m, p.n, p.k);
-    exit_code code = rungs_choose(l->s, &l->problem, &l->user, &l->rungs);
+    const rung_wish wish = rungs_of(l->s);
+    exit_code code = rungs_choose(&wish, &l->problem, &l->user, &l->rungs);
     if (code == EXIT_OK && opt->tiles.count > 0) keep_tiled(&l->rungs);
     if (code == EXIT_OK && l->rungs.count == 0 && opt->tiles.count > 0)
         return diag(EXIT_USAGE, "none of these rungs has a tile edge that --tile could choose");
@@ -273,7 +288,8 @@ static exit_code choose_skinny(skinny_job *x, shape *p)
     *p = opt->shapes.count > 0 ? opt->shapes.items[0] : (shape){n, n, 0};
     const int64_t width = p->k > 0 ? p->k : skinny_widths[0];
     tw_problem problem = tw_problem_make(session_dtype(x->s), TW_N, TW_N, p->m, p->n, width);
-    exit_code code = rungs_choose(x->s, &problem, NULL, &x->rungs);
+    const rung_wish wish = rungs_of(x->s);
+    exit_code code = rungs_choose(&wish, &problem, NULL, &x->rungs);
     if (code != EXIT_OK || opt->shapes.count + opt->sizes.count > 0) return code;
     code = rows_side(setup_of(x->s), x->s->text, x->rungs.rows[0], skinny_widths[0], GPU_SIZE, SKINNY_LONGEST_S, &n);
     *p = (shape){n, n, 0};
@@ -326,7 +342,7 @@ static exit_code climb_all(session *s)
     static ladder l;
     if (s->opt->skinny) return session_each_engine(s, session_gpu(), skinny_engine, &skinny_ladder);
     const double deadline_s = s->opt->deadline > 0 ? (double)s->opt->deadline : WATCH_FILE_S;
-    exit_code code = rungs_read_user(s->opt, &l.user);
+    exit_code code = rungs_read_user(s->opt->rungs.items, s->opt->rungs.count, &l.user);
     if (code == EXIT_OK && l.user.count > 0 && !warden_begin())
         code = diag_no_memory("the process that runs the files of --rung");
     if (code == EXIT_OK)
@@ -377,7 +393,7 @@ exit_code cmd_ladder(session *s)
     const char *file = first_file(opt);
     if (opt->deadline > 0 && file == NULL)
         return diag(EXIT_USAGE, "--deadline needs a file in --rung: Tilewright's own rungs have no deadline");
-    if (opt->gpu != NULL && (opt->sizes.count == 0 || opt->shapes.count == 0)) return gpu_ladder(s);
+    if (opt->gpu != NULL && (opt->sizes.count == 0 || opt->shapes.count == 0)) return cmd_ladder_gpu(s);
     if (opt->sizes.count > 0 && opt->shapes.count > 0)
         return diag(EXIT_USAGE, "--size and --shape exclude each other: give one");
     if (opt->skinny && opt->tiles.count > 0)

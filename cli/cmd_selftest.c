@@ -10,7 +10,6 @@
 #include "../program/object.h"
 #include "../program/term.h"
 #include "cmd.h"
-#include "selftest.h"
 
 typedef struct selftest_case {
     tw_op op_a, op_b;

@@ -5,7 +5,6 @@
 #include "../program/layout.h"
 #include "../program/term.h"
 #include "tilewright.h"
-#include "words.h"
 
 typedef struct exit_row {
     int code;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../program/diag.h"
-#include "numbers.h"
+#include "../program/numbers.h"
 
 static int number_in(const char *variable)
 {

@@ -9,7 +9,6 @@
 #include "files.h"
 #include "help.h"
 #include "launched.h"
-#include "words.h"
 
 static exit_code cmd_version(session *s)
 {

@@ -269,6 +269,24 @@ const command *command_named(const char *name)
     return NULL;
 }
 
+void words_commands(word_list *out)
+{
+    for (const command *c = commands; c->name != NULL; c++) words_add(out, c->name, (int)strlen(c->name));
+}
+
+exit_code option_gpu(const char *model, const published_device **out)
+{
+    words_hint meant;
+    char known[1200] = "", name[DEVICES_NAME];
+    if ((*out = devices_model(model)) != NULL) return EXIT_OK;
+    for (int i = 0; devices_at(i) != NULL; i++) {
+        size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, "%s %s", i > 0 ? "," : "", devices_name(devices_at(i), name));
+    }
+    return diag(EXIT_USAGE, "--gpu %s: no published figures of it are here; there are:%s%s", model, known,
+                words_meant_of(words_gpus, model, meant));
+}
+
 void option_wants(const option_row *row, char *text, size_t size)
 {
     char range[80] = "";

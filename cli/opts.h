@@ -4,9 +4,10 @@
 #define TILEWRIGHT_OPTS_H
 
 #include <stddef.h>
+#include "../lab/devices.h"
 #include "../program/exit.h"
-#include "numbers.h"
-#include "words.h"
+#include "../program/numbers.h"
+#include "../program/words.h"
 
 typedef struct session session;
 typedef struct command command;
@@ -77,6 +78,7 @@ struct command {
 
 extern const command commands[];                /* in main.c; ends with a row without a name */
 const command *command_named(const char *name); /* NULL: no such command */
+words_fill words_commands;
 
 typedef enum option_kind {
     OPT_FLAG,    /* bool */
@@ -110,6 +112,10 @@ extern const option_row option_rows[]; /* ends with a row without a name */
 
 /* options_parse - read argv[1..] of a command. EXIT_OK, or a sentence was printed and EXIT_USAGE comes back. */
 exit_code options_parse(const command *cmd, int argc, char **argv, options *out);
+
+/* option_gpu - the published device that --gpu names; EXIT_USAGE, after a sentence that lists those that are known,
+ * where there is no such model. */
+exit_code option_gpu(const char *model, const published_device **out);
 
 /* option_wants - what a row's value must be, in words: "a whole number from 1 to 4096". */
 void option_wants(const option_row *row, char *text, size_t size);

@@ -10,6 +10,9 @@
  * name, present or former. */
 bool kernel_is_called(const tw_lab_kernel *row, const char *word);
 
+/* The ladder's last rung is no row of the table: it is what tw_gemm runs for the shape. */
+#define RUNG_PLANNED "r14"
+
 /* type_called - our name of a type that NumPy or C names otherwise: "f32" for "float32", "f64" for "double". Any other
  * word is returned itself. */
 const char *type_called(const char *word);

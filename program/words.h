@@ -15,7 +15,7 @@ typedef struct word_list {
 } word_list;
 
 typedef void words_fill(word_list *out); /* adds to the list */
-words_fill words_commands, words_kernels, words_peers, words_gpus;
+words_fill words_kernels, words_peers, words_gpus;
 words_fill words_rungs;                                       /* "r04" and "r04_banks"; families too */
 void words_choices(word_list *out, const char *choices);      /* words with blanks between them */
 void words_add(word_list *out, const char *word, int length); /* unless it is there */

@@ -1,34 +1,16 @@
-/* gpu.c - see gpu.h. */
-#include "gpu.h"
-
+/* cmd_ladder_gpu.c - `tilewright ladder --gpu MODEL`: the ladder predicted for a published device; nothing is run. */
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include "../course/predicted.h"
+#include "../course/rungs.h"
 #include "../lab/named.h"
 #include "../program/diag.h"
+#include "cmd.h"
 #include "page.h"
-#include "rungs.h"
-#include "words.h"
 
 enum { SIDE = 4096 };
 
 _Static_assert((int)PREDICTED_MOST >= (int)RUNGS_MOST * (int)OPT_LIST, "all rungs at all edges of --tile have room");
-
-exit_code gpu_named(const char *model, const published_device **out)
-{
-    words_hint meant;
-    char known[1200] = "", name[DEVICES_NAME];
-    if ((*out = devices_model(model)) != NULL) return EXIT_OK;
-    for (int i = 0; devices_at(i) != NULL; i++) {
-        size_t used = strlen(known);
-        snprintf(known + used, sizeof known - used, "%s %s", i > 0 ? "," : "", devices_name(devices_at(i), name));
-    }
-    return diag(EXIT_USAGE, "--gpu %s: no published figures of it are here; there are:%s%s", model, known,
-                words_meant_of(words_gpus, model, meant));
-}
-
-/* ---- the ladder ---- */
 
 static exit_code check_options(const options *o)
 {
@@ -98,7 +80,7 @@ static void add_steps(predicted *x, const options *o)
 static exit_code choose(predicted *x, const options *o)
 {
     exit_code code = check_options(o);
-    if (code == EXIT_OK) code = gpu_named(o->gpu, &x->gpu);
+    if (code == EXIT_OK) code = option_gpu(o->gpu, &x->gpu);
     if (code != EXIT_OK) return code;
     const int64_t n = o->sizes.count > 0 ? o->sizes.items[0] : SIDE;
     const shape p = o->shapes.count > 0 ? o->shapes.items[0] : (shape){n, n, n};
@@ -111,7 +93,7 @@ static exit_code choose(predicted *x, const options *o)
     return EXIT_OK;
 }
 
-exit_code gpu_ladder(session *s)
+exit_code cmd_ladder_gpu(session *s)
 {
     static predicted x;
     page p = {0};

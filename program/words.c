@@ -4,10 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 #include "../lab/devices.h"
+#include "../lab/named.h"
 #include "../lab/peers.h"
-#include "opts.h"
-#include "rungs.h"
-#include "tilewright_lab.h"
 
 void words_add(word_list *out, const char *word, int length)
 {
@@ -30,11 +28,6 @@ void words_choices(word_list *out, const char *choices)
         words_add(out, c, length);
         c += length;
     }
-}
-
-void words_commands(word_list *out)
-{
-    for (const command *c = commands; c->name != NULL; c++) add(out, c->name);
 }
 
 void words_kernels(word_list *out)
