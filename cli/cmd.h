@@ -2,6 +2,7 @@
 #ifndef TILEWRIGHT_CMD_H
 #define TILEWRIGHT_CMD_H
 
+#include "../ranks/launched.h"
 #include "session.h"
 
 exit_code cmd_multiply(session *s);
@@ -15,8 +16,8 @@ exit_code cmd_doctor(session *s);
 exit_code cmd_selftest(session *s);
 exit_code cmd_tune(session *s);
 
-/* of `ladder --gpu` */
-exit_code cmd_ladder_gpu(session *s);
+exit_code cmd_ladder_gpu(session *s);                        /* of `ladder --gpu` */
+exit_code cmd_multiply_ranks(session *s, const launched *l); /* of `multiply` that mpirun started */
 
 /* of `selftest`, and of the end of `doctor` */
 typedef struct selftest_count {

@@ -12,8 +12,8 @@
 #include "../program/rows.h"
 #include "../program/term.h"
 #include "../program/warden.h"
+#include "../ranks/divided.h"
 #include "cmd.h"
-#include "explain_ranks.h"
 #include "page.h"
 
 enum { SIZE = 4096, STATE = 600 };
@@ -168,6 +168,53 @@ static exit_code tables(session *s)
     return code != EXIT_OK ? code : flushed;
 }
 
+/* ---- ranks ---- */
+
+/* An option that belongs to --ranks without it, or beside it one that belongs to a rung. */
+static exit_code check_ranks(const options *o)
+{
+    const bool ranks = o->ranks > 0, rung = o->operand_count > 0 || o->engines.count > 0 || o->tiles.count > 0 ||
+                                            o->element.count > 0 || o->gpu != NULL || o->binary || o->html != NULL ||
+                                            o->tables;
+    const char *needs = o->network > 0        ? "network"
+                        : o->rate > 0         ? "rate"
+                        : o->hosts > 0        ? "hosts"
+                        : o->grids.count > 0  ? "grid"
+                        : o->memory > 0       ? "memory"
+                        : o->threads > 0      ? "threads"
+                        : o->dtypes.count > 0 ? "dtype"
+                                              : NULL;
+    if (!ranks && needs != NULL) return diag(EXIT_USAGE, "--%s belongs to --ranks, which is not given", needs);
+    if (ranks && rung)
+        return diag(EXIT_USAGE, "--ranks explains no rung: it takes --hosts, --network, --rate, --grid, --shape, "
+                                "--dtype, --threads, --memory and --json");
+    if (o->hosts > o->ranks)
+        return diag(EXIT_USAGE, "--hosts %" PRId64 ": there are %" PRId64 " ranks, at least one of a host", o->hosts,
+                    o->ranks);
+    return EXIT_OK;
+}
+
+static exit_code divide(session *s)
+{
+    const options *o = s->opt;
+    const shape *grid = &o->grids.items[0], p = o->shapes.count > 0 ? o->shapes.items[0] : (shape){SIZE, SIZE, SIZE};
+    const divided_wish wish = {.ranks = (int)o->ranks,
+                               .hosts = (int)o->hosts,
+                               .threads = (int)o->threads,
+                               .grid = {(int)grid->m, (int)grid->n, (int)grid->k},
+                               .dtype = session_dtype(s),
+                               .m = p.m,
+                               .n = p.n,
+                               .k = p.k,
+                               .memory = o->memory,
+                               .network_gbps = o->network,
+                               .rate_gflops = (double)o->rate};
+    const exit_code code = divided_explain(&wish, s->text, s->json);
+    if (code != EXIT_OK) return code;
+    s->json_lines = s->json != NULL;
+    return session_flush(s);
+}
+
 /* ---- a file ---- */
 
 static exit_code unseen(const degree_pair *pair)
@@ -287,12 +334,12 @@ exit_code cmd_explain(session *s)
     explain x = {.text = s->text, .device = &s->device, .binary_wanted = s->opt->binary};
     page p = {0};
     const char *html = s->opt->html;
-    exit_code code = explain_ranks_check(s->opt);
+    exit_code code = check_ranks(s->opt);
     if (code != EXIT_OK) return code;
     const bool of_file = s->opt->operand_count > 0 && user_kernel_is_path(s->opt->operands[0]);
     if (s->opt->deadline > 0 && !of_file)
         return diag(EXIT_USAGE, "--deadline needs a file: a rung is explained without running it");
-    if (s->opt->ranks > 0) return explain_ranks(s);
+    if (s->opt->ranks > 0) return divide(s);
     if (s->opt->tables) return tables(s);
     if (s->opt->operand_count == 0)
         return diag(EXIT_USAGE, "found no rung: give one, as in `tilewright explain r04`, or --tables or --ranks");

@@ -17,10 +17,10 @@
 #include "../program/diag.h"
 #include "../program/guard.h"
 #include "../program/term.h"
+#include "../ranks/launched.h"
 #include "cheapest.h"
 #include "cmd.h"
 #include "files.h"
-#include "ranks.h"
 
 typedef struct job {
     session *s;
@@ -38,6 +38,23 @@ typedef struct job {
     verify_report report;
     int64_t nans, infinite; /* in C, where --verify looked */
 } job;
+
+/* Options for ranks where there is only one. */
+static exit_code check_alone(const options *opt, const launched *l)
+{
+    const bool asks = opt->network > 0 || opt->timeout > 0 || opt->grids.count > 0 || opt->panels.count > 0;
+    const shape *grid = &opt->grids.items[0];
+    if (l->mpi == NULL && asks)
+        return diag(EXIT_USAGE, "--%s is for several ranks: start the program by mpirun",
+                    opt->grids.count > 0 ? "grid"
+                    : opt->network > 0   ? "network"
+                    : opt->timeout > 0   ? "timeout"
+                                         : "panels");
+    if (opt->grids.count > 0 && (grid->m > 1 || grid->n > 1 || grid->k > 1))
+        return diag(EXIT_USAGE, "--grid %" PRId64 "x%" PRId64 "x%" PRId64 ": there is one rank", grid->m, grid->n,
+                    grid->k);
+    return EXIT_OK;
+}
 
 static exit_code check_options(const session *s, io_format *format)
 {
@@ -404,8 +421,8 @@ exit_code cmd_multiply(session *s)
     j.s = s;
     j.out.fd = -1;
     const launched l = launched_find();
-    if (l.mpi != NULL && l.ranks != 1) return ranks_multiply(s, &l);
-    exit_code code = ranks_check(s->opt, &l);
+    if (l.mpi != NULL && l.ranks != 1) return cmd_multiply_ranks(s, &l);
+    exit_code code = check_alone(s->opt, &l);
     if (code == EXIT_OK) code = check_options(s, &j.format);
     const char *engine = s->opt->engines.count > 0 ? s->opt->engines.items[0] : "auto";
     j.by_auto = strcmp(engine, "auto") == 0 && s->opt->devices.count == 0;

@@ -5,10 +5,10 @@
 #include "../program/guard.h"
 #include "../program/object.h"
 #include "../program/term.h"
+#include "../ranks/launched.h"
 #include "cmd.h"
 #include "files.h"
 #include "help.h"
-#include "launched.h"
 
 static exit_code cmd_version(session *s)
 {
@@ -220,6 +220,14 @@ static exit_code run(const command *cmd, const options *opt)
     return session_end(&s, code);
 }
 
+/* Of the ranks of `multiply` only the first writes records and results. */
+static void settle_rank(options *opt)
+{
+    const launched l = launched_find();
+    if (opt->command->bit != CMD_MULTIPLY || l.mpi == NULL || l.rank <= 0) return;
+    opt->json = NULL, opt->append = opt->verbose = false, opt->quiet = true;
+}
+
 static exit_code start(int argc, char **argv)
 {
     static options opt;
@@ -231,8 +239,7 @@ static exit_code start(int argc, char **argv)
     if (cmd == NULL) return unknown_command(argv[1]);
     diag_command(cmd->name);
     exit_code code = options_parse(cmd, argc - 1, argv + 1, &opt);
-    const launched l = launched_find();
-    if (cmd->bit == CMD_MULTIPLY) launched_settle(&l, &opt);
+    settle_rank(&opt);
     if (opt.help) opt.json = NULL, opt.append = false; /* nothing is written */
     if (code == EXIT_OK && !opt.help) code = files_check(&opt);
     return code == EXIT_OK ? run(cmd, &opt) : code;

@@ -291,14 +291,14 @@ def drivers_keep_nothing_in_another_user_s_home():
 @case
 def doctor_tells_every_variable_that_is_read():
     root, read, indirect = os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."), set(), set()
-    for path in subprocess.run(["find", *(os.path.join(root, f) for f in ("blas", "cli", "course", "io", "lab", "multiply", "program", "src", "tune")), "-name", "*.[ch]"],
+    for path in subprocess.run(["find", *(os.path.join(root, f) for f in ("blas", "cli", "course", "io", "lab", "multiply", "program", "ranks", "src", "tune")), "-name", "*.[ch]"],
                                capture_output=True, text=True).stdout.split():
         text = open(path).read()
         arguments = re.findall(r"\bgetenv\(([^)]*)\)", text.replace("secure_getenv", "getenv"))
         read.update(a.strip('"') for a in arguments if a.startswith('"'))
         if any(not a.startswith('"') for a in arguments):
             indirect.add(os.path.relpath(path, root))
-    assert indirect == {"cli/cmd_doctor.c", "cli/launched.c"}, indirect  # the latter reads what launchers of MPI set
+    assert indirect == {"cli/cmd_doctor.c", "ranks/launched.c"}, indirect  # the latter reads what launchers of MPI set
     out = told("doctor").stderr
     assert re.search(r"^advice \d +HOME belongs to another user", out, re.M), out
     facts, page = records(told("doctor").stdout)[0], open(os.path.join(root, "docs", "REFERENCE.md")).read()

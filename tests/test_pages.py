@@ -103,7 +103,7 @@ def the_reference_is_whole():
     """Each command of the help, exit status of program/exit.h and variable that the code reads stands in the reference."""
     reference = read("docs/REFERENCE.md")
     listed = re.findall(r"^  (\w+)  ", run("help").stdout.split("COMMANDS\n")[1].split("\n\n")[0], re.M)
-    code = " ".join(read(name) for name in tracked("src/*.c", "cli/*.c", "course/*.c", "lab/*.c", "multiply/*.c", "program/*.c", "tune/*.c", "blas/*.c"))
+    code = " ".join(read(name) for name in tracked("src/*.c", "cli/*.c", "course/*.c", "lab/*.c", "multiply/*.c", "program/*.c", "ranks/*.c", "tune/*.c", "blas/*.c"))
     wanted = [f"`{word}`" for word in listed + sorted(set(re.findall(r'"(TILEWRIGHT_[A-Z_]+)"', code)))]
     wanted += [f"| {number} |" for number in re.findall(r"^    EXIT_\w+ = (\d+)", read("program/exit.h"), re.M)]
     assert len(wanted) > 25, wanted
@@ -205,7 +205,7 @@ def one_command(command, status):
         if words[0] == "./dev":
             dev_knows(words)
         for word in words:
-            if re.fullmatch(r"(\./)?(tests|tools|docs|kernels|src|lab|course|multiply|program|tune|cli|io|results)/[\w./-]+", word):
+            if re.fullmatch(r"(\./)?(tests|tools|docs|kernels|src|lab|course|multiply|program|ranks|tune|cli|io|results)/[\w./-]+", word):
                 assert os.path.exists(os.path.join(ROOT, word)), f"{word} is not in the tree"
         return
     if UNRUN.search(command):

@@ -1,13 +1,13 @@
 #!/bin/sh
-# check_includes.sh - the include rule: cli -> course, multiply, tune -> program -> lab, io -> include <- src -> engines -> kernels,
-# blas, mpi, python -> include, pblas -> mpi, and no arrow back, but that cli sees mpi/plugin.h, engine.h, grid.h and nominal.h; a kernel
-# for a GPU includes nothing of the system. Tests and fuzzers may include anything. Prints each include that breaks the rule;
+# check_includes.sh - the include rule: cli -> course, ranks, multiply, tune -> program -> lab, io -> include <- src -> engines -> kernels,
+# ranks -> multiply, blas, mpi, python -> include, pblas -> mpi, and no arrow back, but that ranks sees mpi/plugin.h, engine.h, grid.h and
+# nominal.h; a kernel for a GPU includes nothing of the system. Tests and fuzzers may include anything. Prints each include that breaks the rule;
 # exit status 1 if there is one.
 set -eu
 cd "$(dirname "$0")/.."
 
 # allowed FILE: the files it may include, as an extended regular expression over their paths.
-find include src kernels lab io program course multiply tune cli blas mpi pblas python -type f \( -name '*.c' -o -name '*.h' -o -name '*.def' -o -name '*.cl*' -o -name '*.cu*' \) |
+find include src kernels lab io program course multiply ranks tune cli blas mpi pblas python -type f \( -name '*.c' -o -name '*.h' -o -name '*.def' -o -name '*.cl*' -o -name '*.cu*' \) |
     LC_ALL=C sort | xargs awk '
     function allowed(file,    engine) {
         if (file ~ /^include\//) return "^include/"
@@ -22,7 +22,8 @@ find include src kernels lab io program course multiply tune cli blas mpi pblas 
         if (file ~ /^course\//) return "^(course|program|lab|io|include)/"
         if (file ~ /^multiply\//) return "^(multiply|program|lab|io|include)/"
         if (file ~ /^tune\//) return "^(tune|program|lab|io|include)/"
-        if (file ~ /^cli\//) return "^((cli|course|multiply|tune|program|lab|io|include)/|mpi/(plugin|engine|grid|nominal)\\.h$)"
+        if (file ~ /^ranks\//) return "^((ranks|multiply|program|lab|io|include)/|mpi/(plugin|engine|grid|nominal)\\.h$)"
+        if (file ~ /^cli\//) return "^(cli|course|ranks|multiply|tune|program|lab|io|include)/"
         if (file ~ /^src\/engines\/[a-z]+\.h$/) return "^(include/|src/engines/(engine|spread|stop)\\.h$|src/(plan|error|table|jit_cache)\\.h$)"
         if (match(file, /^src\/engines\/[a-z]+\//)) {
             engine = substr(file, 1, RLENGTH)
@@ -43,7 +44,7 @@ find include src kernels lab io program course multiply tune cli blas mpi pblas 
         for (i = 1; i <= folders; i++) if (exists(folder[i] "/" name)) return folder[i] "/" name
         return ""
     }
-    BEGIN { folders = split("include src kernels/cpu lab io program course multiply tune cli blas mpi pblas", folder, " ") }
+    BEGIN { folders = split("include src kernels/cpu lab io program course multiply ranks tune cli blas mpi pblas", folder, " ") }
     /^[ \t]*#[ \t]*include[ \t]*["<]/ {
         quoted = $0 ~ /include[ \t]*"/
         split($0, part, /["<>]/)

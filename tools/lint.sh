@@ -33,7 +33,7 @@ no_calls() {
 no_fast_math() {
     ! grep -noE -e '-(ffast-math|Ofast|funsafe-math-optimizations|ffp-contract=fast|fassociative-math|ffinite-math-only)' \
         build/lint-gcc/compile_commands.json | sort | uniq -c | grep . &&
-        ! grep -nE '^ *#pragma.*(fast-math|FP_CONTRACT +ON)|__attribute__ *\(\( *optimize' -r src kernels lab io program course multiply tune cli blas mpi pblas
+        ! grep -nE '^ *#pragma.*(fast-math|FP_CONTRACT +ON)|__attribute__ *\(\( *optimize' -r src kernels lab io program course multiply ranks tune cli blas mpi pblas
 }
 
 # build FOLDER COMPILER ARGUMENT ...
@@ -84,7 +84,7 @@ static_checks() {
 }
 
 # C, OpenCL C and CUDA C. Each major version of clang-format lays out some lines in its own way: 14 is Debian 12's.
-sources() { find blas cli course mpi examples exercises fuzz include io kernels lab multiply pblas program python src tests tools tune \( -name '*.[ch]' -o -name '*.cl*' -o -name '*.cu*' \) -type f | sort; }
+sources() { find blas cli course mpi examples exercises fuzz include io kernels lab multiply pblas program python ranks src tests tools tune \( -name '*.[ch]' -o -name '*.cl*' -o -name '*.cu*' \) -type f | sort; }
 
 formatted() {
     clang-format --version | grep -q ' version 14\.' || { clang-format --version && echo 'expected version 14' && return 1; }

@@ -12,7 +12,7 @@ import re
 import sys
 
 NAMES = re.compile(r"\.(c|h|cl|clh|cu|cuh|def)$")
-FOLDERS = ("blas", "cli", "course", "fuzz", "include", "io", "kernels", "lab", "mpi", "multiply", "pblas", "program", "src", "tests", "tools", "tune")
+FOLDERS = ("blas", "cli", "course", "fuzz", "include", "io", "kernels", "lab", "mpi", "multiply", "pblas", "program", "ranks", "src", "tests", "tools", "tune")
 COMMENT = re.compile(r'/\*.*?\*/|//[^\n]*|("(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\')', re.S)
 TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|\.?\d(?:[eEpP][+-]|[\w.])*|\w+|<<=|>>=|\.\.\.|->|\+\+|--|<<|>>|&&|\|\||##|[-+*/%&|^<>=!]=|\S')
 

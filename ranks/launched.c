@@ -31,12 +31,6 @@ launched launched_find(void)
     return l;
 }
 
-void launched_settle(const launched *l, options *opt)
-{
-    if (l->mpi == NULL || l->rank <= 0) return;
-    opt->json = NULL, opt->append = opt->verbose = false, opt->quiet = true;
-}
-
 /* "libtilewright_openmpi.so.0" in a folder; NULL: it is not there, or cannot be loaded, and dlerror() says why. */
 static void *open_beside(const char *mpi)
 {

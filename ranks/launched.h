@@ -4,7 +4,7 @@
 
 #define TILEWRIGHT_MPI_TYPES
 #include "../mpi/plugin.h"
-#include "opts.h"
+#include "../program/exit.h"
 
 typedef struct launched {
     const char *mpi; /* "openmpi", "mpich", or the path of a library; NULL: no launcher started the program */
@@ -13,9 +13,6 @@ typedef struct launched {
 
 /* launched_find - as the launcher's variables say, and TILEWRIGHT_MPI: off, openmpi, mpich or a path. */
 launched launched_find(void);
-
-/* launched_settle - of `multiply`: only rank 0 writes records and results. */
-void launched_settle(const launched *l, options *opt);
 
 /* launched_open - the library of that MPI, which lies beside the program or where an installed one has its libraries.
  * EXIT_OK, or EXIT_DEVICE after a sentence. */

@@ -1,6 +1,6 @@
-/* explain_ranks.c - see explain_ranks.h. The grid is the one that `multiply` chooses under mpirun, by mpi/grid.c;
+/* divided.c - see divided.h. The grid is the one that `multiply` chooses under mpirun, by mpi/grid.c;
  * times are the choice's own estimate, or that at the speed of --rate. */
-#include "explain_ranks.h"
+#include "divided.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -10,10 +10,9 @@
 #include "../program/object.h"
 #include "../program/term.h"
 
-enum { SIDE = 4096 };
-
 typedef struct divided {
-    session *s;
+    const divided_wish *wish;
+    FILE *text;
     nominal_machine machine;
     int hosts;
     tw_problem problem;
@@ -23,48 +22,21 @@ typedef struct divided {
     double one_rank_s; /* one rank's time for the product */
 } divided;
 
-exit_code explain_ranks_check(const options *o)
-{
-    const bool ranks = o->ranks > 0, rung = o->operand_count > 0 || o->engines.count > 0 || o->tiles.count > 0 ||
-                                            o->element.count > 0 || o->gpu != NULL || o->binary || o->html != NULL ||
-                                            o->tables;
-    const char *needs = o->network > 0        ? "network"
-                        : o->rate > 0         ? "rate"
-                        : o->hosts > 0        ? "hosts"
-                        : o->grids.count > 0  ? "grid"
-                        : o->memory > 0       ? "memory"
-                        : o->threads > 0      ? "threads"
-                        : o->dtypes.count > 0 ? "dtype"
-                                              : NULL;
-    if (!ranks && needs != NULL) return diag(EXIT_USAGE, "--%s belongs to --ranks, which is not given", needs);
-    if (ranks && rung)
-        return diag(EXIT_USAGE, "--ranks explains no rung: it takes --hosts, --network, --rate, --grid, --shape, "
-                                "--dtype, --threads, --memory and --json");
-    if (o->hosts > o->ranks)
-        return diag(EXIT_USAGE, "--hosts %" PRId64 ": there are %" PRId64 " ranks, at least one of a host", o->hosts,
-                    o->ranks);
-    return EXIT_OK;
-}
-
 /* ---- the choice ---- */
 
 static void set_problem(divided *x)
 {
-    const options *o = x->s->opt;
-    const shape *given = &o->shapes.items[0];
-    x->machine = (nominal_machine){.ranks = (int)o->ranks,
-                                   .threads = o->threads > 0 ? (int)o->threads : 1,
+    const divided_wish *o = x->wish;
+    x->machine = (nominal_machine){.ranks = o->ranks,
+                                   .threads = o->threads > 0 ? o->threads : 1,
                                    .one_host = o->hosts == 1,
-                                   .network_gbps = o->network};
-    x->hosts = o->hosts > 0 ? (int)o->hosts : (int)o->ranks;
-    x->problem = o->shapes.count > 0 ? tw_problem_make(session_dtype(x->s), TW_N, TW_N, given->m, given->n, given->k)
-                                     : tw_problem_make(session_dtype(x->s), TW_N, TW_N, SIDE, SIDE, SIDE);
+                                   .network_gbps = o->network_gbps};
+    x->hosts = o->hosts > 0 ? o->hosts : o->ranks;
+    x->problem = tw_problem_make(o->dtype, TW_N, TW_N, o->m, o->n, o->k);
     x->problem.dtype_b = x->problem.dtype, x->problem.dtype_c = nominal_result(x->problem.dtype);
     x->sizes = nominal_problem(&x->problem, tw_lab_sum_depth(x->problem.dtype), &x->machine);
     if (o->memory > 0) x->sizes.memory_bytes = o->memory;
-    if (o->grids.count == 0) return;
-    const shape *grid = &o->grids.items[0];
-    x->sizes.asked[0] = (int)grid->m, x->sizes.asked[1] = (int)grid->n, x->sizes.asked[2] = (int)grid->k;
+    memcpy(x->sizes.asked, o->grid, sizeof x->sizes.asked);
 }
 
 /* The same grid where a rank multiplies at another speed. */
@@ -80,7 +52,7 @@ static grid at_speed(const divided *x, const grid *g, double gflops)
 
 static exit_code choose(divided *x)
 {
-    const options *o = x->s->opt;
+    const divided_wish *o = x->wish;
     const grid_problem *p = &x->sizes;
     if (!grid_choose(p, &x->grid)) {
         if (x->grid.pm == 0)
@@ -92,7 +64,7 @@ static exit_code choose(divided *x)
                     " bytes (grid %d x %d x %d)",
                     p->memory_bytes, p->ranks, x->grid.bytes, x->grid.pm, x->grid.pn, x->grid.pk);
     }
-    x->gflops = o->rate > 0 ? (double)o->rate : nominal_flops(x->problem.dtype, &x->machine) / 1e9;
+    x->gflops = o->rate_gflops > 0 ? o->rate_gflops : nominal_flops(x->problem.dtype, &x->machine) / 1e9;
     x->grid = at_speed(x, &x->grid, x->gflops);
     x->one_rank_s = (double)p->m * (double)p->n * (double)p->k * (2 / (x->gflops * 1e9));
     return EXIT_OK;
@@ -137,7 +109,7 @@ static void tell_volume(const divided *x)
     const grid *g = &x->grid;
     const int parts[3][3] = {{g->pm, g->pk, g->pn}, {g->pk, g->pn, g->pm}, {g->pm, g->pn, g->pk}};
     const int64_t bytes[3] = {x->sizes.a_bytes, x->sizes.b_bytes, x->sizes.c_bytes};
-    FILE *text = x->s->text;
+    FILE *text = x->text;
     term_number number;
     for (int i = 0; i < 3; i++) {
         fprintf(text, "%-10s %s / (%d %d) (1 - 1/%d)", i == 0 ? "receives" : "", pieces[i], parts[i][0], parts[i][1],
@@ -152,7 +124,7 @@ static void tell_volume(const divided *x)
 static void tell_time(const divided *x)
 {
     const grid *g = &x->grid;
-    FILE *text = x->s->text;
+    FILE *text = x->text;
     term_number first, second, third;
     fprintf(text, "time       compute %s + move %s", term_seconds(g->compute_s, first),
             term_seconds(g->move_s, second));
@@ -171,7 +143,7 @@ static void tell_better(const divided *x)
     term_number number;
     p.flop_seconds = 2 / (x->gflops * 1e9);
     if (!grid_choose(&p, &better) || better.seconds >= x->grid.seconds) return;
-    fprintf(x->s->text, "better     at this rate --grid %dx%dx%d: %s\n", better.pm, better.pn, better.pk,
+    fprintf(x->text, "better     at this rate --grid %dx%dx%d: %s\n", better.pm, better.pn, better.pk,
             term_seconds(better.seconds, number));
 }
 
@@ -180,8 +152,8 @@ static void tell(const divided *x)
     const tw_problem *whole = &x->problem;
     const grid_problem *p = &x->sizes;
     const grid *g = &x->grid;
-    const options *o = x->s->opt;
-    FILE *text = x->s->text;
+    const divided_wish *o = x->wish;
+    FILE *text = x->text;
     term_number first, second;
     fprintf(text, "product    %" PRId64 " x %" PRId64 " x %" PRId64 " %s, %.0f flop\n", p->m, p->n, p->k,
             tw_lab_dtype_of(whole->dtype)->name, roofline_flops(whole));
@@ -192,20 +164,20 @@ static void tell(const divided *x)
                                                           : ", more would be slower",
             g->pm, g->pn, g->pk, x->machine.threads, x->machine.threads == 1 ? "" : "s");
     fprintf(text, "rate       %s GFLOP/s of a rank%s; its link %g Gbit/s%s, a message %s\n",
-            term_gflops(x->gflops, first), o->rate > 0 ? "" : " (nominal; --rate)", nominal_gbps(&x->machine),
-            o->network > 0 ? "" : " (nominal; --network)", term_seconds(p->message_seconds, second));
+            term_gflops(x->gflops, first), o->rate_gflops > 0 ? "" : " (nominal; --rate)", nominal_gbps(&x->machine),
+            o->network_gbps > 0 ? "" : " (nominal; --network)", term_seconds(p->message_seconds, second));
     tell_volume(x);
     fprintf(text, "memory     %s of a rank at most, ", term_bytes((double)g->bytes, first));
     fprintf(text, "buffers of %s among them; %s of a host; panels of %" PRId64 " steps of k\n",
             term_bytes((double)g->buffer_bytes, first), term_bytes(host_bytes(x), second), g->panel);
     tell_time(x);
-    if (o->rate > 0) tell_better(x);
+    if (o->rate_gflops > 0) tell_better(x);
 }
 
-static void write_object(const divided *x)
+static void write_object(const divided *x, FILE *json)
 {
     const grid *g = &x->grid;
-    object o = object_begin(x->s->json);
+    object o = object_begin(json);
     object_text(&o, "engine", "cpu");
     object_text(&o, "predicted", "volume model");
     object_text(&o, "dtype", tw_lab_dtype_of(x->problem.dtype)->name);
@@ -238,16 +210,15 @@ static void write_object(const divided *x)
     object_number(&o, "one_rank_s", x->one_rank_s);
     object_number(&o, "efficiency", speed_up(x) / computing(x));
     object_end(&o);
-    x->s->json_lines = x->s->json != NULL;
 }
 
-exit_code explain_ranks(session *s)
+exit_code divided_explain(const divided_wish *wish, FILE *text, FILE *json)
 {
-    divided x = {.s = s};
+    divided x = {.wish = wish, .text = text};
     set_problem(&x);
     const exit_code code = choose(&x);
     if (code != EXIT_OK) return code;
     tell(&x);
-    write_object(&x);
-    return session_flush(s);
+    write_object(&x, json);
+    return EXIT_OK;
 }
