@@ -30,10 +30,4 @@ typedef struct selftest_count {
  * down. */
 exit_code selftest_run(session *s, bool quick, bool lines, selftest_count *count);
 
-/* of `tune`, without a search: tuned_rows.c */
-exit_code tuned_show(session *s);
-exit_code tuned_export(session *s);
-exit_code tuned_forget(session *s);
-bool tuned_is_wanted(const session *s, const char *engine); /* is a row of this engine among those of --engine? */
-
 #endif

@@ -158,6 +158,8 @@ exit_code tuning_begin(tuning *t, const tuning_wish *wish)
 {
     char said[400];
     tame_name name;
+    const exit_code flushed = wish->flush(wish->job); /* before the fork */
+    if (flushed != EXIT_OK) return flushed;
     *t = (tuning){.wish = *wish, .code = EXIT_OK};
     t->start_s = measure_now_s();
     t->until_s = t->start_s + wish->budget_s;

@@ -8,12 +8,12 @@
 #include "../program/exit.h"
 #include "tuned_store.h"
 
-/* What a run is to do. written: lines of json are complete, out with them. */
+/* What a run is to do. flush: out with what was printed; written: the same, and lines of json are complete. */
 typedef struct tuning_wish {
     tune_device device;
     double patience_s, budget_s; /* of a candidate without an answer; of all */
-    FILE *json;                  /* NULL: nothing is written */
-    exit_code (*written)(void *job);
+    FILE *text, *json;           /* json NULL: nothing is written */
+    exit_code (*flush)(void *job), (*written)(void *job);
     void *job;
 } tuning_wish;
 
