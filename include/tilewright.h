@@ -24,8 +24,8 @@
  *          tw_devices() and where a NULL context is opened at its first use.
  * THREADS  A context may be used by any number of threads at once: on the CPU its threads help the call that comes
  *          first, and another call computes alone meanwhile. A NULL context is one process-wide default, opened at its
- *          first use. After fork() or _Fork() both processes may go on using contexts of the cpu engine; of one with
- *          parallel_for, the child only if the threads behind that survive a fork (GCC's OpenMP does not). A driver's
+ *          first use. After fork() or _Fork() both processes may go on using contexts of the cpu engine; the child uses
+ *          one with parallel_for only if the program's threads survive a fork (GCC's OpenMP does not). A driver's
  *          state does not survive a fork: the child must open GPU contexts of its own, and CUDA works in the
  *          child only if the parent had neither used it nor listed its devices. A thread that is cancelled inside a
  *          call ends when the call returns.
@@ -191,9 +191,9 @@ TW_API tw_status tw_open(const tw_options *options, tw_context **context);
 
 /* tw_close - end a context and its threads. No thread and no stream may still use it: a kernel that tw_enqueue() put on
  * a stream and that still runs would lose its code. (OpenCL's queues keep what their commands need.) NULL does nothing:
- * the process-wide default is never closed. So a plugin that dlclose() unloads must not contain libtilewright.a and use
- * a NULL context, whose threads would lose their code: link it with -Wl,-z,nodelete, or with libtilewright.so, which
- * stays in memory, or close a context of its own before. */
+ * the process-wide default is never closed, and its threads run until the process exits. So a plugin that contains
+ * libtilewright.a must not be unloaded by dlclose() once it has used NULL: link it with -Wl,-z,nodelete, or with
+ * libtilewright.so, which stays in memory, or open and close a context of its own. */
 TW_API void tw_close(tw_context *context);
 
 /* tw_describe - describe the device of a context (device->size set): of several the first one's index, their number and

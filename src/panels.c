@@ -1,6 +1,5 @@
-/* panels.c - a large product of host memory on one device, in panels of rows of C, as a list of steps
- * (engines/spread.h): a panel is computed while the next one's rows of A are on their way up, and those of C of the one
- * before come down.
+/* panels.c - computes a large product of host memory on one device in row panels of C, as a list of steps
+ * (engines/spread.h). While one panel is computed, the next rows of A are uploaded and the panel before is downloaded.
  *
  *     LANE_UP      | B | A 0 | A 1 | A 2 | A 3 | ...
  *     LANE_PACK        | B |                             if the kernel wants it packed: once for all panels

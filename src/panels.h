@@ -1,4 +1,4 @@
-/* panels.h - a large product of host memory on one device, in panels of rows of C. */
+/* panels.h - a large product of host memory on one device, in row panels of C. */
 #ifndef TILEWRIGHT_PANELS_H
 #define TILEWRIGHT_PANELS_H
 
