@@ -7,6 +7,7 @@
  *     LANE_DOWN                    | C 0 | C 1 | C 2 | C 3 | */
 #include "panels.h"
 #include "room.h"
+#include "spread_list.h"
 
 #include <string.h>
 
@@ -14,8 +15,7 @@ enum {
     MOST_PANELS = 8,
     MOST_STEPS = 2 + 4 * MOST_PANELS, /* of B; of each panel A and C up, the product, C down */
     MOST_COPIES = 1 + 3 * MOST_PANELS,
-    MOST_NEEDS = 1 + 4 * MOST_PANELS,
-    NONE = -1
+    MOST_NEEDS = 1 + 4 * MOST_PANELS
 };
 
 /* An operand in host memory, and where its copy lies on the device. */
@@ -63,9 +63,7 @@ static bool plan_each(const tw_lab_run *run, panels *x)
         if (plan_find(&p, &facts, &same, packs) != TW_OK || strcmp(packs->gpu.options, whole->gpu.options) != 0)
             return false;
         *tile = *packs;
-        if (!packs->gpu.pack_b.needed) continue;
-        tile->problem.ldb = packs->gpu.pack_b.ld, tile->workspace_bytes -= (size_t)packs->gpu.pack_b.bytes;
-        tile->gpu.pack_b.needed = false, tile->gpu.pack_b.bytes = 0;
+        spread_take_packed(tile, 1);
     }
     return true;
 }
@@ -84,7 +82,7 @@ static bool find_room(const tw_lab_run *run, panels *x)
     int64_t operands = 0;
     for (int i = 0; i < 3; i++) {
         const int64_t bytes = x->of[i].rows * x->of[i].device_ld * x->of[i].element_bytes;
-        x->of[i].at = take(x, bytes), operands += bytes;
+        x->of[i].at = take(x, bytes), operands += round_up(bytes, 256);
     }
     x->packed_at = take(x, x->plans[0].packs.gpu.pack_b.needed ? x->plans[0].packs.gpu.pack_b.bytes : 0);
     const size_t workspaces[2] = {x->plans[0].tile.workspace_bytes, x->plans[1].tile.workspace_bytes};
@@ -188,7 +186,9 @@ tw_status panels_run(const tw_lab_run *run, const tw_problem *h, const void *a, 
     x.work.plans = x.plans, x.work.steps = x.steps, x.work.copies = x.copies, x.work.needs = x.needs;
     if (!plan_each(run, &x) || !find_room(run, &x)) return TW_OK;
     list_steps(&x);
+    const tw_status status = ops->spread(run->context->devices, &x.work);
+    if (status == TW_NO_MEMORY) return TW_OK; /* nothing was written: there may be room for the whole, or no thread */
     *done = true;
-    TRY(ops->spread(run->context->devices, &x.work));
+    TRY(status);
     return stop_check(run->stop);
 }

@@ -102,7 +102,7 @@ typedef struct gpu_plan {
 
 /* What the launches of a product on a GPU do, in their order: copy what the kernel cannot read as it lies; compute the
  * tiles of C, or partial sums; add these. */
-typedef enum gpu_step_kind { STEP_PACK, STEP_TILES, STEP_ADD, GPU_STEPS } gpu_step_kind;
+typedef enum launch_kind { LAUNCH_PACK, LAUNCH_TILES, LAUNCH_ADD, LAUNCH_KINDS } launch_kind;
 
 /* A kernel as it is compiled: its text and entry, options, bytes of dynamic shared memory. */
 typedef struct kernel_text {
@@ -111,10 +111,13 @@ typedef struct kernel_text {
     int dynamic_bytes;
 } kernel_text;
 
-typedef struct gpu_step {
-    gpu_step_kind kind;
+/* A launch: its kernel, and blocks of threads. PACK, which may be for one operand alone, counts its blocks itself. */
+typedef struct gpu_launch {
+    launch_kind kind;
     kernel_text kernel;
-} gpu_step;
+    int64_t grid_x, grid_y;
+    int threads_x, threads_y;
+} gpu_launch;
 
 typedef struct plan {
     tw_problem problem;
@@ -156,8 +159,8 @@ void plan_reason(const tw_problem *problem, const device_facts *device, char *te
  * kernel, without a workspace, or with the smallest blocks. */
 bool plan_shrink(plan *plan);
 
-/* plan_steps - the steps of a plan of a GPU, each kind at most once; returns how many. Their options are the plan's. */
-int plan_steps(const plan *plan, gpu_step steps[GPU_STEPS]);
+/* plan_launches - the launches of a plan of a GPU, each kind at most once; returns how many. Their options are the plan's. */
+int plan_launches(const plan *plan, gpu_launch launches[LAUNCH_KINDS]);
 
 /* plan_text - the plan as one line. */
 void plan_text(const plan *plan, char *text, size_t bytes);

@@ -82,7 +82,7 @@ tw_status spread_make(const spread_machine *machine, const tw_problem *p, const 
     spread s = {.machine = &of_tiles, .matrices = matrices, .p = p, .devices = devices, .work = out};
     tw_problem one = *p;
     plan whole;
-    *out = (spread_work){.devices = machine->devices, .reads_c = problem_reads_c(p)};
+    *out = (spread_work){.devices = machine->devices, .reads_c = problem_reads_c(p), .keeps_memory = true};
     for (int x = 0; x < 3; x++) s.bytes[x] = dtype_find(dtypes[x])->lab.bytes;
     one.lda = spread_copy_ld(&s, 0, problem_a_cols(p)), one.ldb = spread_copy_ld(&s, 1, problem_b_cols(p));
     one.ldc = spread_copy_ld(&s, 2, p->n), one.align_a = one.align_b = one.align_c = 256;

@@ -115,6 +115,9 @@ tw_status spread_find_plan(spread *s, int on, int64_t m, int64_t n, int *out);
 
 packing spread_packing(const spread *s, int x, int on, int64_t length);
 
+/* The plan of a tile whose operand (0: A, 1: B) a step packs before: once for many tiles. */
+void spread_take_packed(plan *tile, int x);
+
 /* Does the operand get panels of its own on a device? */
 bool spread_has_panels(const spread *s, int x, int on);
 

@@ -55,16 +55,13 @@ static tw_problem tile_problem(const spread *s, int on, int64_t m, int64_t n)
     return p;
 }
 
-/* Operands that the plan packs are packed once for each panel, not for each tile. */
-static void take_packed(plan *tile)
+void spread_take_packed(plan *tile, int x)
 {
-    packing *const packs[2] = {&tile->gpu.pack_a, &tile->gpu.pack_b};
-    int64_t *const lds[2] = {&tile->problem.lda, &tile->problem.ldb};
-    for (int x = 0; x < 2; x++) {
-        if (!packs[x]->needed) continue;
-        *lds[x] = packs[x]->ld, tile->workspace_bytes -= (size_t)packs[x]->bytes;
-        packs[x]->needed = false, packs[x]->bytes = 0;
-    }
+    packing *const packs = x == 0 ? &tile->gpu.pack_a : &tile->gpu.pack_b;
+    if (!packs->needed) return;
+    *(x == 0 ? &tile->problem.lda : &tile->problem.ldb) = packs->ld;
+    tile->workspace_bytes -= (size_t)packs->bytes;
+    packs->needed = false, packs->bytes = 0;
 }
 
 static bool same_tile(const tw_problem *p, const tw_problem *q)
@@ -83,7 +80,7 @@ tw_status spread_find_plan(spread *s, int on, int64_t m, int64_t n, int *out)
     spread_plan made;
     TRY(plan_find(&p, s->machine->facts, &same, &made.packs));
     made.tile = made.packs;
-    take_packed(&made.tile);
+    spread_take_packed(&made.tile, 0), spread_take_packed(&made.tile, 1);
     APPEND(w->plans, w->plan_count, made);
     return TW_OK;
 }

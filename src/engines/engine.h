@@ -24,7 +24,7 @@ typedef struct runnable {
     const plan *plan;
     bool timed, launched; /* launched: C may have been written */
     double seconds;
-    void *kernels[GPU_STEPS];     /* the driver's own, of the plan's steps; NULL: the plan has no such step */
+    void *kernels[LAUNCH_KINDS];  /* the driver's own, of the plan's launches; NULL: it has none of this kind */
     void *stream, *begin, *event; /* likewise, of the engines that have one */
     uint64_t workspace;           /* on the device: an address, or the driver's handle */
     void *counters;               /* of a FAMILY_PANELS row, which finds zeros and leaves zeros */

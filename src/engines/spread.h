@@ -1,4 +1,5 @@
-/* spread.h - a product divided among devices, as a list of steps: src/spread.c makes it, an engine carries it out. */
+/* spread.h - a product as a list of steps, on one device or several: src/spread.c or panels.c makes it, an engine carries
+ * it out. */
 #ifndef TILEWRIGHT_SPREAD_H
 #define TILEWRIGHT_SPREAD_H
 
@@ -58,7 +59,7 @@ typedef struct spread_plan {
  * for its panels, and a workspace in it for each of its two lanes of tiles. */
 typedef struct spread_work {
     int devices;
-    bool reads_c;
+    bool reads_c, keeps_memory; /* keeps: what is taken on a device stays for the next list, if it is little */
     const stop *stop;
     int64_t bytes[MOST_JOINED], workspace[MOST_JOINED][2];
     spread_plan *plans;

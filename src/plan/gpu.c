@@ -52,18 +52,24 @@ static int types_text(const tw_problem *p, char *text, size_t bytes)
                     dtype->result == TW_I32 ? " -DSUMS_S32=1" : "");
 }
 
-int plan_steps(const plan *p, gpu_step steps[GPU_STEPS])
+int plan_launches(const plan *p, gpu_launch launches[LAUNCH_KINDS])
 {
     static const char *const sizes[] = {
         [1] = "-DELEMENT_BYTES=1", [2] = "-DELEMENT_BYTES=2", [4] = "-DELEMENT_BYTES=4", [8] = "-DELEMENT_BYTES=8"};
     const gpu_plan *gpu = &p->gpu;
-    const kernel_text packs = {{"cuda/pack.cu", "pack", NULL}, sizes[dtype_find(p->problem.dtype)->lab.bytes], 0},
+    const int bytes = dtype_find(p->problem.dtype)->lab.bytes; /* of complex types nothing is packed */
+    const kernel_text packs = {{"cuda/pack.cu", "pack", NULL}, bytes <= 8 ? sizes[bytes] : NULL, 0},
                       tiles = {gpu->source, gpu->options, gpu->dynamic_bytes},
                       adds = {{gpu->source.file, p->row->gpu.adds, gpu->source.text}, gpu->options, 0};
     int count = 0;
-    if (gpu->pack_a.needed || gpu->pack_b.needed) steps[count++] = (gpu_step){STEP_PACK, packs};
-    steps[count++] = (gpu_step){STEP_TILES, tiles};
-    if (p->row->gpu.adds != NULL && gpu->k_split.count > 0) steps[count++] = (gpu_step){STEP_ADD, adds};
+    if (gpu->pack_a.needed || gpu->pack_b.needed)
+        launches[count++] = (gpu_launch){.kind = LAUNCH_PACK, .kernel = packs};
+    launches[count++] = (gpu_launch){LAUNCH_TILES, tiles, gpu->grid_x, gpu->grid_y, gpu->threads_x, gpu->threads_y};
+    if (p->row->gpu.adds == NULL || gpu->k_split.count == 0) return count;
+    /* of several types a thread for each element, else a block for each tile */
+    const int64_t blocks = p->row->gpu.traits & GPU_TYPES ? ceil_div(p->problem.m * p->problem.n, gpu->threads_x)
+                                                          : gpu->grid_x / gpu->k_split.splits;
+    launches[count++] = (gpu_launch){LAUNCH_ADD, adds, blocks, 1, gpu->threads_x, gpu->threads_y};
     return count;
 }
 
@@ -98,7 +104,7 @@ void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choic
     gpu->pack_b = kernel_packing_b(row, p);
     const gpu_family *family = family_of(row);
     if (family->divide != NULL) gpu->k_split = family_divide(family, row, p, device);
-    if (row->gpu.adds != NULL && !typed) gpu->k_split = split_k_by_shape(plan, device);
+    if (row->gpu.adds != NULL && family->divide == NULL) gpu->k_split = split_k_by_shape(plan, device);
     if (gpu->k_split.count > 0) gpu->grid_x = gpu->k_split.whole + gpu->k_split.count;
     if (device->items > 1) gpu->items = device->items;
     gpu->dynamic_bytes = row->gpu.dynamic_bytes + (gpu->k_split.by_cluster ? (int)cluster_bytes(row) : 0);

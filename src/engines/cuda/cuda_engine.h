@@ -17,7 +17,7 @@ typedef struct lane {
 
 enum { MOST_IDLE = 16 };
 
-/* What a product over several devices needs of one, kept for the next. */
+/* What a list of steps needs of a device, kept for the next. */
 typedef struct spread_kit {
     cu_stream stream[SPREAD_LANES];
     cu_event *event;

@@ -247,10 +247,10 @@ static tw_status cuda_code(engine *e, const plan *p, int sm, bool ptx, tw_lab_co
 
 static bool cuda_kept(engine *e, const plan *p)
 {
-    gpu_step steps[GPU_STEPS];
-    const int count = plan_steps(p, steps);
+    gpu_launch launches[LAUNCH_KINDS];
+    const int count = plan_launches(p, launches);
     bool kept = true;
-    for (int i = 0; i < count; i++) kept = kept && kernels_kept(&e->kernels, &steps[i].kernel);
+    for (int i = 0; i < count; i++) kept = kept && kernels_kept(&e->kernels, &launches[i].kernel);
     return kept;
 }
 
@@ -275,7 +275,7 @@ static void cuda_resources(engine *e, const runnable *r, tw_lab_resources *out)
     int threads_each = cuda_attribute(e->cu, e->device, CU_ATTRIBUTE_THREADS_PER_MULTIPROCESSOR);
     const plan *p = r->plan;
     const gpu_plan *gpu = &p->gpu;
-    cu_function kernel = r->kernels[STEP_TILES];
+    cu_function kernel = r->kernels[LAUNCH_TILES];
     int blocks = 0, threads = gpu->threads_x * gpu->threads_y;
     if (cuda_enter(e) != TW_OK) return;
     e->cu->cuFuncGetAttribute(&out->registers, CU_FUNCTION_REGISTERS, kernel);

@@ -1,5 +1,5 @@
-/* kit.c - what a list of steps needs of a device, kept for the next: streams, events and, of several devices and if it
- * is little, memory. */
+/* kit.c - what a list of steps needs of a device, kept for the next: streams, events and, if it is little and
+ * the list says so, memory. */
 #include <stdlib.h>
 
 #include "cuda_engine.h"

@@ -90,20 +90,19 @@ static int splits_each(const plan *p)
                                   : 1;
 }
 
-static tw_status launch_grid(engine *e, const runnable *r, gpu_step_kind step, int64_t width, int64_t height,
+static tw_status launch_grid(engine *e, const runnable *r, const gpu_launch *how, int64_t width, int64_t height,
                              void **arguments)
 {
     const plan *p = r->plan;
-    const gpu_plan *gpu = &p->gpu;
     const cu_launch_config config = {.grid_x = (unsigned)width,
                                      .grid_y = (unsigned)height,
                                      .grid_z = 1,
-                                     .block_x = (unsigned)gpu->threads_x,
-                                     .block_y = (unsigned)gpu->threads_y,
+                                     .block_x = (unsigned)how->threads_x,
+                                     .block_y = (unsigned)how->threads_y,
                                      .block_z = 1,
-                                     .dynamic_bytes = (unsigned)gpu->dynamic_bytes};
-    const int cluster = gpu->k_split.by_cluster ? (int)min_i64(splits_each(p), CLUSTER_BLOCKS) : 1;
-    return launch_kernel(e, r, r->kernels[step], p->row->gpu.traits & GPU_PDL, cluster, config, arguments);
+                                     .dynamic_bytes = (unsigned)how->kernel.dynamic_bytes};
+    const int cluster = p->gpu.k_split.by_cluster ? (int)min_i64(splits_each(p), CLUSTER_BLOCKS) : 1;
+    return launch_kernel(e, r, r->kernels[how->kind], p->row->gpu.traits & GPU_PDL, cluster, config, arguments);
 }
 
 /* The arguments of a product's kernels: each family takes those of its lists in kernels/cuda/arguments.h. */
@@ -177,7 +176,8 @@ static tw_status encode_maps(engine *e, const plan *p, const buffer *a, const bu
     return TW_OK;
 }
 
-static tw_status launch_mapped(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
+static tw_status launch_mapped(engine *e, runnable *r, const gpu_launch *how, const buffer *a, const buffer *b,
+                               const buffer *c)
 {
     const plan *p = r->plan;
     const gpu_family_id family = p->row->gpu.family;
@@ -187,7 +187,7 @@ static tw_status launch_mapped(engine *e, runnable *r, const buffer *a, const bu
          *own_c[] = {MAPPED_C_ARGUMENTS(ADDRESS, , )},
          *sliced_k[] = {MAPPED_ARGUMENTS(ADDRESS, , ), SPLIT_ARGUMENTS(ADDRESS, )},
          *swap_ab[] = {MAPPED_ARGUMENTS(ADDRESS, , ), SPLIT_RUNS_ARGUMENTS(ADDRESS, )};
-    return launch_grid(e, r, STEP_TILES, p->gpu.grid_x, p->gpu.grid_y,
+    return launch_grid(e, r, how, how->grid_x, how->grid_y,
                        family == FAMILY_SWAP_AB                               ? swap_ab
                        : family == FAMILY_WGMMA                               ? own_c
                        : family == FAMILY_SLICED_K || family == FAMILY_SPLITS ? sliced_k
@@ -195,13 +195,14 @@ static tw_status launch_mapped(engine *e, runnable *r, const buffer *a, const bu
 }
 
 /* The y dimension of a grid is at most 65535: taller grids are launched in parts, each with its rows of A and C. */
-static tw_status launch_plain(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
+static tw_status launch_plain(engine *e, runnable *r, const gpu_launch *how, const buffer *a, const buffer *b,
+                              const buffer *c)
 {
     const gpu_plan *gpu = &r->plan->gpu;
     const tw_problem *p = &r->plan->problem;
     const arguments whole = arguments_of(e, r, a, b, c);
     const int64_t bytes = dtype_find(p->dtype)->lab.bytes, c_bytes = dtype_find(p->dtype_c)->lab.bytes;
-    for (int64_t y = 0; y < gpu->grid_y; y += MOST_GRID_Y) {
+    for (int64_t y = 0; y < how->grid_y; y += MOST_GRID_Y) {
         int64_t first = y * gpu->block_m;
         arguments x = whole;
         x.m = (int)(p->m - first);
@@ -209,17 +210,17 @@ static tw_status launch_plain(engine *e, runnable *r, const buffer *a, const buf
         x.c += (cu_pointer)(first * x.ldc * c_bytes);
         /* a kernel takes as many as it has */
         void *plain[] = {PLAIN_ARGUMENTS(ADDRESS, , , , ), SPLIT_ARGUMENTS(ADDRESS, )};
-        TRY(launch_grid(e, r, STEP_TILES, gpu->grid_x, min_i64(gpu->grid_y - y, MOST_GRID_Y), plain));
+        TRY(launch_grid(e, r, how, how->grid_x, min_i64(how->grid_y - y, MOST_GRID_Y), plain));
     }
     return TW_OK;
 }
 
-/* A block for each tile adds what the tile's blocks left. */
-static tw_status launch_add(engine *e, const runnable *r, const buffer *a, const buffer *b, const buffer *c)
+static tw_status launch_add(engine *e, const runnable *r, const gpu_launch *how, const buffer *a, const buffer *b,
+                            const buffer *c)
 {
     arguments x = arguments_of(e, r, a, b, c);
     void *plain[] = {PLAIN_ARGUMENTS(ADDRESS, , , , ), SPLIT_ARGUMENTS(ADDRESS, )};
-    return launch_grid(e, r, STEP_ADD, r->plan->gpu.grid_x / x.splits, 1, plain);
+    return launch_grid(e, r, how, how->grid_x, how->grid_y, plain);
 }
 
 /* An operand as pack.cu describes it: its struct operand. */
@@ -255,7 +256,7 @@ static tw_status launch_packing(engine *e, const runnable *r, packed first, pack
                                      .block_x = PACK_THREADS,
                                      .block_y = 1,
                                      .block_z = 1};
-    return launch_kernel(e, r, r->kernels[STEP_PACK], true, 1, config, operands);
+    return launch_kernel(e, r, r->kernels[LAUNCH_PACK], true, 1, config, operands);
 }
 
 tw_status cuda_pack(engine *e, const runnable *r, int operand, cu_pointer from, cu_pointer to)
@@ -275,15 +276,22 @@ static tw_status launch_pack(engine *e, const runnable *r, buffer *a, buffer *b)
     return TW_OK;
 }
 
+static tw_status launch_one(engine *e, runnable *r, const gpu_launch *how, buffer *a, buffer *b, const buffer *c)
+{
+    switch (how->kind) {
+    case LAUNCH_PACK: return launch_pack(e, r, a, b);
+    case LAUNCH_TILES: return (kernel_by_tma(r->plan->row) ? launch_mapped : launch_plain)(e, r, how, a, b, c);
+    case LAUNCH_ADD: return launch_add(e, r, how, a, b, c);
+    case LAUNCH_KINDS: break;
+    }
+    return TW_OK;
+}
+
 static tw_status launch_all(engine *e, runnable *r, buffer a, buffer b, const buffer *c)
 {
-    gpu_step steps[GPU_STEPS];
-    const int count = plan_steps(r->plan, steps);
-    for (int i = 0; i < count; i++)
-        TRY(steps[i].kind == STEP_PACK    ? launch_pack(e, r, &a, &b)
-            : steps[i].kind == STEP_ADD   ? launch_add(e, r, &a, &b, c)
-            : kernel_by_tma(r->plan->row) ? launch_mapped(e, r, &a, &b, c)
-                                          : launch_plain(e, r, &a, &b, c));
+    gpu_launch launches[LAUNCH_KINDS];
+    const int count = plan_launches(r->plan, launches);
+    for (int i = 0; i < count; i++) TRY(launch_one(e, r, &launches[i], &a, &b, c));
     return TW_OK;
 }
 
@@ -344,7 +352,8 @@ static batch_arguments batch_arguments_of(const tw_problem *p, const tw_batch *b
 }
 
 /* Items at strides by a row that loads by TMA. */
-static tw_status launch_boxes(engine *e, runnable *r, const batch_arguments *first, int64_t items)
+static tw_status launch_boxes(engine *e, runnable *r, const gpu_launch *how, const batch_arguments *first,
+                              int64_t items)
 {
     enum { C_LINE = 128 }; /* bytes */
     const plan *plan = r->plan;
@@ -359,8 +368,7 @@ static tw_status launch_boxes(engine *e, runnable *r, const batch_arguments *fir
     TRY(encode_boxes(e, p->dtype_c, &x.c_map, x.c_items, p->m, p->n, x.ldc, items, x.stride_c, edge,
                      C_LINE / dtype_find(p->dtype_c)->lab.bytes));
     void *boxes[] = {BOXES_ARGUMENTS(ADDRESS, , )};
-    return launch_grid(e, r, STEP_TILES, min_i64(x.works, plan->gpu.grid_x) + (x.works > cut * 3 / 2 ? cut : 0), 1,
-                       boxes);
+    return launch_grid(e, r, how, min_i64(x.works, how->grid_x) + (x.works > cut * 3 / 2 ? cut : 0), 1, boxes);
 }
 
 /* A whole batch, or as many items at a time as a kernel can count. */
@@ -371,6 +379,8 @@ static tw_status launch_batch(engine *e, runnable *r, const buffer *a, const buf
     const tw_batch *batch = r->batch;
     const int64_t tiles = ceil_div(p->m, gpu->block_m) * ceil_div(p->n, gpu->block_n), most = BATCH_MOST_TILES / tiles;
     batch_arguments x = batch_arguments_of(p, batch);
+    gpu_launch whole[LAUNCH_KINDS]; /* one: nothing is packed or added */
+    plan_launches(r->plan, whole);
     for (int64_t first = 0; first < batch->count && !stop_asked(r->stop); first += most) {
         const int64_t items = min_i64(batch->count - first, most);
         x.works = (int)(items * tiles);
@@ -378,11 +388,11 @@ static tw_status launch_batch(engine *e, runnable *r, const buffer *a, const buf
         x.b_items = address_of(batch, b, batch->stride_b, first, p->dtype).device;
         x.c_items = address_of(batch, c, batch->stride_c, first, p->dtype_c).device;
         if (kernel_by_tma(r->plan->row)) {
-            TRY(launch_boxes(e, r, &x, items));
+            TRY(launch_boxes(e, r, whole, &x, items));
             continue;
         }
         void *plain[] = {BATCH_ARGUMENTS(ADDRESS, )};
-        TRY(launch_grid(e, r, STEP_TILES, min_i64(x.works, gpu->grid_x), 1, plain));
+        TRY(launch_grid(e, r, whole, min_i64(x.works, whole->grid_x), 1, plain));
     }
     return TW_OK;
 }

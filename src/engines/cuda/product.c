@@ -8,16 +8,16 @@ enum { STAGED_LEAST_BYTES = 16 << 20 };
 
 /* ---- prepare ---- */
 
-/* The kernels of a plan's steps, by `find`: a function that builds what is missing, or one that refuses. */
+/* The kernels of a plan's launches, by `find`: a function that builds what is missing, or one that refuses. */
 static tw_status find_kernels(engine *e, runnable *r,
                               tw_status find(engine *, const kernel_text *, cu_stream, cu_function *))
 {
-    gpu_step steps[GPU_STEPS];
-    const int count = plan_steps(r->plan, steps);
+    gpu_launch launches[LAUNCH_KINDS];
+    const int count = plan_launches(r->plan, launches);
     for (int i = 0; i < count; i++) {
         cu_function kernel;
-        TRY(find(e, &steps[i].kernel, r->stream, &kernel));
-        r->kernels[steps[i].kind] = kernel;
+        TRY(find(e, &launches[i].kernel, r->stream, &kernel));
+        r->kernels[launches[i].kind] = kernel;
     }
     return TW_OK;
 }

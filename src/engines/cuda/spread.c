@@ -2,8 +2,8 @@
  *
  * The calling thread begins the steps in their order, each on its lane's stream, behind the events of what it needs: no
  * step is waited for on the host. Copies of host memory that is not pinned are the exception: threads of each device
- * carry them in pieces through pinned memory, up and down in the order of the steps, each behind those that it needs too.
- * A step needs only some before it, so the first that waits always waits for what goes on. */
+ * carry them in pieces through pinned memory, up and down. No deadlock: a step needs only earlier ones, and pieces are
+ * taken in the order of the steps, so the earliest that is not begun waits for nothing on the host. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ typedef struct carried {
 
 struct run;
 
-/* What a device's threads carry, and they. */
+/* A device's threads, and the copies that they carry. */
 typedef struct carriers {
     struct run *run;
     int device;
@@ -478,7 +478,7 @@ static void end_device(run *x, int on)
     free(p->ready);
     if (cuda_enter(p->e) == TW_OK) {
         for (int i = 0; i < p->carriers.copier_count; i++) staging_give_copier(&p->e->staging, &p->carriers.copiers[i]);
-        cuda_give_kit(p->e, &p->kit, !atomic_load(&x->failed), x->work->devices > 1);
+        cuda_give_kit(p->e, &p->kit, !atomic_load(&x->failed), x->work->keeps_memory);
         cuda_leave(p->e, TW_OK);
     }
     free(p->carriers.items);
@@ -512,7 +512,9 @@ static bool begin_devices(run *x)
     for (int on = 0; on < x->work->devices; on++)
         if (!begin_device(x, on, events[on])) return false;
     deal_events(x);
+    if (!keep(x, 0, cuda_enter(x->parts[0].e))) return false;
     find_pinned(x);
+    cuda_leave(x->parts[0].e, TW_OK);
     if (!keep(x, 0, list_carried(x))) return false;
     for (int on = 0; on < x->work->devices; on++)
         if (!begin_copiers(x, on)) return false;

@@ -313,7 +313,7 @@ static tw_status cl_open(const tw_options *options, bool despite, engine **out)
 
 static void drop_kernels(engine *e, runnable *r)
 {
-    for (int i = 0; i < GPU_STEPS; i++) {
+    for (int i = 0; i < LAUNCH_KINDS; i++) {
         if (r->kernels[i] != NULL) e->cl->clReleaseKernel(r->kernels[i]);
         r->kernels[i] = NULL;
     }
@@ -321,15 +321,15 @@ static void drop_kernels(engine *e, runnable *r)
 
 static tw_status cl_prepare(engine *e, const plan *p, runnable *out)
 {
-    gpu_step steps[GPU_STEPS];
-    const int count = plan_steps(p, steps);
+    gpu_launch launches[LAUNCH_KINDS];
+    const int count = plan_launches(p, launches);
     runnable made = {.plan = p};
     tw_status status = TW_OK;
     TRY(cl_check_process(e));
     for (int i = 0; status == TW_OK && i < count; i++) {
         cl_kernel kernel = NULL;
-        status = cl_find_or_build(e, &steps[i].kernel, p->problem.place_c == TW_DEVICE, &kernel);
-        made.kernels[steps[i].kind] = kernel;
+        status = cl_find_or_build(e, &launches[i].kernel, p->problem.place_c == TW_DEVICE, &kernel);
+        made.kernels[launches[i].kind] = kernel;
     }
     if (status == TW_OK)
         *out = made;

@@ -133,12 +133,11 @@ void cl_drop_commands(engine *e, commands *q)
     q->first = q->last = NULL;
 }
 
-/* A grid of width x height groups, or one for each of `deep` items. */
-static tw_status put_kernel(engine *e, const plan *p, commands *q, cl_kernel kernel, int64_t width, int64_t height,
-                            int64_t deep, bool is_last)
+/* The launch's grid of groups, or one for each of `deep` items. */
+static tw_status put_kernel(engine *e, commands *q, cl_kernel kernel, const gpu_launch *how, int64_t deep, bool is_last)
 {
-    const size_t local[3] = {(size_t)p->gpu.threads_x, (size_t)p->gpu.threads_y, 1},
-                 global[3] = {(size_t)width * local[0], (size_t)height * local[1], (size_t)deep};
+    const size_t local[3] = {(size_t)how->threads_x, (size_t)how->threads_y, 1},
+                 global[3] = {(size_t)how->grid_x * local[0], (size_t)how->grid_y * local[1], (size_t)deep};
     cl_event event = NULL;
     CL_TRY("clEnqueueNDRangeKernel",
            e->cl->clEnqueueNDRangeKernel(q->queue, kernel, deep > 1 ? 3 : 2, NULL, global, local, q->wait_count,
@@ -164,19 +163,17 @@ tw_status cl_clear_counters(engine *e, const runnable *r, commands *q)
 
 static tw_status launch_some(engine *e, runnable *r, commands *q, const items *x)
 {
-    const plan *p = r->plan;
-    const gpu_plan *gpu = &p->gpu;
-    const bool panels = p->row->gpu.family == FAMILY_PANELS;
-    cl_kernel tiles = r->kernels[STEP_TILES], add = r->kernels[STEP_ADD];
-    TRY(set_items(e, r, tiles, x));
-    TRY(put_kernel(e, p, q, tiles, gpu->grid_x, gpu->grid_y, panels ? 1 : x->count, x->are_last && add == NULL));
-    r->launched = true;
-    if (add == NULL) return TW_OK;
-    /* of several types a work-item for each element, else a group for each tile */
-    const int64_t groups = p->row->gpu.traits & GPU_TYPES ? ceil_div(p->problem.m * p->problem.n, gpu->threads_x)
-                                                          : gpu->grid_x / gpu->k_split.splits;
-    TRY(set_items(e, r, add, x));
-    return put_kernel(e, p, q, add, groups, 1, 1, x->are_last);
+    gpu_launch launches[LAUNCH_KINDS];
+    const int count = plan_launches(r->plan, launches);
+    const bool panels = r->plan->row->gpu.family == FAMILY_PANELS;
+    for (int i = 0; i < count; i++) {
+        const int64_t deep = launches[i].kind == LAUNCH_TILES && !panels ? x->count : 1;
+        cl_kernel kernel = r->kernels[launches[i].kind];
+        TRY(set_items(e, r, kernel, x));
+        TRY(put_kernel(e, q, kernel, &launches[i], deep, x->are_last && i + 1 == count));
+        r->launched = true;
+    }
+    return TW_OK;
 }
 
 /* Items of a launch: a grid's third dimension is 65535 at most on NVIDIA; FAMILY_PANELS counts blocks in 32 bits. */
@@ -193,7 +190,7 @@ tw_status cl_launch_items(engine *e, runnable *r, commands *q, const buffer at[3
 {
     const tw_batch one = {.count = 1}, *batch = r->batch != NULL ? r->batch : &one;
     const int64_t strides[3] = {batch->stride_a, batch->stride_b, batch->stride_c}, most = most_items(r->plan);
-    for (int i = 0; i < GPU_STEPS; i++)
+    for (int i = 0; i < LAUNCH_KINDS; i++)
         if (r->kernels[i] != NULL) TRY(set_arguments(e, r, r->kernels[i], at));
     for (int64_t i = 0; i < batch->count; i += most) {
         /* one more launch where the call is cancelled: the last one's event is waited for */

@@ -206,15 +206,15 @@ tw_status cl_enqueue(engine *e, const plan *p, const tw_batch *batch, const tw_l
     runnable r = {
         .plan = p, .batch = batch, .workspace = (uint64_t)(uintptr_t)to->workspace, .counters = to->workspace};
     commands q;
-    gpu_step steps[GPU_STEPS];
-    idle_kernel taken[GPU_STEPS] = {{0}};
-    const int count = plan_steps(p, steps);
+    gpu_launch launches[LAUNCH_KINDS];
+    idle_kernel taken[LAUNCH_KINDS] = {{0}};
+    const int count = plan_launches(p, launches);
     tw_status status = TW_OK;
     TRY(begin(e, to, &q));
     TRY(check_workspace(e, to));
     for (int i = 0; status == TW_OK && i < count; i++) {
-        status = cl_take_kernel(e, &steps[i].kernel, &taken[i]);
-        r.kernels[steps[i].kind] = taken[i].kernel;
+        status = cl_take_kernel(e, &launches[i].kernel, &taken[i]);
+        r.kernels[launches[i].kind] = taken[i].kernel;
     }
     if (status == TW_OK) status = put(e, &r, &q, at);
     for (int i = 0; i < count; i++) cl_give_kernel(e, &taken[i]);
