@@ -66,3 +66,9 @@ static __device__ __forceinline__ void warp_multiply(float *sum, const unsigned 
                  : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
+
+/* Does an operand begin, and have its rows, at multiples of 16 bytes? */
+template <typename T> static __device__ __forceinline__ bool in_16(const T *x, long ld)
+{
+    return ((unsigned long long)x % 16 | ld % (16 / (long)sizeof(T))) == 0;
+}

@@ -17,16 +17,19 @@ static __device__ __forceinline__ T *item_of(const void *items, int pointers, lo
     return pointers ? ((T *const *)items)[item] : (T *)items + stride * item;
 }
 
-/* Bring HEIGHT x WIDTH elements from `from`, of which rows x cols are there and the others 0, ld apart, into rows of
- * LD. All THREADS take part. WIDE = 1 promises addresses and ld in multiples of 16 bytes. */
-template <int HEIGHT, int WIDTH, int LD, int THREADS, typename T>
-static __device__ __forceinline__ void fetch(T *tile, const T *from, long ld, int rows, int cols)
+/* Bring a tile of EDGE rows or columns of C and DEPTH of k from `from`, as stored: lines of k (ALONG) or of the edge, ld
+ * apart, into lines of LD; `edges` and `steps` are there, the others 0. All THREADS take part. WIDE = 1 promises
+ * addresses and ld in multiples of 16 bytes. */
+template <bool ALONG, int EDGE, int DEPTH, int LD, int THREADS, typename T>
+static __device__ __forceinline__ void fetch(T *tile, const T *from, long ld, int edges, int steps)
 {
-    enum { EACH = 16 / sizeof(T), PER_ROW = WIDTH / EACH, STEP = THREADS / PER_ROW };
+    const int rows = ALONG ? edges : steps, cols = ALONG ? steps : edges;
+    constexpr int HEIGHT = ALONG ? EDGE : DEPTH, WIDTH = ALONG ? DEPTH : EDGE, EACH = 16 / sizeof(T),
+                  PER_ROW = WIDTH / EACH, STEP = THREADS / PER_ROW;
     static_assert(THREADS % PER_ROW == 0 && HEIGHT % STEP == 0, "every thread copies as much");
     if (WIDE) {
         int i = threadIdx.x / PER_ROW, j = threadIdx.x % PER_ROW * EACH,
-            bytes = min(max(cols - j, 0), (int)EACH) * (int)sizeof(T);
+            bytes = min(max(cols - j, 0), EACH) * (int)sizeof(T);
         const T *x = from + i * ld + j;
         if (bytes % 16 == 0) {
             UNROLLED

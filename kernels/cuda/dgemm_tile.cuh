@@ -102,11 +102,6 @@ static __device__ __forceinline__ void load_b(double *x, const struct stage *fro
     for (int q = 0; q < 2; q++) x[q] = load<BN, ALONG>(from->b, place, j * 8, p + q * 4);
 }
 
-static __device__ __forceinline__ bool in_16(const double *x, long ld)
-{
-    return ((unsigned long long)x % 16 | ld % 2) == 0;
-}
-
 /* ---- a warp's mainloop and epilogue ---- */
 
 /* Rows of pieces of A that are loaded ahead: all of 8 steps, or half where 64 sums leave too few registers. */

@@ -82,13 +82,6 @@ ASSUME(sizeof(struct memory) == ROW_BYTES)
 
 /* ---- from memory to shared memory ---- */
 
-/* One thread, before the block's first barrier. */
-static __device__ __forceinline__ void ring_init(struct memory *memory)
-{
-    for (int q = 0; q < STAGES; q++) barrier_init(&memory->full[q], 1), barrier_init(&memory->empty[q], WARPS);
-    barrier_init_done();
-}
-
 /* One thread: all boxes of a stage, from step p0 on. load(box, operand, x, y) asks for one of A (operand 0) or B. */
 template <typename Load>
 static __device__ __forceinline__ void fetch(struct stage *to, int i0, int j0, int p0, barrier *full, Load load)
@@ -285,7 +278,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     if (!late) pdl_trigger();
     if (threadIdx.x == 0 && begin < end) {
         prefetch_map(&a_map), prefetch_map(&b_map);
-        ring_init(shared);
+        ring_init(STAGES, full, empty, WARPS);
     }
     UNROLLED
     for (int i = 0; i < EACH; i++) sum.pairs[i] = make_double2(0, 0);

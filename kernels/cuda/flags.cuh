@@ -19,3 +19,10 @@ static __device__ __forceinline__ void flag_wait_and_reset(unsigned long long *f
     while (seen != epoch);
     flags[other] = 0;
 }
+
+/* All threads: the partial sums of this block are stored; signal the flag. */
+static __device__ __forceinline__ void signal_flag(unsigned long long *flag, unsigned long long epoch)
+{
+    __syncthreads();
+    if (threadIdx.x == 0) flag_signal(flag, epoch);
+}

@@ -59,7 +59,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     gemm_batched_tma_sm90(BOXES_ARGUMENTS(PARAMETER, float, float))
 {
     extern __shared__ __align__(1024) struct ring ring[];
-    int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, low = lane % 8, q = lane / 8, s = 0, phase = 0,
+    int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, low = lane % 8, q = lane / 8, phase = 0, s = 0,
         fetched = 0;
     int tiles_n = ceil_div(n, BN), tiles = ceil_div(m, BM) * tiles_n, pieces = max(ceil_div(k, BK), 1);
     int a_warp = warp / WARPS_N * WARP_M, b_warp = warp % WARPS_N * WARP_N;
@@ -74,10 +74,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         fetch_box(ring->a[to], &a_map, OP_A ? i0 : p, OP_A ? p : i0, a_shared ? 0 : item, &ring->full[to]);
         fetch_box(ring->b[to], &b_map, OP_B ? p : j0, OP_B ? j0 : p, b_shared ? 0 : item, &ring->full[to]);
     };
-    if (tid == 0) {
-        for (int e = 0; e < STAGES; e++) barrier_init(&ring->full[e], 1);
-        barrier_init_done();
-    }
+    if (tid == 0) ring_init(STAGES, ring->full);
     pdl_wait();
     __syncthreads();
     for (int e = 0; e < STAGES - 1; e++) fetch_next(e);

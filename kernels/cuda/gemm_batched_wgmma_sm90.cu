@@ -78,8 +78,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         }
     };
     if (tid == 0) {
-        for (int e = 0; e < STAGES; e++) barrier_init(&ring->full[e], 1);
-        barrier_init_done();
+        ring_init(STAGES, ring->full);
         prefetch_map(&a_map), prefetch_map(&b_map), prefetch_map(&c_map);
     }
     pdl_wait();

@@ -64,10 +64,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) gemm_fp8_sm90(MAPPED_C_
     int tid = threadIdx.x, lane = tid % 32, s = 0, phase = 0, blocks = ceil_div(k, BK), i0, j0;
     int tall = ceil_div(m, BM), wide = ceil_div(n, BN), tiles = tall * wide;
     pdl_trigger();
-    if (tid == 0) {
-        for (int q = 0; q < STAGES; q++) barrier_init(&ring->full[q], 1), barrier_init(&ring->empty[q], CONSUMERS / 32);
-        barrier_init_done();
-    }
+    if (tid == 0) ring_init(STAGES, ring->full, ring->empty, CONSUMERS / 32);
     if (tid == CONSUMERS && blocks > 0) prefetch_map(&a_map), prefetch_map(&b_map);
     pdl_wait();
     __syncthreads(); /* all wait for the barriers */

@@ -248,10 +248,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     pdl_trigger();
     if (tid == 32 && k > 0) prefetch_map(x_map);
     if (tid == 64 && k > 0) prefetch_map(y_map);
-    if (tid == 0) {
-        for (int q = 0; q < STAGES; q++) barrier_init(&ring->full[q], 1), barrier_init(&ring->empty[q], CONSUMERS / 32);
-        barrier_init_done();
-    }
+    if (tid == 0) ring_init(STAGES, ring->full, ring->empty, CONSUMERS / 32);
     struct k_range k_range = first_k_range(tiles_few * ceil_div(many, LONG), steps, splits, length);
     pdl_wait();
     __syncthreads(); /* all wait for the barriers */

@@ -119,10 +119,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         }
         return;
     }
-    if (tid == 0) {
-        for (int q = 0; q < STAGES; q++) barrier_init(&ring->full[q], 1), barrier_init(&ring->empty[q], 4);
-        barrier_init_done();
-    }
+    if (tid == 0) ring_init(STAGES, ring->full, ring->empty, 4);
     if (tid == CONSUMERS) prefetch_map(&a_map), prefetch_map(&b_map);
     pdl_wait();
     __syncthreads(); /* all wait for the barriers */

@@ -39,6 +39,16 @@ static __device__ __forceinline__ void barrier_init_done(void)
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
+/* One thread: the barriers of a ring of stages, for one asker and for `readers`, if they say when a stage is empty. */
+static __device__ __forceinline__ void ring_init(const int stages, barrier *full, barrier *empty = 0, int readers = 0)
+{
+    for (int q = 0; q < stages; q++) {
+        barrier_init(&full[q], 1);
+        if (readers > 0) barrier_init(&empty[q], readers);
+    }
+    barrier_init_done();
+}
+
 static __device__ __forceinline__ void barrier_arrive(barrier *bar)
 {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(bar)) : "memory");

@@ -39,17 +39,13 @@ enum {
     WARPS_N = BN / WARP_N,
     THREADS = 32 * (BM / WARP_M) * WARPS_N,
     STEP = 4, /* of k at a time */
-    A_ROWS = OP_A ? BK : BM,
-    A_COLS = OP_A ? BM : BK,
     A_LD = OP_A ? BM : BK + 4,
-    B_ROWS = OP_B ? BN : BK,
-    B_COLS = OP_B ? BK : BN,
     B_LD = OP_B ? BK + 4 : BN
 };
 ASSUME(BM == BN && THREADS == ROW_THREADS)
 
 struct stage {
-    float a[A_ROWS * A_LD], b[B_ROWS * B_LD];
+    float a[(OP_A ? BK : BM) * A_LD], b[(OP_B ? BN : BK) * B_LD];
 };
 ASSUME(STAGES * sizeof(struct stage) <= ROW_BYTES)
 
@@ -92,8 +88,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
                 if (k > 0) b = item_of<const float>(b_items, pointers, stride_b, next / tiles) + (OP_B ? j0 * ldb : j0);
             }
             int p = piece * BK;
-            fetch<A_ROWS, A_COLS, A_LD, THREADS>(to->a, a, lda, OP_A ? k - p : m - i0, OP_A ? m - i0 : k - p);
-            fetch<B_ROWS, B_COLS, B_LD, THREADS>(to->b, b, ldb, OP_B ? n - j0 : k - p, OP_B ? k - p : n - j0);
+            fetch<!OP_A, BM, BK, A_LD, THREADS>(to->a, a, lda, m - i0, k - p);
+            fetch<OP_B, BN, BK, B_LD, THREADS>(to->b, b, ldb, n - j0, k - p);
             a += OP_A ? BK * lda : BK, b += OP_B ? BK : BK * ldb;
             if (++piece == pieces) piece = 0, next += gridDim.x;
         }

@@ -156,10 +156,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     int cut = gridDim.x - works, work = blockIdx.x, rest = work >= works, tile = rest ? work - works : work;
     int tiles_n = ceil_div(n, BN), tiles = ceil_div(m, BM) * tiles_n, item = tile / tiles;
     int i0 = tile % tiles / tiles_n * BM + (rest ? CUT_AT : 0), j0 = tile % tiles % tiles_n * BN;
-    if (threadIdx.x == 0) {
-        for (int q = 0; q < STAGES; q++) barrier_init(&ring->full[q], 1);
-        barrier_init_done();
-    }
+    if (threadIdx.x == 0) ring_init(STAGES, ring->full);
     pdl_trigger();
     pdl_wait();
     __syncthreads();

@@ -57,12 +57,6 @@ static __device__ __forceinline__ int thread(void)
     return x;
 }
 
-/* Does an operand begin, and have its rows, at multiples of 16 bytes? */
-static __device__ __forceinline__ bool in_16(const float *x, long ld)
-{
-    return ((unsigned long long)x % 16 | ld % 4) == 0;
-}
-
 /* The thread's copies of a tile of an operand whose element (edge, p) lies at x[edge * ld + p] (transposed) or x[p * ld
  * + edge]: 128 x BK elements from edge0 and p0 on, of which edges - edge0 and `depth` are there. */
 static __device__ __forceinline__ void fetch(const bool transposed, tile_row *tile, const float *x, long ld, int edge0,

@@ -150,13 +150,6 @@ static __device__ __forceinline__ int tile_of(long x, int whole, int wide, int s
     return RESIDUE > 0 && residue >= 0 ? wide + (int)(residue / ceil_div(steps, FASTER)) : whole + (int)(x / steps);
 }
 
-/* All threads: partial sums are stored; signal the flag. */
-static __device__ __forceinline__ void signal_flag(unsigned long long *flag, unsigned long long epoch)
-{
-    __syncthreads();
-    if (threadIdx.x == 0) flag_signal(flag, epoch);
-}
-
 /* All threads: wait for the flag and reset it. */
 static __device__ __forceinline__ void wait_for_flag(unsigned long long *flag, unsigned long long epoch)
 {
@@ -244,10 +237,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     extern __shared__ __align__(1024) struct ring ring[];
     int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, s = 0, phase = 0, steps = ceil_div(k, BK),
         wide = wide_along(m, BM) * wide_along(n, BN);
-    if (tid == 0) {
-        for (int q = 0; q < STAGES; q++) barrier_init(&ring->full[q], 1);
-        barrier_init_done();
-    }
+    if (tid == 0) ring_init(STAGES, ring->full);
     __syncthreads();
     pdl_wait();
     /* this block has `left` units, back from `end` in its last tile */

@@ -75,13 +75,6 @@ static __device__ __forceinline__ int first_quad(int split, int splits)
     return CLUSTER_REDUCE ? cluster_rank(split, splits) * quads_of_split(splits) : 0;
 }
 
-/* All threads: the partial sums of this block are stored; signal the flag. */
-static __device__ __forceinline__ void signal_flag(unsigned long long *flag, unsigned long long epoch)
-{
-    __syncthreads();
-    if (threadIdx.x == 0) flag_signal(flag, epoch);
-}
-
 #if CLUSTER_REDUCE
 
 static __device__ __forceinline__ unsigned address_at(const void *p, int split)
