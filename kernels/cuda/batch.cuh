@@ -1,9 +1,5 @@
-/* batch.cuh - what the kernels of whole batches share: their parameters, the address of an item, the walk of persistent
- * blocks over tiles, and copies to shared memory that overlap with the FMAs.
- *
- * A work is one tile of one item's C; work w is tile w % tiles of item w / tiles. Block b takes works b, b + blocks,
- * ... and prefetches across their borders. A tile of an operand lies in shared memory as it is stored: K-major (A as
- * stored, B transposed) or MN-major. */
+/* batch.cuh - what the kernels of whole batches share: the address of an item, and copies to shared memory that overlap
+ * with the FMAs. A tile of an operand lies there as it is stored: K-major (A as stored, B transposed) or MN-major. */
 #include "ampere.cuh"
 #include "pdl.cuh"
 #ifndef WIDE

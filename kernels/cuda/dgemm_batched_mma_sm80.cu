@@ -26,28 +26,31 @@
 
 ASSUME(BM == BN)
 
+#include "schedule.cuh"
+
 extern "C" __global__ void __launch_bounds__(THREADS, ROW_BLOCKS)
     dgemm_batched_mma_sm80(BATCH_ARGUMENTS(PARAMETER, double))
 {
     extern __shared__ __align__(16) struct stage ring[];
     const bool a_along = !OP_A, b_along = OP_B;
     int warp = threadIdx.x / 32;
-    int tiles_n = ceil_div(n, BN), tiles = ceil_div(m, BM) * tiles_n, pieces = max(ceil_div(k, BK), 1);
-    int i_warp = warp / WARPS_N * TM, j_warp = warp % WARPS_N * TN;
+    const struct tiling tiles = tiling_of(m, n);
+    int pieces = max(ceil_div(k, BK), 1), i_warp = warp / WARPS_N * TM, j_warp = warp % WARPS_N * TN;
     const double *a = 0, *b = 0; /* of the item that is fetched next */
     bool a_by_16 = WIDE, b_by_16 = WIDE;
-    int next = blockIdx.x, piece = 0, i0 = 0, j0 = 0, now = 0;
+    struct walk next = {0, first_work()};
+    int i0 = 0, j0 = 0, now = 0, c_i0, c_j0;
     auto fetch_next = [&](struct stage *at) {
-        if (next < works) {
-            if (piece == 0) {
-                i0 = next % tiles / tiles_n * BM, j0 = next % tiles % tiles_n * BN;
-                if (k > 0) a = item_of<const double>(a_items, pointers, stride_a, next / tiles);
-                if (k > 0) b = item_of<const double>(b_items, pointers, stride_b, next / tiles);
+        if (next.work < works) {
+            if (next.piece == 0) {
+                work_at(next.work, tiles, &i0, &j0);
+                if (k > 0) a = item_of<const double>(a_items, pointers, stride_a, item_at(next.work, tiles));
+                if (k > 0) b = item_of<const double>(b_items, pointers, stride_b, item_at(next.work, tiles));
                 if (!WIDE) a_by_16 = in_16(a, lda), b_by_16 = in_16(b, ldb);
             }
-            fetch<BM, a_along>(at->a, a, lda, a_by_16, i0, m, piece * BK, k);
-            fetch<BN, b_along>(at->b, b, ldb, b_by_16, j0, n, piece * BK, k);
-            if (++piece == pieces) piece = 0, next += gridDim.x;
+            fetch<BM, a_along>(at->a, a, lda, a_by_16, i0, m, next.piece * BK, k);
+            fetch<BN, b_along>(at->b, b, ldb, b_by_16, j0, n, next.piece * BK, k);
+            walk_on(&next, pieces);
         }
         copies_commit();
     };
@@ -59,7 +62,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, ROW_BLOCKS)
     __syncthreads();
     load_first<a_along, b_along>(&ahead, ring, i_warp, j_warp);
     ROLLED
-    for (int work = blockIdx.x; work < works; work += gridDim.x) {
+    for (int work = first_work(); work < works; work = next_work(work)) {
         struct piece_sums sum[PIECES_M][PIECES_N] = {};
         ROLLED /* mainloop; what is loaded behind the last item is not used */
             for (int done = 0; done < pieces; done++)
@@ -67,8 +70,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, ROW_BLOCKS)
             fetch_next(&ring[now == 0 ? STAGES - 1 : now - 1]);
             multiply_stage<a_along, b_along>(sum, &ahead, ring, &now);
         }
-        double *c = item_of<double>(c_items, pointers, stride_c, work / tiles);
-        store_warp(c, ldc, work % tiles / tiles_n * BM + i_warp, work % tiles % tiles_n * BN + j_warp, m, n, alpha, sum,
-                   beta);
+        double *c = item_of<double>(c_items, pointers, stride_c, item_at(work, tiles));
+        work_at(work, tiles, &c_i0, &c_j0);
+        store_warp(c, ldc, c_i0 + i_warp, c_j0 + j_warp, m, n, alpha, sum, beta);
     }
 }

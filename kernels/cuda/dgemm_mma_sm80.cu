@@ -31,6 +31,7 @@
 
 enum { EACH = BM * BN / 2 / THREADS /* pairs of sums of a thread */, GROUP_M = 8 };
 
+#include "schedule.cuh"
 #include "splitk.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
@@ -38,11 +39,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 {
     extern __shared__ __align__(16) struct stage ring[];
     const bool a_along = !OP_A, b_along = OP_B;
-    int warp = threadIdx.x / 32, tile = blockIdx.x / splits, split = blockIdx.x % splits;
-    /* rasterisation: down GROUP_M rows of tiles before the next column, as in r11 */
-    int tiles_m = ceil_div(m, BM), tiles_n = ceil_div(n, BN), group = tile / (GROUP_M * tiles_n),
-        rows = min(GROUP_M, tiles_m - group * GROUP_M), in_group = tile % (GROUP_M * tiles_n);
-    int i0 = (group * GROUP_M + in_group % rows) * BM, j0 = in_group / rows * BN;
+    int warp = threadIdx.x / 32, tile = blockIdx.x / splits, split = blockIdx.x % splits, i0, j0;
+    tile_at<GROUP_M>(tile, tiling_of<GROUP_M>(m, n), &i0, &j0);
     unsigned long long steps = ceil_div(k, BK);
     int begin = (int)(steps * (unsigned)split / splits), end = (int)(steps * (unsigned)(split + 1) / splits);
     int i_warp = warp / WARPS_N * TM, j_warp = warp % WARPS_N * TN;

@@ -21,12 +21,14 @@
 enum { BM = ROW_M, BN = ROW_N, BK = ROW_K, THREADS = ROW_THREADS, PAD = 2 };
 ASSUME(BM == 64 && BN == 64 && BK == 16 && THREADS == 256)
 
+#include "schedule.cuh"
+
 extern "C" __global__ void __launch_bounds__(THREADS)
     dgemm_simt(PLAIN_ARGUMENTS(PARAMETER, double, double, double, double))
 {
     __shared__ double a_tile[BK][BM + PAD], b_tile[BK][BN + PAD];
-    int tid = threadIdx.x, tx = tid % 16, ty = tid / 16, tiles_n = ceil_div(n, BN);
-    int i0 = blockIdx.x / tiles_n * BM, j0 = blockIdx.x % tiles_n * BN;
+    int tid = threadIdx.x, tx = tid % 16, ty = tid / 16, i0, j0;
+    tile_at(blockIdx.x, tiling_of(m, n), &i0, &j0);
     double sum[4][4] = {0};
     ROLLED
     for (int p0 = 0; p0 < k; p0 += BK) {

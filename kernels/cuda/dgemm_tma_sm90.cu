@@ -227,7 +227,7 @@ static __device__ __forceinline__ void store_warp(double *c, long ldc, int i_war
 enum { GROUP_M = 8, EACH = BM * BN / 2 / THREADS /* pairs of sums of a thread */ };
 ASSUME_BOXES(BK, EDGE, BK, EDGE)
 
-#include "raster.cuh"
+#include "schedule.cuh"
 #include "splitk.cuh"
 
 #if CLUSTER_REDUCE
@@ -267,7 +267,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     const struct places at = places_of(lane, i_warp, j_warp);
     struct cluster_sums *cluster_sums = (struct cluster_sums *)&shared[1];
     cluster_begin(cluster_sums);
-    raster(tile, ceil_div(m, BM), ceil_div(n, BN), &i0, &j0);
+    tile_at<GROUP_M>(tile, tiling_of<GROUP_M>(m, n), &i0, &j0);
     auto fetch_block = [&](int block, int to) {
         fetch(&ring[to], i0, j0, block * BK, &full[to], [&](double *box, int operand, int col, int row) {
             tma_load(box, operand ? &b_map : &a_map, col, row, &full[to]);

@@ -25,6 +25,8 @@
 
 ASSUME(BM == BN)
 
+#include "schedule.cuh"
+
 /* An operand of the item that is fetched next: element (edge, p) lies edge * ld + p elements from x (ALONG), or
  * p * ld + edge. */
 struct operand {
@@ -84,20 +86,21 @@ extern "C" __global__ void __launch_bounds__(THREADS, ROW_BLOCKS)
     extern __shared__ __align__(128) struct stage ring[];
     const bool a_along = !OP_A, b_along = OP_B;
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    int tiles_n = ceil_div(n, BN), tiles = ceil_div(m, BM) * tiles_n, pieces = max(ceil_div(k, BK), 1);
-    int i_warp = warp / WARPS_N * WM, j_warp = warp % WARPS_N * WN;
+    const struct tiling tiles = tiling_of(m, n);
+    int pieces = max(ceil_div(k, BK), 1), i_warp = warp / WARPS_N * WM, j_warp = warp % WARPS_N * WN;
     struct operand a = {0, lda, false}, b = {0, ldb, false};
-    int next = blockIdx.x, piece = 0, i0 = 0, j0 = 0, s = 0;
+    struct walk next = {0, first_work()};
+    int i0 = 0, j0 = 0, s = 0, c_i0, c_j0;
     auto fetch_next = [&](struct stage *to) {
-        if (next < works && k > 0) {
-            if (piece == 0) {
-                i0 = next % tiles / tiles_n * BM, j0 = next % tiles % tiles_n * BN;
-                a = operand_of<a_along>(a_items, pointers, stride_a, next / tiles, lda);
-                b = operand_of<b_along>(b_items, pointers, stride_b, next / tiles, ldb);
+        if (next.work < works && k > 0) {
+            if (next.piece == 0) {
+                work_at(next.work, tiles, &i0, &j0);
+                a = operand_of<a_along>(a_items, pointers, stride_a, item_at(next.work, tiles), lda);
+                b = operand_of<b_along>(b_items, pointers, stride_b, item_at(next.work, tiles), ldb);
             }
-            fetch_tile<BM, a_along>(to->a, &a, i0, m, piece, k);
-            fetch_tile<BN, b_along>(to->b, &b, j0, n, piece, k);
-            if (++piece == pieces) piece = 0, next += gridDim.x;
+            fetch_tile<BM, a_along>(to->a, &a, i0, m, next.piece, k);
+            fetch_tile<BN, b_along>(to->b, &b, j0, n, next.piece, k);
+            walk_on(&next, pieces);
         }
         copies_commit();
     };
@@ -105,7 +108,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, ROW_BLOCKS)
     pdl_wait();
     for (int e = 0; e < STAGES - 1; e++) fetch_next(&ring[e]);
     ROLLED
-    for (int work = blockIdx.x; work < works; work += gridDim.x) {
+    for (int work = first_work(); work < works; work = next_work(work)) {
         number sum[WM / 16][WN / 8][4] = {0};
         ROLLED /* mainloop */
             for (int now = 0; now < pieces && k > 0; now++, s = s + 1 == STAGES ? 0 : s + 1)
@@ -116,9 +119,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, ROW_BLOCKS)
             multiply(sum, ring[s].a, ring[s].b, i_warp, j_warp);
         }
         /* epilogue */
-        element_c *c = item_of<element_c>(c_items, pointers, stride_c, work / tiles);
-        int c_i = work % tiles / tiles_n * BM + i_warp + lane / 4,
-            c_j = work % tiles % tiles_n * BN + j_warp + lane % 4 * 2;
+        element_c *c = item_of<element_c>(c_items, pointers, stride_c, item_at(work, tiles));
+        work_at(work, tiles, &c_i0, &c_j0);
+        int c_i = c_i0 + i_warp + lane / 4, c_j = c_j0 + j_warp + lane % 4 * 2;
         UNROLLED
         for (int i = 0; i < WM / 8; i++) {
             int row = c_i + 8 * i;

@@ -43,6 +43,8 @@ enum {
 };
 ASSUME(BM == BN && THREADS == ROW_THREADS)
 
+#include "schedule.cuh"
+
 struct stage {
     element a[(OP_A ? BK : BM) * A_LD], b[(OP_B ? BN : BK) * B_LD];
 };
@@ -52,27 +54,29 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemm_batched_mma_s
 {
     extern __shared__ __align__(16) struct stage ring[];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, low = lane % 8, q = lane / 8;
-    int tiles_n = ceil_div(n, BN), tiles = ceil_div(m, BM) * tiles_n, pieces = max(ceil_div(k, BK), 1);
-    int a_warp = warp / WARPS_N * WARP_M, b_warp = warp % WARPS_N * WARP_N;
+    const struct tiling tiles = tiling_of(m, n);
+    int pieces = max(ceil_div(k, BK), 1), a_warp = warp / WARPS_N * WARP_M, b_warp = warp % WARPS_N * WARP_N;
     /* the row that this lane says of 16 x 16 */
     int a_edge = a_warp + q % 2 * 8 + (OP_A ? 0 : low), a_k = q / 2 * 8 + (OP_A ? low : 0);
     int b_edge = b_warp + q / 2 * 8 + (OP_B ? low : 0), b_k = q % 2 * 8 + (OP_B ? 0 : low);
     const element *a = 0, *b = 0; /* of the piece that is fetched next */
-    int next = blockIdx.x, piece = 0, i0 = 0, j0 = 0, s = 0;
+    struct walk next = {0, first_work()};
+    int i0 = 0, j0 = 0, s = 0, c_i0, c_j0;
     auto fetch_next = [&](struct stage *to) {
-        if (next < works) {
-            if (piece == 0) {
-                i0 = next % tiles / tiles_n * BM, j0 = next % tiles % tiles_n * BN;
-                if (k > 0)
-                    a = item_of<const element>(a_items, pointers, stride_a, next / tiles) + (OP_A ? i0 : i0 * lda);
-                if (k > 0)
-                    b = item_of<const element>(b_items, pointers, stride_b, next / tiles) + (OP_B ? j0 * ldb : j0);
+        if (next.work < works) {
+            if (next.piece == 0) {
+                work_at(next.work, tiles, &i0, &j0);
+                if (k > 0) {
+                    int item = item_at(next.work, tiles);
+                    a = item_of<const element>(a_items, pointers, stride_a, item) + (OP_A ? i0 : i0 * lda);
+                    b = item_of<const element>(b_items, pointers, stride_b, item) + (OP_B ? j0 * ldb : j0);
+                }
             }
-            int p = piece * BK;
+            int p = next.piece * BK;
             fetch<!OP_A, BM, BK, A_LD, THREADS>(to->a, a, lda, m - i0, k - p);
             fetch<OP_B, BN, BK, B_LD, THREADS>(to->b, b, ldb, n - j0, k - p);
             a += OP_A ? BK * lda : BK, b += OP_B ? BK : BK * ldb;
-            if (++piece == pieces) piece = 0, next += gridDim.x;
+            walk_on(&next, pieces);
         }
         copies_commit();
     };
@@ -80,7 +84,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemm_batched_mma_s
     pdl_wait();
     for (int e = 0; e < STAGES - 1; e++) fetch_next(&ring[e]);
     ROLLED
-    for (int work = blockIdx.x; work < works; work += gridDim.x) {
+    for (int work = first_work(); work < works; work = next_work(work)) {
         float sum[WARP_M / 16][WARP_N / 8][4] = {0};
         ROLLED /* mainloop */
             for (int now = 0; now < pieces; now++, s = s + 1 == STAGES ? 0 : s + 1)
@@ -113,9 +117,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemm_batched_mma_s
             }
         }
         /* epilogue */
-        element_c *c = item_of<element_c>(c_items, pointers, stride_c, work / tiles);
-        int c_i = work % tiles / tiles_n * BM + a_warp + lane / 4,
-            c_j = work % tiles % tiles_n * BN + b_warp + lane % 4 * 2;
+        element_c *c = item_of<element_c>(c_items, pointers, stride_c, item_at(work, tiles));
+        work_at(work, tiles, &c_i0, &c_j0);
+        int c_i = c_i0 + a_warp + lane / 4, c_j = c_j0 + b_warp + lane % 4 * 2;
         UNROLLED
         for (int i = 0; i < WARP_M / 8; i++) {
             int row = c_i + 8 * i;

@@ -18,12 +18,13 @@
 
 extern "C" __global__ void __launch_bounds__(THREADS) gemm_batched_simt(BATCH_ARGUMENTS(PARAMETER, number))
 {
-    int tiles_n = ceil_div(n, BN), tiles = ceil_div(m, BM) * tiles_n, item = blockIdx.x / tiles,
-        tile = blockIdx.x % tiles;
+    const struct tiling tiles = tiling_of(m, n);
+    int item = blockIdx.x / tiles.count, tile = blockIdx.x % tiles.count, i0, j0;
     const TYPE_A *a = 0;
     const TYPE_B *b = 0;
     if (k > 0) a = item_of<const TYPE_A>(a_items, pointers, stride_a, item);
     if (k > 0) b = item_of<const TYPE_B>(b_items, pointers, stride_b, item);
-    multiply_tile(m, n, k, alpha, a, lda, b, ldb, beta, item_of<element_c>(c_items, pointers, stride_c, item), ldc,
-                  tile / tiles_n * BM, tile % tiles_n * BN);
+    element_c *c = item_of<element_c>(c_items, pointers, stride_c, item);
+    tile_at(tile, tiles, &i0, &j0);
+    multiply_tile(m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, i0, j0);
 }

@@ -49,6 +49,8 @@ struct ring {
 ASSUME(sizeof(struct ring) <= ROW_BYTES)
 ASSUME_BOXES(0, BM, 0, BN)
 
+#include "schedule.cuh"
+
 /* Bytes into a tile of 8 elements whose line number is `line` and whose place in it is 8 * eighth; low: line % 8. */
 static __device__ __forceinline__ int place(int line, int eighth, int low)
 {
@@ -61,15 +63,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     extern __shared__ __align__(1024) struct ring ring[];
     int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, low = lane % 8, q = lane / 8, phase = 0, s = 0,
         fetched = 0;
-    int tiles_n = ceil_div(n, BN), tiles = ceil_div(m, BM) * tiles_n, pieces = max(ceil_div(k, BK), 1);
-    int a_warp = warp / WARPS_N * WARP_M, b_warp = warp % WARPS_N * WARP_N;
+    const struct tiling tiles = tiling_of(m, n);
+    int pieces = max(ceil_div(k, BK), 1), a_warp = warp / WARPS_N * WARP_M, b_warp = warp % WARPS_N * WARP_N;
     /* of the block that this lane's row is in */
     int a_edge = a_warp + q % 2 * 8, a_k = q / 2 * 8, b_edge = b_warp + q / 2 * 8, b_k = q % 2 * 8;
     auto fetch_next = [&](int to) {
         int next = blockIdx.x + fetched / pieces * gridDim.x, p = fetched % pieces * BK;
         fetched++;
         if (tid != 0 || next >= works) return;
-        int item = next / tiles, i0 = next % tiles / tiles_n * BM, j0 = next % tiles % tiles_n * BN;
+        int item = item_at(next, tiles), i0, j0;
+        work_at(next, tiles, &i0, &j0);
         barrier_expect(&ring->full[to], 2 * (BM + BN) * BK);
         fetch_box(ring->a[to], &a_map, OP_A ? i0 : p, OP_A ? p : i0, a_shared ? 0 : item, &ring->full[to]);
         fetch_box(ring->b[to], &b_map, OP_B ? p : j0, OP_B ? j0 : p, b_shared ? 0 : item, &ring->full[to]);
@@ -79,8 +82,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     __syncthreads();
     for (int e = 0; e < STAGES - 1; e++) fetch_next(e);
     ROLLED
-    for (int work = blockIdx.x; work < works; work += gridDim.x) {
-        if (work + (int)gridDim.x >= works) pdl_trigger();
+    for (int work = first_work(); work < works; work = next_work(work)) {
+        if (next_work(work) >= works) pdl_trigger();
         float sum[WARP_M / 16][WARP_N / 8][4] = {0};
         ROLLED /* mainloop */
             for (int piece = 0; piece < pieces; piece++)
@@ -113,8 +116,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
             if (++s == STAGES) s = 0, phase ^= 1;
         }
         /* epilogue: through shared memory, by TMA */
-        float *c = c_items + stride_c * (work / tiles);
-        int c_i = work % tiles / tiles_n * BM, c_j = work % tiles % tiles_n * BN;
+        int item = item_at(work, tiles), c_i, c_j;
+        float *c = c_items + stride_c * item;
+        work_at(work, tiles, &c_i, &c_j);
         if (tid == 0) TMA_STORES_READ(0);
         __syncthreads(); /* the tile before has left */
         UNROLLED
@@ -134,7 +138,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         tma_fence();
         __syncthreads();
         if (tid == 0)
-            for (int e = 0; e < BN / 32; e++) store_box(&c_map, c_j + 32 * e, c_i, work / tiles, ring->c[e]);
+            for (int e = 0; e < BN / 32; e++) store_box(&c_map, c_j + 32 * e, c_i, item, ring->c[e]);
     }
     if (tid == 0) TMA_STORES_READ(0);
 }

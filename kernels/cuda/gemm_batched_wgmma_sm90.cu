@@ -50,6 +50,8 @@ struct ring {
 ASSUME(sizeof(struct ring) <= ROW_BYTES)
 ASSUME_BOXES(0, BM, 0, BN)
 
+#include "schedule.cuh"
+
 /* sum <- alpha * sum + beta * c of this thread's sums from row `row`, column `col` on. */
 static __device__ __forceinline__ void blend_all(number *sum, const element_c *c, long ldc, int row, int col, int m,
                                                  int n, number alpha, number beta)
@@ -65,16 +67,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     gemm_batched_wgmma_sm90(BOXES_ARGUMENTS(PARAMETER, number, element_c))
 {
     extern __shared__ __align__(1024) struct ring ring[];
-    int tid = threadIdx.x, lane = tid % 32, warp_row = tid / 32 * 16, s = 0, phase = 0;
-    int tiles_n = ceil_div(n, BN), tiles = ceil_div(m, BM) * tiles_n, steps = max(ceil_div(k, BK), 1);
-    int next = blockIdx.x, next_step = 0;
+    int tid = threadIdx.x, lane = tid % 32, warp_row = tid / 32 * 16, s = 0, phase = 0,
+        pieces = max(ceil_div(k, BK), 1);
+    const struct tiling tiles = tiling_of(m, n);
+    struct walk next = {0, first_work()};
     auto fetch_next = [&](int to) {
-        if (tid == 0 && next < works) {
-            int item = next / tiles, tile = next % tiles;
+        if (tid == 0 && next.work < works) {
+            int item = item_at(next.work, tiles), p = next.piece * BK, i0, j0;
             barrier_expect(&ring->full[to], (BM + BN) * 128);
-            fetch_box(ring->a[to], &a_map, next_step * BK, tile / tiles_n * BM, a_shared ? 0 : item, &ring->full[to]);
-            fetch_box(ring->b[to], &b_map, next_step * BK, tile % tiles_n * BN, b_shared ? 0 : item, &ring->full[to]);
-            if (++next_step == steps) next_step = 0, next += gridDim.x;
+            work_at(next.work, tiles, &i0, &j0);
+            fetch_box(ring->a[to], &a_map, p, i0, a_shared ? 0 : item, &ring->full[to]);
+            fetch_box(ring->b[to], &b_map, p, j0, b_shared ? 0 : item, &ring->full[to]);
+            walk_on(&next, pieces);
         }
     };
     if (tid == 0) {
@@ -85,15 +89,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     __syncthreads();
     for (int e = 0; e < STAGES - 1; e++) fetch_next(e);
     ROLLED
-    for (int work = blockIdx.x; work < works; work += gridDim.x) {
-        if (work + (int)gridDim.x >= works) pdl_trigger();
+    for (int work = first_work(); work < works; work = next_work(work)) {
+        if (next_work(work) >= works) pdl_trigger();
         number sum[BN / 2]; /* set by wgmma alone, or of fp8 the sums of its parts */
         if (PROMOTES) {
             UNROLLED
             for (int e = 0; e < BN / 2; e++) sum[e] = 0;
         }
         ROLLED /* mainloop */
-            for (int piece = 0; piece < steps; piece++)
+            for (int piece = 0; piece < pieces; piece++)
         {
             number part[BN / 2], *to = PROMOTES ? part : sum;
             barrier_wait(&ring->full[s], phase);
@@ -114,7 +118,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
             if (++s == STAGES) s = 0, phase ^= 1;
         }
         /* epilogue: through shared memory, by TMA */
-        int item = work / tiles, c_i = work % tiles / tiles_n * BM, c_j = work % tiles % tiles_n * BN;
+        int item = item_at(work, tiles), c_i, c_j;
+        work_at(work, tiles, &c_i, &c_j);
         if (reads_c(beta))
             blend_all(sum, c_items + stride_c * item, ldc, c_i + warp_row + lane / 4, c_j + lane % 4 * 2, m, n, alpha,
                       beta);

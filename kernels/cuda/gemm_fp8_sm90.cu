@@ -56,13 +56,13 @@ struct ring {
 ASSUME(sizeof(struct ring) <= ROW_BYTES)
 ASSUME_BOXES(64, BK, 64, BK)
 
-#include "raster.cuh"
+#include "schedule.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) gemm_fp8_sm90(MAPPED_C_ARGUMENTS(PARAMETER, float, element_c))
 {
     extern __shared__ __align__(1024) struct ring ring[];
-    int tid = threadIdx.x, lane = tid % 32, s = 0, phase = 0, blocks = ceil_div(k, BK), i0, j0;
-    int tall = ceil_div(m, BM), wide = ceil_div(n, BN), tiles = tall * wide;
+    int tid = threadIdx.x, lane = tid % 32, phase = 0, s = 0, blocks = ceil_div(k, BK), i0, j0;
+    const struct tiling tiles = tiling_of<GROUP_M>(m, n);
     pdl_trigger();
     if (tid == 0) ring_init(STAGES, ring->full, ring->empty, CONSUMERS / 32);
     if (tid == CONSUMERS && blocks > 0) prefetch_map(&a_map), prefetch_map(&b_map);
@@ -70,8 +70,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) gemm_fp8_sm90(MAPPED_C_
     __syncthreads(); /* all wait for the barriers */
     if (tid >= CONSUMERS) {
         REGISTERS_KEEP(24);
-        for (int tile = blockIdx.x; tid == CONSUMERS && tile < tiles; tile += gridDim.x) {
-            raster(tile, tall, wide, &i0, &j0);
+        for (int tile = first_work(); tid == CONSUMERS && tile < tiles.count; tile = next_work(tile)) {
+            tile_at<GROUP_M>(tile, tiles, &i0, &j0);
             ROLLED
             for (int block = 0; block < blocks; block++) {
                 struct stage *to = &ring->stage[s];
@@ -86,7 +86,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) gemm_fp8_sm90(MAPPED_C_
     }
     REGISTERS_TAKE(240);
     int group = tid / 128, next = 0;
-    for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+    for (int tile = first_work(); tile < tiles.count; tile = next_work(tile)) {
         float sum[SUBTILES][BN / 2];
         UNROLLED
         for (int e = 0; e < SUBTILES * BN / 2; e++) sum[e / (BN / 2)][e % (BN / 2)] = 0;
@@ -110,7 +110,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) gemm_fp8_sm90(MAPPED_C_
             }
             if (++s == STAGES) s = 0, phase ^= 1;
         }
-        raster(tile, tall, wide, &i0, &j0);
+        tile_at<GROUP_M>(tile, tiles, &i0, &j0);
         i0 += group * ROWS;
         bool by_tma = leaves_by_tma(j0, BN, n, beta);
         UNROLLED

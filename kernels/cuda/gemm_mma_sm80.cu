@@ -21,7 +21,7 @@
 
 enum { GROUP_M = 8 };
 
-#include "raster.cuh"
+#include "schedule.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     gemm_mma_sm80(PLAIN_ARGUMENTS(PARAMETER, number, char, char, element_c))
@@ -30,7 +30,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, blocks = ceil_div(k, BK), now = 0, to = STAGES - 1, i0, j0;
     const long a_ld = lda * ELEMENT_BYTES, b_ld = ldb * ELEMENT_BYTES;
     const long length = (long)k * ELEMENT_BYTES;
-    raster(blockIdx.x, ceil_div(m, BM), ceil_div(n, BN), &i0, &j0);
+    tile_at<GROUP_M>((int)blockIdx.x, tiling_of<GROUP_M>(m, n), &i0, &j0);
     int i_warp = warp / WARPS_N * WM, j_warp = warp % WARPS_N * WN;
     number sum[WM / 16][WN / 8][4] = {0};
     for (int q = 0; q < STAGES - 1; q++) {

@@ -15,6 +15,8 @@
 extern "C" __global__ void __launch_bounds__(THREADS)
     gemm_simt(PLAIN_ARGUMENTS(PARAMETER, number, TYPE_A, TYPE_B, element_c))
 {
-    int tiles_n = ceil_div(n, BN);
-    multiply_tile(m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, blockIdx.x / tiles_n * BM, blockIdx.x % tiles_n * BN);
+    const struct tiling tiles = tiling_of(m, n);
+    int i0, j0;
+    tile_at(blockIdx.x, tiles, &i0, &j0);
+    multiply_tile(m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, i0, j0);
 }

@@ -94,6 +94,9 @@ struct stage {
     char x[X_BOXES][LONG * 128 / X_BOXES], y[Y_LINES][128];
 };
 
+enum { BM = LONG, BN = FEW };
+#include "schedule.cuh"
+
 enum { STAGES = (232448 - 512) / (int)sizeof(struct stage) };
 
 struct ring {
@@ -152,35 +155,6 @@ static __device__ __forceinline__ void load_own(unsigned (*own)[4], const char (
 #endif
 }
 #endif
-
-/* Steps from ... to - 1 of the k of a tile, and then `left` steps at the end of the tile before. */
-struct k_range {
-    int tile, from, to, left;
-};
-
-static __device__ __forceinline__ struct k_range k_range_at(int tile, int to, int count)
-{
-    int from = max(0, to - count);
-    return {tile, from, to, count - (to - from)};
-}
-
-static __device__ __forceinline__ struct k_range first_k_range(int tiles, int steps, int splits, int length)
-{
-    int block = blockIdx.x;
-    if (splits > 0) {
-        int split = block % splits, from = split * length;
-        return {block / splits, from, split == splits - 1 ? steps : from + length, 0};
-    }
-    long begin = (long)block * length, end = min(begin + length, (long)tiles * steps), last = (end - 1) / steps;
-    return k_range_at((int)last, (int)(end - last * steps), (int)(end - begin));
-}
-
-static __device__ __forceinline__ bool next_k_range(struct k_range *p, int steps)
-{
-    bool more = p->left > 0;
-    if (more) *p = k_range_at(p->tile - 1, steps, p->left);
-    return more;
-}
 
 /* ---- partial sums, by all consumers ---- */
 
@@ -244,19 +218,20 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     extern __shared__ __align__(1024) struct ring ring[];
     const tensor_map *x_map = FEW_ROWS ? &b_map : &a_map, *y_map = FEW_ROWS ? &a_map : &b_map;
     int tid = threadIdx.x, lane = tid % 32, group = tid / 128, s = 0, phase = 0, steps = ceil_div(k, BK);
-    int few = FEW_ROWS ? m : n, many = FEW_ROWS ? n : m, tiles_few = ceil_div(few, FEW);
+    int few = FEW_ROWS ? m : n, many = FEW_ROWS ? n : m, i0, j0;
+    const struct tiling tiles = tiling_of(many, few);
     pdl_trigger();
     if (tid == 32 && k > 0) prefetch_map(x_map);
     if (tid == 64 && k > 0) prefetch_map(y_map);
     if (tid == 0) ring_init(STAGES, ring->full, ring->empty, CONSUMERS / 32);
-    struct k_range k_range = first_k_range(tiles_few * ceil_div(many, LONG), steps, splits, length);
+    struct k_range k_range = first_k_range(tiles.count, steps, splits, length);
     pdl_wait();
     __syncthreads(); /* all wait for the barriers */
     if (tid >= CONSUMERS) {
         int y_bytes = 128 * (Y_MN_MAJOR ? (int)Y_LINES : min(few, (int)FEW));
         if (tid > CONSUMERS) return;
         do {
-            int i0 = k_range.tile / tiles_few * LONG, j0 = k_range.tile % tiles_few * FEW;
+            tile_at(k_range.tile, tiles, &i0, &j0);
             ROLLED
             for (int k0 = k_range.from * BK; k0 < k_range.to * BK; k0 += BK) {
                 struct stage *to = &ring->stage[s];
@@ -328,7 +303,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         if (k_range.from > 0)
             fix_up(sum, memory, flags, epoch,
                    splits > 0 ? here - splits + 1 : (int)((long)k_range.tile * steps / length), here);
-        store_tile(c, ldc, k_range.tile / tiles_few * LONG, k_range.tile % tiles_few * FEW, many, few, alpha, sum,
-                   beta);
+        tile_at(k_range.tile, tiles, &i0, &j0);
+        store_tile(c, ldc, i0, j0, many, few, alpha, sum, beta);
     } while (next_k_range(&k_range, steps));
 }

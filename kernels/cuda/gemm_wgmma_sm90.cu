@@ -84,7 +84,7 @@ struct ring {
 ASSUME(sizeof(struct ring) <= ROW_BYTES)
 ASSUME_BOXES(64, LINE, 64, LINE)
 
-#include "raster.cuh"
+#include "schedule.cuh"
 
 /* ---- A and B ---- */
 
@@ -107,13 +107,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     gemm_wgmma_sm90(MAPPED_C_ARGUMENTS(PARAMETER, number, element_c))
 {
     extern __shared__ __align__(1024) struct ring ring[];
-    int tid = threadIdx.x, lane = tid % 32, group = tid / 128, s = 0, phase = 0, blocks = ceil_div(k, BK), i0, j0;
-    int tall = ceil_div(m, BM), wide = ceil_div(n, BN), tiles = tall * wide;
+    int tid = threadIdx.x, lane = tid % 32, group = tid / 128, phase = 0, s = 0, blocks = ceil_div(k, BK), i0, j0;
+    const struct tiling tiles = tiling_of<GROUP_M>(m, n);
     pdl_trigger();
     if (blocks == 0) { /* no sums */
         pdl_wait();
-        for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
-            raster(tile, tall, wide, &i0, &j0);
+        for (int tile = first_work(); tile < tiles.count; tile = next_work(tile)) {
+            tile_at<GROUP_M>(tile, tiles, &i0, &j0);
             for (int e = tid; e < BM * BN; e += THREADS)
                 if (i0 + e / BN < m && j0 + e % BN < n) put_one(&C(i0 + e / BN, j0 + e % BN), alpha, 0, beta);
         }
@@ -125,8 +125,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     __syncthreads(); /* all wait for the barriers */
     if (tid >= CONSUMERS) {
         if (MOVES_REGISTERS) REGISTERS_KEEP(24);
-        for (int tile = blockIdx.x; tid == CONSUMERS && tile < tiles; tile += gridDim.x) {
-            raster(tile, tall, wide, &i0, &j0);
+        for (int tile = first_work(); tid == CONSUMERS && tile < tiles.count; tile = next_work(tile)) {
+            tile_at<GROUP_M>(tile, tiles, &i0, &j0);
             ROLLED
             for (int block = 0; block < blocks; block++) {
                 struct stage *to = &ring->stage[s];
@@ -147,7 +147,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         int next = 0;
         if (group == 1)
             go_round(&s, &phase, blocks), named_barrier_arrive(MAINLOOP, CONSUMERS); /* warpgroup 0 begins */
-        for (int tile = blockIdx.x + group * (int)gridDim.x; tile < tiles; tile += 2 * gridDim.x) {
+        for (int tile = first_work(group); tile < tiles.count; tile = next_work(tile, 2)) {
             int before = 0;
             /* wait for the turn: the other warpgroup has gone through its stages, so neither is more than one round
              * behind */
@@ -177,7 +177,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             for (int q = 0; q < SUBTILES; q++) matrix_end(sum[q]);
             if (lane == 0) barrier_arrive(&ring->empty[before]);
             go_round(&s, &phase, blocks);
-            raster(tile, tall, wide, &i0, &j0);
+            tile_at<GROUP_M>(tile, tiles, &i0, &j0);
             bool by_tma = leaves_by_tma(j0, BN, n, beta);
             UNROLLED
             for (int q = 0; q < SUBTILES; q++)

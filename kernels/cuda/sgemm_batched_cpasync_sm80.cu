@@ -44,6 +44,8 @@ enum {
 };
 ASSUME(BM == BN && THREADS == ROW_THREADS)
 
+#include "schedule.cuh"
+
 struct stage {
     float a[(OP_A ? BK : BM) * A_LD], b[(OP_B ? BN : BK) * B_LD];
 };
@@ -76,22 +78,26 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 {
     extern __shared__ __align__(16) struct stage ring[];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 8 * 2 + lane % 2, h = lane / 2 % 4;
-    int tiles_n = ceil_div(n, BN), tiles = ceil_div(m, BM) * tiles_n, pieces = max(ceil_div(k, BK), 1);
-    int a_warp = warp / WARPS_N * WARP_M, b_warp = warp % WARPS_N * WARP_N;
+    const struct tiling tiles = tiling_of(m, n);
+    int pieces = max(ceil_div(k, BK), 1), a_warp = warp / WARPS_N * WARP_M, b_warp = warp % WARPS_N * WARP_N;
     const float *a = 0, *b = 0; /* of the piece that is fetched next */
-    int next = blockIdx.x, piece = 0, i0 = 0, j0 = 0, s = 0;
+    struct walk next = {0, first_work()};
+    int i0 = 0, j0 = 0, s = 0, c_i0, c_j0;
     auto fetch_next = [&](struct stage *to) {
-        if (next < works) {
-            if (piece == 0) {
-                i0 = next % tiles / tiles_n * BM, j0 = next % tiles % tiles_n * BN;
-                if (k > 0) a = item_of<const float>(a_items, pointers, stride_a, next / tiles) + (OP_A ? i0 : i0 * lda);
-                if (k > 0) b = item_of<const float>(b_items, pointers, stride_b, next / tiles) + (OP_B ? j0 * ldb : j0);
+        if (next.work < works) {
+            if (next.piece == 0) {
+                work_at(next.work, tiles, &i0, &j0);
+                if (k > 0) {
+                    int item = item_at(next.work, tiles);
+                    a = item_of<const float>(a_items, pointers, stride_a, item) + (OP_A ? i0 : i0 * lda);
+                    b = item_of<const float>(b_items, pointers, stride_b, item) + (OP_B ? j0 * ldb : j0);
+                }
             }
-            int p = piece * BK;
+            int p = next.piece * BK;
             fetch<!OP_A, BM, BK, A_LD, THREADS>(to->a, a, lda, m - i0, k - p);
             fetch<OP_B, BN, BK, B_LD, THREADS>(to->b, b, ldb, n - j0, k - p);
             a += OP_A ? BK * lda : BK, b += OP_B ? BK : BK * ldb;
-            if (++piece == pieces) piece = 0, next += gridDim.x;
+            walk_on(&next, pieces);
         }
         copies_commit();
     };
@@ -99,7 +105,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     pdl_wait();
     for (int q = 0; q < STAGES - 1; q++) fetch_next(&ring[q]);
     ROLLED
-    for (int work = blockIdx.x; work < works; work += gridDim.x) {
+    for (int work = first_work(); work < works; work = next_work(work)) {
         float sum[TM][TN] = {0};
         ROLLED /* mainloop */
             for (int now = 0; now < pieces; now++, s = s + 1 == STAGES ? 0 : s + 1)
@@ -128,8 +134,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
             }
         }
         /* epilogue */
-        float *c = item_of<float>(c_items, pointers, stride_c, work / tiles);
-        int c_i = work % tiles / tiles_n * BM + a_warp, c_j = work % tiles % tiles_n * BN + b_warp;
+        float *c = item_of<float>(c_items, pointers, stride_c, item_at(work, tiles));
+        work_at(work, tiles, &c_i0, &c_j0);
+        int c_i = c_i0 + a_warp, c_j = c_j0 + b_warp;
         UNROLLED
         for (int i = 0; i < TM; i++) {
             int row = c_i + edge_of(!OP_A, 8, g, i);

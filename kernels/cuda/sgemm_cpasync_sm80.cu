@@ -42,6 +42,8 @@
 enum { BM = ROW_M, BN = ROW_N, BK = ROW_K, THREADS = ROW_THREADS, STAGES = ROW_STAGES, PAD = 4, GROUP_M = 8 };
 ASSUME(BM == 128 && BN == 128 && BK == 8 && THREADS == 128)
 
+#include "schedule.cuh"
+
 typedef float tile_row[BM + PAD];
 
 struct stage {
@@ -93,11 +95,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 {
     extern __shared__ __align__(16) struct stage ring[];
     int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, blocks = ceil_div(k, BK), first = k - (blocks - 1) * BK,
-        now = 0, to = STAGES - 1;
-    /* rasterisation: down GROUP_M rows of tiles before the next column, as in r11 */
-    int tiles_m = ceil_div(m, BM), tiles_n = ceil_div(n, BN), group = blockIdx.x / (GROUP_M * tiles_n);
-    int rows = min(GROUP_M, tiles_m - group * GROUP_M), in_group = blockIdx.x % (GROUP_M * tiles_n);
-    int i0 = (group * GROUP_M + in_group % rows) * BM, j0 = in_group / rows * BN;
+        now = 0, to = STAGES - 1, i0, j0;
+    tile_at<GROUP_M>(blockIdx.x, tiling_of<GROUP_M>(m, n), &i0, &j0);
     int a_at = (lane / 8 * 2 + lane % 2) * 4, b_at = warp * 32 + lane / 2 % 4 * 4;
     const bool a_transposed = !OP_A, b_transposed = OP_B;
     float sum[16][8] = {0};

@@ -84,6 +84,7 @@ union slice {
 };
 ASSUME(WARPS * sizeof(union slice) == ROW_BYTES)
 
+#include "schedule.cuh"
 #include "splitk.cuh"
 
 /* ---- from memory to shared memory ---- */
@@ -229,9 +230,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 {
     extern __shared__ __align__(16) union slice slices[];
     const bool a_along = !OP_A, b_along = OP_B;
-    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, tiles_n = ceil_div(n, BN), tile = blockIdx.x / splits,
-        split = blockIdx.x % splits;
-    int i0 = tile / tiles_n * BM, j0 = tile % tiles_n * BN;
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const struct tiling tiles = tiling_of(m, n);
+    int tile = blockIdx.x / splits, split = blockIdx.x % splits, i0, j0;
+    tile_at(tile, tiles, &i0, &j0);
     /* neighbours share what they load */
     int m_lane = LM == 8 ? lane / 8 * 2 + lane % 2 : LM == 4 ? lane / 2 % 4 : lane % LM;
     int n_lane = LM == 8 ? lane / 2 % 4 : LM == 4 ? lane / 8 * 2 + lane % 2 : lane / LM;

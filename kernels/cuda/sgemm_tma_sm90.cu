@@ -111,9 +111,9 @@ static __device__ __forceinline__ void fetch(struct ring *ring, const tensor_map
 /* Tiles along an edge of C, without the last if at most RESIDUE of its rows or columns lie in C. */
 static __device__ __forceinline__ int wide_along(int edge, int tile) { return (edge + tile - 1 - RESIDUE) / tile; }
 
-#include "raster.cuh"
+#include "schedule.cuh"
 
-/* The origin of tile number `tile`: first the wide tiles in the order of raster(), then the residues on the right,
+/* The origin of tile number `tile`: first the wide tiles in the order of tile_at(), then the residues on the right,
  * then those below. */
 static __device__ __forceinline__ void tile_origin(int tile, int m, int n, int *i0, int *j0)
 {
@@ -124,7 +124,7 @@ static __device__ __forceinline__ void tile_origin(int tile, int m, int n, int *
     } else if (right >= 0) {
         *i0 = right * BM, *j0 = columns * BN;
     } else {
-        raster(tile, rows, columns, i0, j0);
+        tile_at<GROUP_M>(tile, {columns, rows}, i0, j0);
     }
 }
 

@@ -1,10 +1,12 @@
-/* simt_tile.cuh - a block's tile of any type by plain multiply-adds: for gemm_simt, where the picture is, and
+/* simt_tile.cuh - a block's tile of any type by plain multiply-adds: for dgemm_simt, where the picture is, gemm_simt and
  * gemm_batched_simt. After rung.cuh. An element becomes a number when it is copied into shared memory. */
 #include "epilogue.cuh"
 #include "tf32.cuh"
 
 enum { BM = ROW_M, BN = ROW_N, BK = ROW_K, THREADS = ROW_THREADS, PAD = 2 };
 ASSUME(BM == 64 && BN == 64 && BK == 16 && THREADS == 256)
+
+#include "schedule.cuh"
 
 #ifndef TYPE_A /* one of 2 bytes */
 #define TYPE_A half_word

@@ -41,7 +41,7 @@ struct ring {
 ASSUME(sizeof(struct ring) == ROW_BYTES)
 ASSUME_BOXES(BM, BK, BN, BK)
 
-#include "../raster.cuh"
+#include "../schedule.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     r13i_int8(const __grid_constant__ tensor_map a_map, const __grid_constant__ tensor_map b_map, int m, int n, int k,
@@ -58,7 +58,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     if (tid >= CONSUMERS) {
         REGISTERS_KEEP(24);
         for (int tile = blockIdx.x; tid == CONSUMERS && tile < tiles; tile += gridDim.x) {
-            raster(tile, tiles_m, tiles_n, &i0, &j0);
+            tile_at<GROUP_M>(tile, {tiles_n, tiles_m}, &i0, &j0);
             ROLLED
             for (int block = 0; block < blocks; block++) {
                 barrier_wait(&ring->empty[s], phase ^ 1);
@@ -90,7 +90,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             MATRIX_WAIT(0);
             matrix_end(sum);
             if (lane == 0) barrier_arrive(&ring->empty[before]);
-            raster(tile, tiles_m, tiles_n, &i0, &j0);
+            tile_at<GROUP_M>(tile, {tiles_n, tiles_m}, &i0, &j0);
             UNROLLED
             for (int e = 0; e < BN / 2; e++) sum[e] = blocks == 0 ? 0 : sum[e];
             epilogue_by_threads(c, ldc, i0 + group * 64, j0, m, n, BN, alpha, sum, beta);

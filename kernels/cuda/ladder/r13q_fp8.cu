@@ -37,7 +37,7 @@ struct ring {
 ASSUME(sizeof(struct ring) == ROW_BYTES)
 ASSUME_BOXES(BM, BK, BN, BK)
 
-#include "../raster.cuh"
+#include "../schedule.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     r13q_fp8(const __grid_constant__ tensor_map a_map, const __grid_constant__ tensor_map b_map, int m, int n, int k,
@@ -54,7 +54,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     if (tid >= CONSUMERS) {
         REGISTERS_KEEP(24);
         for (int tile = blockIdx.x; tid == CONSUMERS && tile < tiles; tile += gridDim.x) {
-            raster(tile, tiles_m, tiles_n, &i0, &j0);
+            tile_at<GROUP_M>(tile, {tiles_n, tiles_m}, &i0, &j0);
             ROLLED
             for (int block = 0; block < blocks; block++) {
                 barrier_wait(&ring->empty[s], phase ^ 1);
@@ -88,7 +88,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 }
                 if (++s == STAGES) s = 0, phase ^= 1;
             }
-            raster(tile, tiles_m, tiles_n, &i0, &j0);
+            tile_at<GROUP_M>(tile, {tiles_n, tiles_m}, &i0, &j0);
             UNROLLED
             for (int q = 0; q < 2; q++)
                 epilogue_by_threads(c, ldc, i0 + group * 64, j0 + q * HALF, m, n, HALF, alpha, sum[q], beta);
