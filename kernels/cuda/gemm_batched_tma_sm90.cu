@@ -61,21 +61,20 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     gemm_batched_tma_sm90(BOXES_ARGUMENTS(PARAMETER, float, float))
 {
     extern __shared__ __align__(1024) struct ring ring[];
-    int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, low = lane % 8, q = lane / 8, phase = 0, s = 0,
-        fetched = 0;
+    int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, low = lane % 8, q = lane / 8, phase = 0, s = 0;
     const struct tiling tiles = tiling_of(m, n);
     int pieces = max(ceil_div(k, BK), 1), a_warp = warp / WARPS_N * WARP_M, b_warp = warp % WARPS_N * WARP_N;
     /* of the block that this lane's row is in */
     int a_edge = a_warp + q % 2 * 8, a_k = q / 2 * 8, b_edge = b_warp + q / 2 * 8, b_k = q % 2 * 8;
+    struct walk next = {0, first_work()};
     auto fetch_next = [&](int to) {
-        int next = blockIdx.x + fetched / pieces * gridDim.x, p = fetched % pieces * BK;
-        fetched++;
-        if (tid != 0 || next >= works) return;
-        int item = item_at(next, tiles), i0, j0;
-        work_at(next, tiles, &i0, &j0);
+        if (tid != 0 || next.work >= works) return;
+        int item = item_at(next.work, tiles), p = next.piece * BK, i0, j0;
+        work_at(next.work, tiles, &i0, &j0);
         barrier_expect(&ring->full[to], 2 * (BM + BN) * BK);
         fetch_box(ring->a[to], &a_map, OP_A ? i0 : p, OP_A ? p : i0, a_shared ? 0 : item, &ring->full[to]);
         fetch_box(ring->b[to], &b_map, OP_B ? p : j0, OP_B ? j0 : p, b_shared ? 0 : item, &ring->full[to]);
+        walk_on(&next, pieces);
     };
     if (tid == 0) ring_init(STAGES, ring->full);
     pdl_wait();
