@@ -47,8 +47,10 @@ other_versions_are_found() {
 to_release() {
     need git && copied "$1" && cd "$copy" || return 1
     sed -i "0,/^## .*/s//## $(tools/version.sh) - unreleased/" CHANGELOG.md && git init -q && git config user.name a &&
-        git config user.email a@localhost && git add -A && git commit -qm one && parent=$(git rev-parse HEAD)
+        git config user.email a@localhost && commit
 }
+commit() { git add -A && git commit -qm one && parent=$(git rev-parse HEAD); }
+unchanged() { [ "$(git rev-parse HEAD)$(git status --porcelain)$(git tag)" = "$parent" ]; }
 
 a_dry_release() (
     to_release dry || return 1
@@ -57,9 +59,10 @@ a_dry_release() (
     echo >>CHANGELOG.md && refused 'not committed:  M CHANGELOG.md' ./dev release 7.8.9 && git checkout -q . || return 1
     git tag v7.8.9 && refused 'there is a tag v7.8.9' ./dev release 7.8.9 && git tag -d v7.8.9 || return 1
     refused 'there is no step' ./dev release 0.8.9 -- --only nothing || return 1
+    refused 'does not know who commits' env HOME=/nowhere GIT_CONFIG_COUNT=2 GIT_CONFIG_KEY_0=user.name GIT_CONFIG_VALUE_0= \
+        GIT_CONFIG_KEY_1=user.useConfigOnly GIT_CONFIG_VALUE_1=true ./dev release 0.8.9 || return 1
     ./dev release 0.8.9 --dry-run -- --only version || return 1
-    [ "$(git rev-parse HEAD)$(git status --porcelain)$(git tag)" = "$parent" ] || return 1
-    cd build/release/0.8.9/tree || return 1
+    unchanged && cd build/release/0.8.9/tree || return 1
     [ "$(git rev-parse HEAD^)" = "$parent" ] && tools/version.sh --check && tools/api_doc.sh --check || return 1
     grep -qx "## 0.8.9 - $(date -u +%Y-%m-%d)" CHANGELOG.md && diff src/tilewright.map "$root/src/tilewright.map" || return 1
     ! grep -F " $(cd "$root" && tools/version.sh)" tools/package/debian/libtilewright0.symbols.in || return 1
@@ -70,11 +73,15 @@ a_dry_release() (
 
 # The signature is of a program that stands for gpg.
 a_release() (
-    to_release real || return 1
-    printf '#!/bin/sh\ncat >/dev/null; echo "[GNUPG:] SIG_CREATED " >&2; echo "-----BEGIN PGP SIGNATURE-----"\n' >"$work/gpg" &&
+    to_release real && mkdir abi && echo one >abi/one && printf '#!/bin/sh\n' >tools/abi.py || return 1
+    commit && printf '#!/bin/sh\ncat >/dev/null; echo "[GNUPG:] SIG_CREATED " >&2; echo "-----BEGIN PGP SIGNATURE-----"\n' >"$work/gpg" &&
         chmod +x "$work/gpg" && git config gpg.program /nowhere/gpg || return 1
-    refused 'gpg' ./dev release 0.8.9 --tag -- --only version && [ "$(git rev-parse HEAD)$(git tag)" = "$parent" ] || return 1
-    git config gpg.program "$work/gpg" && ./dev release 0.8.9 --tag -- --only version || return 1
+    refused 'git cannot sign' ./dev release 0.8.9 --tag -- --only version && [ ! -e build ] && unchanged || return 1
+    git config gpg.program "$work/gpg" && printf '#!/bin/sh\necho >>"%s/CHANGELOG.md"\n' "$PWD" >tools/release_check.sh && commit || return 1
+    refused 'changed meanwhile' ./dev release 0.8.9 --tag && git checkout -q CHANGELOG.md && unchanged || return 1
+    git reset -q --hard HEAD^ && parent=$(git rev-parse HEAD) && ./dev release 0.8.9 -- --only version && unchanged || return 1
+    mkdir -p build/release/0.8.9/check/clone/build/abi || return 1 # as of the step abi; the baseline stays as it is
+    ./dev release 0.8.9 --tag -- --only version || return 1
     [ "$(git rev-parse HEAD^)" = "$parent" ] && [ "$(git rev-parse 'v0.8.9^{commit}')" = "$(git rev-parse HEAD)" ] &&
         git cat-file tag v0.8.9 | grep -q 'PGP SIGNATURE' && [ -z "$(git status --porcelain)" ] &&
         [ "$(tools/version.sh)" = 0.8.9 ] && refused "expected '## 0.8.9 - unreleased'" ./dev release 0.8.9
@@ -100,7 +107,7 @@ refusals() {
     mkdir "$work/full" && touch "$work/full/mine" || return 1
     # Before anything is installed, as where all that it needs is missing.
     mkdir "$work/bare" || return 1
-    for tool in sh dirname nproc cat sed id apt-get; do
+    for tool in sh dirname nproc cat sed id tr apt-get grep ls git; do
         ! command -v $tool >/dev/null || ln -s "$(command -v $tool)" "$work/bare/$tool" || return 1
     done
     refused 'package takes one folder' env PATH="$work/bare" "$root/dev" package --no-install a b || return 1
@@ -108,7 +115,10 @@ refusals() {
     cp -R "$root/tools" "$work/tools" || return 1
     refused 'is no clone' env GIT_CEILING_DIRECTORIES="$work" "$work/tools/package.sh" "$work/new" || return 1
     [ ! -e "$work/new" ] || { echo "a folder was made" && return 1; }
+    refused 'lintian needs lintian; rpm needs rpm; rpm needs rpmlint' env PATH="$work/bare" "$root/tools/release_check.sh" --only lintian,rpm || return 1
     in_a_clone || return 1
+    refused 'is there, and no such folder' env PATH="$work/bare" "$root/dev" package --no-install "$work/full" || return 1
+    ! grep apt-get "$work/said" || return 1
     refused 'is there, and no such folder' "$root/tools/package.sh" "$work/full" && [ "$(ls "$work/full")" = mine ]
 }
 

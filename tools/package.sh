@@ -1,7 +1,9 @@
 #!/bin/sh
 # package.sh - ./dev package: the source archive, the sdist, the .deb packages, the wheel and the SBOM of the last commit.
 #
-#   tools/package.sh FOLDER
+#   tools/package.sh [--check] FOLDER
+#
+# --check makes nothing: it refuses a tree or a folder that would be refused.
 #
 # All is built from the source archive, so that nothing that is not committed gets in, and the same commit gives the
 # same bytes in any folder: times come from the commit (SOURCE_DATE_EPOCH), the build folder is taken out of the files.
@@ -11,12 +13,14 @@ cd "$(dirname "$0")/.." || exit 1
 fail() { echo "package.sh: $*" >&2 && exit 1; }
 say() { echo "$*" >&2; }
 
-folder=${1:?usage: tools/package.sh FOLDER, which is taken from the root of the tree}
+check='' && [ "${1:-}" != --check ] || { check=1 && shift; }
+folder=${1:?usage: tools/package.sh [--check] FOLDER, which is taken from the root of the tree}
 [ "$(git rev-parse --show-toplevel 2>/dev/null)" = "$(pwd -P)" ] || \
     fail "this tree is no clone: packages are made of a commit"
 if [ -e "$folder" ] && ! [ -e "$folder/SHA256SUMS" ] && [ -n "$(ls -A "$folder" 2>&1)" ]; then
     fail "$folder is there, and no such folder: expected a new name, an empty folder or one that was made before"
 fi
+[ -z "$check" ] || exit 0
 mkdir -p "$folder" && folder=$(cd "$folder" && pwd -P) || exit 1
 [ -z "$(git status --porcelain)" ] || say "Not committed changes are left out."
 

@@ -18,10 +18,14 @@ coming=$(tools/version.sh) heading=$(grep -m 1 '^## ' CHANGELOG.md) day=$(date -
 ! git rev-parse -q --verify "refs/tags/v$version" >/dev/null || fail "there is a tag v$version"
 [ -z "$(git status --porcelain)" ] || fail "these changes are not committed: $(git status --short)"
 git symbolic-ref -q HEAD >/dev/null || fail 'no branch is checked out'
+parent=$(git rev-parse HEAD)
+# Asked now, not behind hours of checks: who commits, and a signature, of a commit that no branch has.
+git var GIT_COMMITTER_IDENT >/dev/null || fail 'git does not know who commits: it needs user.name and user.email'
+[ -z "$tag" ] || git commit-tree -S -m 'A signature, tried' 'HEAD^{tree}' >/dev/null || fail 'git cannot sign: it needs a user.signingkey'
 
 # The commit of a run before is kept: so is what was built of it.
 folder=$PWD/build/release/$version && tree=$folder/tree
-if [ "$(git -C "$tree" log -1 --format=%P,%s 2>/dev/null)" != "$(git rev-parse HEAD),Release $version, $day" ]; then
+if [ "$(git -C "$tree" log -1 --format=%P,%s 2>/dev/null)" != "$parent,Release $version, $day" ]; then
     rm -rf "$folder" && mkdir -p "$folder" && git clone --quiet "$PWD" "$tree"
     "$tree/tools/version.sh" --set "$version" "$day"
     "$tree/tools/api_doc.sh"
@@ -33,11 +37,15 @@ git -C "$tree" --no-pager show --stat
 [ ! -e "$folder/check/one" ] || echo "The packages: $folder/check/one"
 [ -n "$tag" ] || { echo "A dry run: nothing is tagged. With --tag it is, as v$version." && exit 0; }
 
+# Hours later.
+[ "$(git rev-parse HEAD)" = "$parent" ] && [ -z "$(git status --porcelain)" ] || fail 'the tree changed meanwhile: nothing is tagged'
 git fetch --quiet "$tree" HEAD
 git tag --sign --message "Tilewright $version" "v$version" FETCH_HEAD
 git merge --quiet --ff-only FETCH_HEAD
 if [ -e "$folder/check/clone/build/abi" ]; then
     tools/abi.py write "$folder/check/clone/build/abi"
-    git commit --quiet --message "Take the ABI of $version as the baseline" abi
+    git diff --quiet -- abi || git commit --quiet --message "Take the ABI of $version as the baseline" abi
+else
+    echo "The step abi was left out: abi/ keeps the baseline of the release before."
 fi
-echo "Tagged v$version. Next: git push --follow-tags"
+echo "Tagged v$version. Next: git push --follow-tags, and tools/version.sh --set for the version to come: docs/RELEASE.md"

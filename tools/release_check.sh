@@ -9,8 +9,8 @@
 #   --folder  where it works, default build/release; logs are in FOLDER/logs, packages in FOLDER/one
 #   --list    the steps and what each does
 #
-# Some steps need root, the network, or Debian's packages debootstrap, lintian, abigail-tools, rpm, rpmlint,
-# gcc-aarch64-linux-gnu and qemu-user-static. A step that cannot run fails: skip it by name.
+# Some steps need root, the network, or Debian packages that ./dev does not install. Without root or a package of these
+# nothing is run: skip the step by name.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 root=$(pwd -P)
@@ -38,6 +38,19 @@ STEPS
 }
 fail() { echo "release_check.sh: $*" >&2 && exit 2; }
 
+# What ./dev does not install: a program, its Debian package, and the steps that run it.
+programs() {
+    cat <<'PROGRAMS'
+abidiff                abigail-tools          abi
+debootstrap            debootstrap            fresh debian
+lintian                lintian                lintian
+rpmbuild               rpm                    rpm
+rpmlint                rpmlint                rpm
+aarch64-linux-gnu-gcc  gcc-aarch64-linux-gnu  arm64
+qemu-aarch64-static    qemu-user-static       arm64
+PROGRAMS
+}
+
 only='' skip='' folder=build/release
 known() { # STEP,... - each is one
     for name in $(echo "$1" | tr , ' '); do
@@ -62,6 +75,17 @@ while [ $# -gt 0 ]; do
     esac
     shift
 done
+
+asked() { case $only, in , | *",$1,"*) ;; *) return 1 ;; esac; }
+skipped() { case $skip, in *",$1,"*) ;; *) return 1 ;; esac; }
+need() { ! asked "$1" || skipped "$1" || echo "$1 needs $2; "; }
+lacking=$(
+    programs | while read -r program package users; do
+        command -v "$program" >/dev/null || for step in $users; do need "$step" "$package"; done
+    done
+    [ "$(id -u)" -eq 0 ] || for step in fresh debian; do need "$step" root; done
+)
+[ -z "$lacking" ] || fail "$(echo "$lacking" | tr -d '\n')or leave these steps out by --skip"
 
 commit=$(git rev-parse HEAD) || fail 'this tree is no clone'
 version=$(tools/version.sh) || exit 2
@@ -287,11 +311,11 @@ step_mutate() {
 failed=0
 : >"$folder/table"
 for name in $(steps | cut -d : -f 1); do
-    case $only, in , | *",$name,"*) ;; *) continue ;; esac
+    asked "$name" || continue
     rm -f "$folder/figure"
-    case $skip, in
-    *",$name,"*) verdict=skipped seconds=- ;;
-    *)
+    if skipped "$name"; then
+        verdict=skipped seconds=-
+    else
         echo "$name: $(steps | sed -n "s/^$name *: //p")" >&2
         start=$(date +%s)
         ("step_$name") >"$folder/logs/$name.log" 2>&1 </dev/null
@@ -304,8 +328,7 @@ for name in $(steps | cut -d : -f 1); do
             ;;
         esac
         seconds=$(($(date +%s) - start))
-        ;;
-    esac
+    fi
     [ -e "$folder/figure" ] || figure "$(steps | sed -n "s/^$name *: //p")"
     printf '%-8s  %-8s %6s s  %s\n' "$name" "$verdict" "$seconds" "$(cat "$folder/figure")" >>"$folder/table"
 done
