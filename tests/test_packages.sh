@@ -5,7 +5,7 @@ set -u
 
 quick='one_version other_versions_are_found a_dry_release a_release what_is_fetched_is_pinned refusals'
 long='made_twice byte_equal contents dependencies program_runs archive_is_the_commit checksums sbom_names_every_file'
-long="$long lintian_is_content system_blas_in_a_debian"
+long="$long licences a_snapshot_is_before_its_release lintian_is_content system_blas_in_a_debian"
 cases=$quick
 case " $* " in *' --full '*) cases="$quick $long" ;; esac
 in_order=1
@@ -155,6 +155,9 @@ has() {
     done
 }
 
+# plain - all that tar lists is root's, and readable; folders are 0755 whatever the umask.
+plain() { awk '$2 !~ /^(root\/root|0\/0)$/ || !/^(drwxr-xr-x|-rw[-x]r-[-x]r-[-x]|lrwxrwxrwx) / { print; bad = 1 } END { exit bad }'; }
+
 contents() {
     debs || return 1
     lib="/usr/lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)" doc=/usr/share/doc
@@ -174,8 +177,7 @@ contents() {
         has python3-tilewright /usr/lib/python3/dist-packages/tilewright/__init__.py \
             /usr/lib/python3/dist-packages/tilewright/_calls.abi3.so || return 1
     for deb in "$work"/one/*.deb; do
-        dpkg-deb -c "$deb" | awk '$2 != "root/root" { print; bad = 1 } END { exit bad }' ||
-            { echo "$deb: not root's" && return 1; }
+        dpkg-deb -c "$deb" | plain || { echo "$deb: another's, or with another mode" && return 1; }
         dpkg-deb --fsys-tarfile "$deb" | tar -xO >"$work/bytes" || return 1
         ! grep -c -e "$work" -e "$root/" "$work/bytes" || { echo "$deb names a folder of the build" && return 1; }
     done
@@ -191,10 +193,10 @@ dependencies() {
     debs || return 1
     version=$("$root/tools/version.sh")
     says libtilewright0 Depends '^libc6 \(>= 2\.[0-9]+\)$' && says libtilewright0 Multi-Arch same || return 1
-    says libtilewright0 Version "^$version-" || return 1
+    says libtilewright0 Version "^${version}[-~]" || return 1
     says libblas3-tilewright Depends '^libc6 \(>= 2\.[0-9]+\), libblas3 \(>= [0-9.]+\)$' || return 1 # none beside it
     says libblas3-tilewright Provides '^libblas\.so\.3$' && says libblas3-tilewright Multi-Arch same || return 1
-    says libtilewright-dev Depends "libtilewright0 \(= $version-" || return 1
+    says libtilewright-dev Depends "libtilewright0 \(= ${version}[-~]" || return 1
     says tilewright Static-Built-Using 'jansson' && says tilewright Depends 'zlib1g' || return 1
     mkdir "$work/control" && dpkg-deb -e "$(one libtilewright0)" "$work/control" || return 1
     cat "$work/control/symbols"
@@ -210,6 +212,7 @@ program_runs() {
 
 archive_is_the_commit() {
     made || return 1
+    for archive in "$work"/one/*.tar.*; do tar -tvf "$archive" | plain || { echo "$archive" && return 1; }; done
     mkdir "$work/source" && tar -xf "$work"/one/tilewright-*.tar.xz -C "$work/source" --strip-components=1 || return 1
     (cd "$work/source" && find . -type f -o -type l | sed 's|^\./||' | LC_ALL=C sort) >"$work/archived"
     git -C "$root" -c core.quotePath=off ls-tree -r --name-only HEAD | LC_ALL=C sort >"$work/committed"
@@ -226,6 +229,36 @@ checksums() {
 sbom_names_every_file() {
     made || return 1
     "$root/tools/package/check_sbom.py" "$work/one"
+}
+
+# Each package says whose it is. The program's has the notices of jansson, which it holds, as Debian has them. None has a
+# file of another licence.
+licences() {
+    debs || return 1
+    others=$(sed -n 's|^path = "\(.*/\)*\([^/*]*\)"$|\2|p' "$root/REUSE.toml" | grep .) && echo "$others" || return 1
+    for deb in "$work"/one/*.deb; do
+        ! dpkg-deb -c "$deb" | grep -F "$others" && notice "$deb" >"$work/notice" || return 1
+        grep -q '^Copyright: 20.. The Tilewright authors$' "$work/notice" && grep -q '^License: Apache-2.0$' "$work/notice" || return 1
+    done
+    notice "$(one tilewright)" >"$work/notice" && jansson=/usr/share/doc/libjansson-dev/copyright || return 1
+    for holder in $(sed '/^Files: debian/,/^$/d; /Upstream/d' $jansson | grep -o '<.*@.*>'); do
+        grep -F "$holder" "$work/notice" || { echo "the notice lacks $holder" && return 1; }
+    done
+    [ "$(awk -v RS= 'END { print }' $jansson)" = "$(awk -v RS= 'END { print }' "$work/notice")" ]
+}
+notice() { dpkg-deb --fsys-tarfile "$1" | tar -xO --wildcards './usr/share/doc/*/copyright'; }
+
+# All that it offers must satisfy what asks for the version to come.
+a_snapshot_is_before_its_release() {
+    debs || return 1
+    grep -m 1 '^## ' "$root/CHANGELOG.md" | grep -q 'unreleased$' || skip 'the commit is a release' || return 1
+    version=$("$root/tools/version.sh") snapshot=$(dpkg-deb -f "$(one libtilewright0)" Version)
+    echo "$snapshot" | grep -qF ".$(git -C "$root" rev-parse HEAD | cut -c 1-7)-" || { echo "$snapshot" && return 1; }
+    dpkg --compare-versions "$snapshot" lt "$version-0" || { echo "$snapshot" && return 1; }
+    dpkg-deb --ctrl-tarfile "$(one libtilewright0)" | tar -xO ./symbols | sed -n 's/^ [^ ]* \([^ ]*\).*/\1/p' | sort -u >"$work/asked"
+    [ -s "$work/asked" ] && while read -r asked; do
+        dpkg --compare-versions "$snapshot" ge "$asked" || { echo "$snapshot is below $asked" && return 1; }
+    done <"$work/asked"
 }
 
 # Installed, switched to, used by NumPy, R and Octave, purged; the Debian stays in the build folder for the next time.

@@ -57,13 +57,19 @@ python=/usr/bin/python3
 run "tilewright-$version.tar.gz, the sdist" "$python" -B "$source/python/backend.py" --sdist "$made" "$work/source.tar"
 
 # ---- the .deb packages: tools/package/debian is the folder debian/ of their source, but for the version ----
-revision=$version-0upstream1 # older than the 0.1.0-1 that Debian itself would make, which then replaces it
+# A commit before its release gets a version that sorts before it and behind those of earlier commits. The functions that
+# came with it must be there for what asks for a version from then on.
+upstream=$version since=$version
+case $(git show HEAD:CHANGELOG.md | grep -m 1 '^## ') in
+*unreleased) since=$version~ upstream=$version~$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y%m%d%H%M%S).$(echo "$commit" | cut -c 1-7) ;;
+esac
+revision=$upstream-0upstream1 # older than the 0.1.0-1 that Debian itself would make, which then replaces it
 debian_folder() {
     next=${version%%.*}.$(($(echo "$version" | cut -d . -f 2) + 1)) # the minor version that may break the ABI
     year=$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y)
     cp -R "$source/tools/package/debian" "$source/debian" || return 1
     for file in control copyright libtilewright0.symbols; do
-        sed "s/@VERSION@/$revision/
+        sed "s/@VERSION@/$revision/; s/ $version\$/ $since/
             s/@UPSTREAM@/$version/; s/@NEXT@/$next/; s/@MAINTAINER@/$maintainer/; s/@YEAR@/$year/g" \
             "$source/debian/$file.in" >"$source/debian/$file" &&
             rm "$source/debian/$file.in" || return 1
