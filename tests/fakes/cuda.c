@@ -401,8 +401,8 @@ typedef struct kernel {
     int wavers, launches;
 } kernel;
 
-/* C = alpha A B + beta C with sums over ascending k, in rows of B, which is laid anew where the kernel reads its columns:
- * compilers make vectors of the innermost loop. at: the number that an element is, of a type of bytes. */
+/* C = alpha A B + beta C with sums over ascending k, in rows of B, which is laid anew where the kernel reads its
+ * columns: compilers make vectors of the innermost loop. at: the number that an element is, of a type of bytes. */
 /* clang-format off */
 #define MULTIPLY(name, element, number, at)                                                                            \
     static void name(const kernel *f, void **x)                                                                        \
