@@ -4,6 +4,7 @@ importing the package costs behind NumPy: docs/perf/python.md.
 
     PYTHONPATH=python python3 -B python/tests/overhead.py [--size N] [--rounds N]
 
+The library is that of build/ (./dev build), or of TILEWRIGHT_LIBRARY: $PWD/build/ci/libtilewright.so.0.
 Microseconds of the thread's processor time for one product of N x N float64 (8), on one thread, so that other work on
 the machine counts little: the median of the rounds (31), in each of which all calls come in turns, 300 times each, and
 in brackets half the distance of their quartiles. Imports are new processes, in turns too, of which the first writes the
