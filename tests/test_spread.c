@@ -618,6 +618,7 @@ int main(int argc, char **argv)
         /* of one device, in panels of rows, B packed once: 64 MiB of A and C */
         {"sm=80 order=1", 1, 0, TW_I8, TW_N, TW_N, 2100, 8200, 33, 1, 0, false, NULL},
         {"sm=80 order=1", 1, 0, TW_U8, TW_N, TW_T, 2100, 8200, 33, 1, 0, false, NULL},
+        {"sm=80 order=1", 1, 0, TW_I8, TW_N, TW_T, 2100, 8200, 33, 1, 3, true, NULL},
         /* kernels of which some read the longer operand of a whole product as stored */
         {"sm=90 order=5", 2, 0, TW_I8, TW_T, TW_N, 200, 3700, 1500, 1, 0, false, NULL},
         {"sm=90 order=3", 1, 1500, TW_I8, TW_N, TW_N, 128, 3100, 1000, 1, 0, false, NULL},

@@ -43,6 +43,7 @@ enum {
     WITHIN = 1 /* named barriers: of the threads of warpgroup 0 or 1 */
 };
 ASSUME(ELEMENT_BYTES == 1 && BK == 128 && THREADS == CONSUMERS + 128)
+ASSUME(ROWS % 64 == 0 && (SUBTILES + 1) * BN / 2 <= 192) /* sums and a part that registers hold */
 
 struct stage {
     char a[BM][BK], b[BN][BK];

@@ -65,6 +65,7 @@ enum {
     CONSUMERS = 2 * 128
 };
 ASSUME(BK == LINE && THREADS == CONSUMERS + 128)
+ASSUME(BM % 64 == 0 && SUBTILES * BN / 2 <= 192) /* sums that registers hold */
 /* at first each thread has a third of the registers, too few for these sums */
 enum { MOVES_REGISTERS = SUBTILES * BN / 2 >= 128 };
 enum {
