@@ -243,7 +243,7 @@ static bool await_needs(run *x, const spread_step *s, cu_stream stream)
         }
         if (atomic_load(&x->failed) || !WORKED(s->device, cuStreamWaitEvent, (stream, needed->event, 0))) return false;
     }
-    return true;
+    return keep(x, s->device, stop_check(x->work->stop)); /* which may have been asked for meanwhile */
 }
 
 /* What was put on the step's lane is all of it. */
