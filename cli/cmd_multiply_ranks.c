@@ -1,4 +1,5 @@
-/* cmd_multiply_ranks.c - `multiply` started by mpirun: what is asked for, this rank's device, and where the result goes. */
+/* cmd_multiply_ranks.c - `multiply` started by mpirun: what is asked for, this rank's device, and where the result
+ * goes. */
 #include <string.h>
 #include "../program/diag.h"
 #include "../ranks/ranks.h"

@@ -159,7 +159,8 @@ void plan_reason(const tw_problem *problem, const device_facts *device, char *te
  * kernel, without a workspace, or with the smallest blocks. */
 bool plan_shrink(plan *plan);
 
-/* plan_launches - the launches of a plan of a GPU, each kind at most once; returns how many. Their options are the plan's. */
+/* plan_launches - the launches of a plan of a GPU, each kind at most once; returns how many. Their options are the
+ * plan's. */
 int plan_launches(const plan *plan, gpu_launch launches[LAUNCH_KINDS]);
 
 /* plan_text - the plan as one line. */

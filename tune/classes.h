@@ -16,8 +16,8 @@ typedef struct agenda {
 
 void agenda_add(agenda *list, const tw_problem *p);
 
-/* classes_tune - search each class, tell what it came to, keep what is faster. start: "name=value ...", which the search
- * begins with; NULL: the present values. EXIT_OK, or another after a sentence. */
+/* classes_tune - search each class, tell what it came to, keep what is faster. start: "name=value ...", which the
+ * search begins with; NULL: the present values. EXIT_OK, or another after a sentence. */
 exit_code classes_tune(const tuning_wish *wish, const agenda *list, const char *start);
 
 #endif

@@ -69,8 +69,8 @@ void lanes_see(const lanes_question *question, lanes *out);
 /* What lanes_compare compares behind the kinds of access. */
 enum { LANES_BARRIERS = ACCESS_KINDS, LANES_ROLLED, LANES_ASKED, LANES_COMPARED };
 
-/* lanes_compare - one kind of access, or one of these. 0: no difference; else 1 where `own` costs more,
- * -1 where less or as much, and the sentence: "load of B asks 16 sectors a request where r04_banks asks 4". lanes_compare.c. */
+/* lanes_compare - one kind of access, or one of these. 0: no difference; else 1 where `own` costs more, -1 where less
+ * or as much, and the sentence: "load of B asks 16 sectors a request where r04_banks asks 4". lanes_compare.c. */
 int lanes_compare(const lanes *own, const lanes *like, const char *rung, int kind, char text[HOST_WHY]);
 
 #endif

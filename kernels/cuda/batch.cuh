@@ -13,8 +13,8 @@ static __device__ __forceinline__ T *item_of(const void *items, int pointers, lo
     return pointers ? ((T *const *)items)[item] : (T *)items + stride * item;
 }
 
-/* Bring a tile of EDGE rows or columns of C and DEPTH of k from `from`, as stored: lines of k (ALONG) or of the edge, ld
- * apart, into lines of LD; `edges` and `steps` are there, the others 0. All THREADS take part. WIDE = 1 promises
+/* Bring a tile of EDGE rows or columns of C and DEPTH of k from `from`, as stored: lines of k (ALONG) or of the edge,
+ * ld apart, into lines of LD; `edges` and `steps` are there, the others 0. All THREADS take part. WIDE = 1 promises
  * addresses and ld in multiples of 16 bytes. */
 template <bool ALONG, int EDGE, int DEPTH, int LD, int THREADS, typename T>
 static __device__ __forceinline__ void fetch(T *tile, const T *from, long ld, int edges, int steps)

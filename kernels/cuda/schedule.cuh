@@ -1,10 +1,11 @@
 /* schedule.cuh - the tile scheduler: which tile of C, of which item of a batch, over which steps of k, a block computes
- * and copies ahead. After BM and BN. sgemm_simt, whose text is C too, sgemm_batched_tma_sm90 and sgemm_slicedk_tma_sm90,
- * whose code any change makes another, divide in their own text. GROUP chooses the order of the tiles:
+ * and copies ahead. After BM and BN. sgemm_simt, whose text is C too, sgemm_batched_tma_sm90 and
+ * sgemm_slicedk_tma_sm90, whose code any change makes another, divide in their own text. GROUP chooses the order of the
+ * tiles:
  *
- *     GROUP = 1    0 1 2    row by row          GROUP = 2    0 2 4    rasterisation: down GROUP rows of tiles before the
- *                  3 4 5                                     1 3 5    next column, as in r11, so that the blocks of a
- *                  6 7 8                                     6 7 8    wave share operands in the L2
+ *     GROUP = 1    0 1 2    row by row         GROUP = 2    0 2 4    rasterisation: down GROUP rows of tiles before
+ *                  3 4 5                                    1 3 5    the next column, as in r11, so that the blocks
+ *                  6 7 8                                    6 7 8    of a wave share operands in the L2
  *
  * A work is one tile of one item's C; work w is tile w % tiles of item w / tiles. A persistent block takes works b, b +
  * blocks, ... Its copies walk through the pieces of their k, ahead of the mainloop and across the borders of works. */

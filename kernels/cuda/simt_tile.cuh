@@ -1,5 +1,5 @@
-/* simt_tile.cuh - a block's tile of any type by plain multiply-adds: for dgemm_simt, where the picture is, gemm_simt and
- * gemm_batched_simt. After rung.cuh. An element becomes a number when it is copied into shared memory. */
+/* simt_tile.cuh - a block's tile of any type by plain multiply-adds: for dgemm_simt, where the picture is, gemm_simt
+ * and gemm_batched_simt. After rung.cuh. An element becomes a number when it is copied into shared memory. */
 #include "epilogue.cuh"
 #include "tf32.cuh"
 

@@ -1,5 +1,5 @@
-/* spread.h - a product as a list of steps, on one device or several: src/spread.c or panels.c makes it, an engine carries
- * it out. */
+/* spread.h - a product as a list of steps, on one device or several: src/spread.c or panels.c makes it, an engine
+ * carries it out. */
 #ifndef TILEWRIGHT_SPREAD_H
 #define TILEWRIGHT_SPREAD_H
 

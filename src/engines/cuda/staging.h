@@ -68,8 +68,8 @@ void staging_give_copier(staging *s, copier *c);
 tw_status staging_reserve(staging *s);
 
 /* staging_run - copies, and waits for that. The padding on the host is neither read nor written; on the device the
- * padding between rows may be. A call that is cancelled (stop; NULL: none can) ends early, without an error. The context
- * is current. */
+ * padding between rows may be. A call that is cancelled (stop; NULL: none can) ends early, without an error. The
+ * context is current. */
 tw_status staging_run(staging *s, cu_context context, const staged *what, const stop *stop);
 
 #endif
