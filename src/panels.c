@@ -148,12 +148,12 @@ static void upload_panel(panels *x, int64_t i)
 static void compute_panel(panels *x, int64_t i)
 {
     const int64_t first = i * x->rows, rows = min_i64(x->rows, x->of[2].rows - first);
+    const spread_at packed = {.offset = x->packed_at}, stored = rows_at(x, 1, 0);
     const spread_step tile = {.kind = SPREAD_TILE,
                               .lane = LANE_TILE,
                               .plan = i + 1 == x->count,
                               .a = rows_at(x, 0, first),
-                              .b = x->plans[0].packs.gpu.pack_b.needed ? (spread_at){.offset = x->packed_at}
-                                                                       : rows_at(x, 1, 0),
+                              .b = x->plans[0].packs.gpu.pack_b.needed ? packed : stored,
                               .c = rows_at(x, 2, first)};
     move_rows(x, 2, first, rows, false, add_step(x, tile, x->up[i][0], x->up_b, x->up[i][1]));
 }
