@@ -27,8 +27,9 @@ typedef struct matrix {
 /* A product in panels: rows of C in each but the last, and its list. */
 typedef struct panels {
     int64_t count, rows;
-    matrix of[3];                     /* a, b, c */
-    int64_t packed_at;                /* of B on the device */
+    matrix of[3]; /* a, b, c */
+    bool packs_b;
+    int64_t b_at;                     /* where products read B on the device */
     int32_t up_b, up[MOST_PANELS][2]; /* the steps that bring B, and of each panel A and C */
     spread_work work;
     spread_plan plans[2]; /* of a panel, and of the last */
@@ -59,39 +60,35 @@ static bool plan_each(const tw_lab_run *run, panels *x)
     for (int i = 0; i < 2; i++) {
         plan *packs = &x->plans[i].packs, *tile = &x->plans[i].tile;
         tw_problem p = whole->problem;
-        p.m = i == 0 ? x->rows : p.m - (ceil_div(p.m, x->rows) - 1) * x->rows;
+        p.m = i == 0 ? x->rows : p.m - (x->count - 1) * x->rows;
         if (plan_find(&p, &facts, &same, packs) != TW_OK || strcmp(packs->gpu.options, whole->gpu.options) != 0)
             return false;
         *tile = *packs;
         spread_take_packed(tile, 1);
     }
+    x->packs_b = x->plans[0].packs.gpu.pack_b.needed;
     return true;
-}
-
-static int64_t take(panels *x, int64_t bytes)
-{
-    const int64_t at = x->work.bytes[0];
-    x->work.bytes[0] += round_up(bytes, 256);
-    return at;
 }
 
 /* Memory for all on the device. False: there is no room for it, though there is for the whole. */
 static bool find_room(const tw_lab_run *run, panels *x)
 {
     plan other = run->plan;
-    int64_t operands = 0;
     for (int i = 0; i < 3; i++) {
         const int64_t bytes = x->of[i].rows * x->of[i].device_ld * x->of[i].element_bytes;
-        x->of[i].at = take(x, bytes), operands += round_up(bytes, 256);
+        x->of[i].at = spread_take_bytes(&x->work, 0, bytes);
     }
-    x->packed_at = take(x, x->plans[0].packs.gpu.pack_b.needed ? x->plans[0].packs.gpu.pack_b.bytes : 0);
+    const int64_t operands = x->work.bytes[0];
+    x->b_at = x->of[1].at;
+    if (x->packs_b) x->b_at = spread_take_bytes(&x->work, 0, x->plans[0].packs.gpu.pack_b.bytes);
     const size_t workspaces[2] = {x->plans[0].tile.workspace_bytes, x->plans[1].tile.workspace_bytes};
-    x->work.workspace[0][0] = take(x, (int64_t)(workspaces[0] > workspaces[1] ? workspaces[0] : workspaces[1]));
+    x->work.workspace[0][0] = spread_take_bytes(
+        &x->work, 0, (int64_t)(workspaces[0] > workspaces[1] ? workspaces[0] : workspaces[1]));
     other.workspace_bytes = (size_t)(x->work.bytes[0] - operands);
     return other.workspace_bytes <= run->plan.workspace_bytes || room_check(run->context, &other) == TW_OK;
 }
 
-/* Adds a step that waits for those of `needs` that are some; its number. */
+/* Adds a step that waits for these others, of which NONE is no step; returns its number. */
 static int32_t add_step(panels *x, spread_step step, int32_t first, int32_t second, int32_t third)
 {
     spread_work *w = &x->work;
@@ -134,8 +131,8 @@ static void upload_b(panels *x)
 {
     x->up_b = move_rows(x, 1, 0, x->of[1].rows, true, NONE);
     const spread_step pack = {
-        .kind = SPREAD_PACK, .lane = LANE_PACK, .operand = 1, .a = rows_at(x, 1, 0), .c = {.offset = x->packed_at}};
-    if (x->plans[0].packs.gpu.pack_b.needed) x->up_b = add_step(x, pack, x->up_b, NONE, NONE);
+        .kind = SPREAD_PACK, .lane = LANE_PACK, .operand = 1, .a = rows_at(x, 1, 0), .c = {.offset = x->b_at}};
+    if (x->packs_b) x->up_b = add_step(x, pack, x->up_b, NONE, NONE);
 }
 
 static void upload_panel(panels *x, int64_t i)
@@ -148,12 +145,11 @@ static void upload_panel(panels *x, int64_t i)
 static void compute_panel(panels *x, int64_t i)
 {
     const int64_t first = i * x->rows, rows = min_i64(x->rows, x->of[2].rows - first);
-    const spread_at packed = {.offset = x->packed_at}, stored = rows_at(x, 1, 0);
     const spread_step tile = {.kind = SPREAD_TILE,
                               .lane = LANE_TILE,
                               .plan = i + 1 == x->count,
                               .a = rows_at(x, 0, first),
-                              .b = x->plans[0].packs.gpu.pack_b.needed ? packed : stored,
+                              .b = {.offset = x->b_at},
                               .c = rows_at(x, 2, first)};
     move_rows(x, 2, first, rows, false, add_step(x, tile, x->up[i][0], x->up_b, x->up[i][1]));
 }

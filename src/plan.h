@@ -96,7 +96,7 @@ typedef struct gpu_plan {
     bool few_rows;                    /* FAMILY_SWAP_AB: the shorter edge of C is m */
     k_split k_split;                  /* partial sums, behind both in the workspace */
     char options[PLAN_OPTIONS_BYTES]; /* for the compiler: the plan's own options, then those of its row */
-    int own_options;                  /* bytes of the former */
+    int own_options;                  /* bytes of the plan's own */
     tw_lab_source source;             /* the text to compile; text NULL: the file of that name in the library */
 } gpu_plan;
 

@@ -132,7 +132,7 @@ tw_status run_once(tw_lab_run *run)
     status = run->context->ops->wait(run->context->engine, &run->runnable);
     if (status == TW_OK) return stop_check(run->stop);
     const bool in_place = run->plan.problem.place_c == TW_DEVICE || run->buffer[2].host != NULL;
-    return status == TW_NO_MEMORY && in_place ? TW_DEVICE_FAILED : status; /* the former promises that C is as it was */
+    return status == TW_NO_MEMORY && in_place ? TW_DEVICE_FAILED : status; /* C may not be as it was */
 }
 
 tw_status run_whole(tw_lab_run *run, const tw_problem *h, const void *a, const void *b, void *c)

@@ -207,13 +207,6 @@ static tw_status list_strips(device *d, const layout *l)
     return TW_OK;
 }
 
-static int64_t take_bytes(spread *s, int on, int64_t bytes)
-{
-    const int64_t at = s->work->bytes[on];
-    s->work->bytes[on] += round_up(bytes, 256);
-    return at;
-}
-
 /* Of a side's panels, which have their copies on the device: how many there are room for, and where. */
 static tw_status make_side(spread *s, int on, int x)
 {
@@ -227,12 +220,13 @@ static tw_status make_side(spread *s, int on, int x)
     o->slots = calloc((size_t)o->slot_count, sizeof *o->slots);
     if (o->slots == NULL) return spread_no_memory();
     for (int64_t i = 0; i < o->slot_count; i++) {
-        o->slots[i].at = take_bytes(s, on, spread_panel_bytes(s, x, on, cut_length(&o->cuts, stay ? i : 0), false));
+        o->slots[i].at = spread_take_bytes(s->work, on,
+                                           spread_panel_bytes(s, x, on, cut_length(&o->cuts, stay ? i : 0), false));
         o->slots[i].writer = NONE;
         memset(o->slots[i].reader, NONE, sizeof o->slots[i].reader);
     }
     for (int i = 0; i < RAW_SLOTS; i++) {
-        o->raw_at[i] = take_bytes(s, on, spread_panel_bytes(s, x, on, cut_longest(&o->cuts), true));
+        o->raw_at[i] = spread_take_bytes(s->work, on, spread_panel_bytes(s, x, on, cut_longest(&o->cuts), true));
         o->packer[i] = NONE;
     }
     return TW_OK;
@@ -245,9 +239,9 @@ tw_status spread_make_device(spread *s, int on)
     for (int x = 0; x < 2; x++) d->side[x].cuts = cuts_of(&s->layout, x, &d->region);
     for (int x = 0; x < 2; x++) TRY(make_side(s, on, x));
     TRY(find_workspace(s, on, &s->layout, &workspace));
-    for (int i = 0; i < 2; i++) s->work->workspace[on][i] = take_bytes(s, on, workspace);
+    for (int i = 0; i < 2; i++) s->work->workspace[on][i] = spread_take_bytes(s->work, on, workspace);
     for (int64_t i = 0; i < s->layout.c_slots; i++) {
-        d->c_at[i] = take_bytes(s, on, c_bytes(s, &s->layout, &d->region));
+        d->c_at[i] = spread_take_bytes(s->work, on, c_bytes(s, &s->layout, &d->region));
         d->c_load[i] = d->c_down[i] = NONE;
     }
     return s->layout.kept == NONE ? list_growing(d) : list_strips(d, &s->layout);

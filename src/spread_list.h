@@ -83,6 +83,14 @@ typedef struct spread {
     spread_work *work;
 } spread;
 
+/* Room on a device, behind what is taken there already. */
+static inline int64_t spread_take_bytes(spread_work *work, int on, int64_t bytes)
+{
+    const int64_t at = work->bytes[on];
+    work->bytes[on] += round_up(bytes, 256);
+    return at;
+}
+
 /* ---- spread_list.c ---- */
 
 tw_status spread_no_memory(void);

@@ -11,7 +11,7 @@
 static const struct ahead_arch {
     const char *name;
     int from_sm, to_sm;
-    const char *row, *options; /* the latter before what the text has of its row */
+    const char *row, *options; /* options: before what the text has of its row */
 } ahead_archs[] = {{"sm_80", 80, 89, "cuda_f32_sgemm_simt_128x128", "-DTILE=16 -DOP_A=0 -DOP_B=0 -DWIDE=1"},
                    {"sm_90a", 90, 90, "cuda_f32_sgemm_tma_sm90_128x128", "-DTILE=16 -DOP_A=1 -DOP_B=0 -DWIDE=1"}};
 

@@ -99,7 +99,7 @@ tw_status cl_download(engine *e, const buffer *from, const operand *to)
     const tw_status status = from->host != NULL  ? show(e, from, gpu_span(to))
                              : gpu_span(to) == 0 ? TW_OK
                                                  : copy(e, to, from->memory, false);
-    return status == TW_NO_MEMORY ? TW_DEVICE_FAILED : status; /* the former promises that C is as it was */
+    return status == TW_NO_MEMORY ? TW_DEVICE_FAILED : status; /* C may not be as it was */
 }
 
 void cl_release(engine *e, buffer *b)
