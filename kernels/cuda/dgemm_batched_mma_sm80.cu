@@ -72,6 +72,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, ROW_BLOCKS)
         }
         double *c = item_of<double>(c_items, pointers, stride_c, item_at(work, tiles));
         work_at(work, tiles, &c_i0, &c_j0);
-        store_warp(c, ldc, c_i0 + i_warp, c_j0 + j_warp, m, n, alpha, sum, beta);
+        store_warp(OUT, c_i0 + i_warp, c_j0 + j_warp, sum);
     }
 }

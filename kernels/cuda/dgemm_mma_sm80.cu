@@ -74,5 +74,5 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         multiply_stage<a_along, b_along>(sum.of, &ahead, ring, &now);
     }
     if (!fix_up(sum.pairs, NULL, tile, split, splits, memory, flags, epoch)) return;
-    store_warp(c, ldc, i0 + i_warp, j0 + j_warp, m, n, alpha, sum.of, beta);
+    store_warp(OUT, i0 + i_warp, j0 + j_warp, sum.of);
 }

@@ -170,8 +170,8 @@ static __device__ __forceinline__ void multiply_stage(struct piece_sums (*sum)[P
 }
 
 /* The warp's part of C, from row i_warp and column j_warp on. */
-static __device__ __forceinline__ void store_warp(double *c, long ldc, int i_warp, int j_warp, int m, int n,
-                                                  double alpha, const struct piece_sums (*sum)[PIECES_N], double beta)
+static __device__ __forceinline__ void store_warp(const struct out &to, int i_warp, int j_warp,
+                                                  const struct piece_sums (*sum)[PIECES_N])
 {
     int row = threadIdx.x % 32 / 4, step = threadIdx.x % 4;
     UNROLLED
@@ -179,13 +179,10 @@ static __device__ __forceinline__ void store_warp(double *c, long ldc, int i_war
         UNROLLED
         for (int lower = 0; lower < 2; lower++) {
             int r = i_warp + 16 * i + row + 8 * lower;
-            if (r >= m) continue;
+            if (r >= to.m) continue;
             UNROLLED
-            for (int j = 0; j < PIECES_N; j++) {
-                const struct piece_sums *x = &sum[i][j];
-                int column = j_warp + 8 * j + 2 * step;
-                put<2>(&C(r, column), n - column, alpha, lower ? x->lower : x->upper, beta);
-            }
+            for (int j = 0; j < PIECES_N; j++)
+                put<2>(to, r, j_warp + 8 * j + 2 * step, lower ? sum[i][j].lower : sum[i][j].upper);
         }
     }
 }

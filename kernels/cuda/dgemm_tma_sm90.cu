@@ -208,19 +208,17 @@ static __device__ __forceinline__ int row_in_warp(int g, int i)
 
 static __device__ __forceinline__ int column_in_warp(int t, int j) { return 8 * j + (B_ALONG ? row_of(2 * t) : 2 * t); }
 
-static __device__ __forceinline__ void store_warp(double *c, long ldc, int i_warp, int j_warp, int m, int n,
-                                                  double alpha, const struct piece_sums (*sum)[PIECES_N], double beta)
+static __device__ __forceinline__ void store_warp(const struct out &to, int i_warp, int j_warp,
+                                                  const struct piece_sums (*sum)[PIECES_N])
 {
     int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
     UNROLLED
     for (int i = 0; i < 2 * PIECES_M; i++) {
         int r = i_warp + row_in_warp(g, i);
-        if (r >= m) continue;
+        if (r >= to.m) continue;
         UNROLLED
-        for (int j = 0; j < PIECES_N; j++) {
-            int column = j_warp + column_in_warp(t, j);
-            put<2>(&C(r, column), n - column, alpha, i % 2 ? sum[i / 2][j].lower : sum[i / 2][j].upper, beta);
-        }
+        for (int j = 0; j < PIECES_N; j++)
+            put<2>(to, r, j_warp + column_in_warp(t, j), i % 2 ? sum[i / 2][j].lower : sum[i / 2][j].upper);
     }
 }
 
@@ -233,8 +231,8 @@ ASSUME_BOXES(BK, EDGE, BK, EDGE)
 #if CLUSTER_REDUCE
 /* The part of the tile that this block has added. Piece number e of the tile is pair e / THREADS of thread
  * e % THREADS. */
-static __device__ __forceinline__ void store_part(double *c, long ldc, int i0, int j0, int m, int n, double alpha,
-                                                  const double2 *x, double beta, int split, int splits)
+static __device__ __forceinline__ void store_part(const struct out &to, int i0, int j0, const double2 *x, int split,
+                                                  int splits)
 {
     UNROLLED
     for (int i = 0; i < EACH_PART; i++) {
@@ -243,7 +241,7 @@ static __device__ __forceinline__ void store_part(double *c, long ldc, int i0, i
         int r = i0 + warp / WARPS_N * TM + row_in_warp(thread % 32 / 4, piece / PIECES_N * 2 + lower),
             column = j0 + warp % WARPS_N * TN + column_in_warp(thread % 4, piece % PIECES_N);
         const double sum[2] = {x[i].x, x[i].y};
-        if (own < PART && r < m) put<2>(&C(r, column), n - column, alpha, sum, beta);
+        if (own < PART) put<2>(to, r, column, sum);
     }
 }
 #endif
@@ -302,8 +300,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     if (late) pdl_trigger();
     if (!fix_up(sum.pairs, cluster_sums, tile, split, splits, memory, flags, epoch)) return;
 #if CLUSTER_REDUCE
-    store_part(c, ldc, i0, j0, m, n, alpha, sum.pairs, beta, split, splits);
+    store_part(OUT, i0, j0, sum.pairs, split, splits);
 #else
-    store_warp(c, ldc, i0 + i_warp, j0 + j_warp, m, n, alpha, sum.of, beta);
+    store_warp(OUT, i0 + i_warp, j0 + j_warp, sum.of);
 #endif
 }

@@ -1,5 +1,6 @@
 /* epilogue.cuh - what becomes of the sums of production kernels: c <- alpha * sum + beta * c, rounded once to C's type,
- * for 1, 2 or 4 neighbours of a row at a time. After rung.cuh. Whether C is read, for beta is not 0, is asked here.
+ * for 1, 2 or 4 neighbours of a row at a time. After rung.cuh. Whether C is read, for beta is not 0, is asked here, and
+ * what lies outside C is left out: a kernel says which row and column its sums belong to, and no more.
  * sgemm_simt, which is a rung for all transposes, stores by wide.cuh as rungs do: readers compile their texts as C.
  *
  * C_HALF = 1: C of 2 bytes, bf16 or with IN_F16 f16; else of the sums' type: f32, of integers i32, of f64 f64. WIDE = 1
@@ -15,6 +16,18 @@ typedef unsigned short element_c;
 #else
 typedef number element_c;
 #endif
+
+/* C, or that of an item of a batch, and what sums become in it. OUT makes it of a kernel's parameters. */
+struct out {
+    element_c *c;
+    long ldc;
+    int m, n;
+    number alpha, beta;
+};
+#define OUT                                                                                                            \
+    {                                                                                                                  \
+        c, ldc, m, n, alpha, beta                                                                                      \
+    }
 
 static __device__ __forceinline__ bool reads_c(number beta) { return beta != 0; }
 
@@ -106,27 +119,35 @@ template <int N> struct alignas(N * sizeof(element_c)) neighbours {
     element_c c[N];
 };
 
-static __device__ __forceinline__ void put_one(element_c *c, number alpha, number sum, number beta)
+static __device__ __forceinline__ void put_at(element_c *c, const struct out &to, number sum)
 {
-    number x = reads_c(beta) ? blended(alpha, sum, beta, value_of(*c)) : scaled(alpha, sum);
+    number x = reads_c(to.beta) ? blended(to.alpha, sum, to.beta, value_of(*c)) : scaled(to.alpha, sum);
     round_results<1>(c, &x);
 }
 
-/* c[0 .. N - 1] <- alpha * sum + beta * c, of which `count` lie in C: at once where all do, else one by one. */
-template <int N>
-static __device__ __forceinline__ void put(element_c *c, int count, number alpha, const number *sum, number beta)
+/* The element of a row and a column. */
+static __device__ __forceinline__ void put_one(const struct out &to, int row, int column, number sum)
 {
-    if (WIDE && count >= N) {
+    if (row < to.m && column < to.n) put_at(to.c + row * to.ldc + column, to, sum);
+}
+
+/* N neighbours from that element on: at once where all lie in C, else one by one. */
+template <int N>
+static __device__ __forceinline__ void put(const struct out &to, int row, int column, const number *sum)
+{
+    if (row >= to.m) return;
+    element_c *c = to.c + row * to.ldc + column;
+    if (WIDE && to.n - column >= N) {
         neighbours<N> all = {};
         number x[N];
-        if (reads_c(beta)) all = *(const neighbours<N> *)c;
+        if (reads_c(to.beta)) all = *(const neighbours<N> *)c;
         UNROLLED
-        for (int q = 0; q < N; q++) x[q] = result(alpha, sum[q], beta, value_of(all.c[q]));
+        for (int q = 0; q < N; q++) x[q] = result(to.alpha, sum[q], to.beta, value_of(all.c[q]));
         round_results<N>(all.c, x);
         *(neighbours<N> *)c = all;
         return;
     }
     UNROLLED
     for (int q = 0; q < N; q++)
-        if (q < count) put_one(&c[q], alpha, sum[q], beta);
+        if (q < to.n - column) put_at(&c[q], to, sum[q]);
 }

@@ -127,10 +127,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, ROW_BLOCKS)
             int row = c_i + 8 * i;
             if (row >= m) continue;
             UNROLLED
-            for (int j = 0; j < WN / 8; j++) {
-                const number *x = &sum[i / 2][j][i % 2 * 2];
-                put<2>(&C(row, c_j + 8 * j), n - c_j - 8 * j, alpha, x, beta);
-            }
+            for (int j = 0; j < WN / 8; j++) put<2>(OUT, row, c_j + 8 * j, &sum[i / 2][j][i % 2 * 2]);
         }
     }
 }

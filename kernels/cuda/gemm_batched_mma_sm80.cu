@@ -125,8 +125,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemm_batched_mma_s
             int row = c_i + 8 * i;
             if (row >= m) continue;
             UNROLLED
-            for (int j = 0; j < WARP_N / 8; j++)
-                put<2>(&C(row, c_j + 8 * j), n - c_j - 8 * j, alpha, &sum[i / 2][j][i % 2 * 2], beta);
+            for (int j = 0; j < WARP_N / 8; j++) put<2>(OUT, row, c_j + 8 * j, &sum[i / 2][j][i % 2 * 2]);
         }
     }
 }

@@ -113,13 +113,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) gemm_fp8_sm90(MAPPED_C_
         }
         tile_at<GROUP_M>(tile, tiles, &i0, &j0);
         i0 += group * ROWS;
-        bool by_tma = leaves_by_tma(j0, BN, n, beta);
         UNROLLED
         for (int q = 0; q < SUBTILES; q++)
-            if (by_tma)
-                epilogue_by_tma(ring->out[group], WITHIN + group, &next, &c_map, i0 + q * 64, j0, BN, alpha, sum[q]);
-            else
-                epilogue_by_threads(c, ldc, i0 + q * 64, j0, m, n, BN, alpha, sum[q], beta);
+            store_sums(ring->out[group], WITHIN + group, &next, &c_map, OUT, i0 + q * 64, j0, BN, sum[q]);
     }
     if (WIDE && tid % 128 == 0) TMA_STORES_DONE(); /* TMA still reads this block's memory */
 }

@@ -60,7 +60,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
             UNROLLED
             for (int e = 0; e < 4; e++) {
                 int row = i0 + i_warp + i * 16 + lane / 4 + e / 2 * 8, col = j0 + j_warp + j * 8 + lane % 4 * 2 + e % 2;
-                if (row < m && col < n) put_one(&C(row, col), alpha, sum[i][j][e], beta);
+                put_one(OUT, row, col, sum[i][j][e]);
             }
         }
     }

@@ -196,19 +196,14 @@ static __device__ __forceinline__ void fix_up(number *sum, const four_sums *memo
 }
 
 /* The epilogue: from row `many0` along C's longer edge and `few0` along the shorter on. */
-static __device__ __forceinline__ void store_tile(element_c *c, long ldc, int many0, int few0, int many, int few,
-                                                  number alpha, const number *sum, number beta)
+static __device__ __forceinline__ void store_tile(const struct out &to, int many0, int few0, const number *sum)
 {
     const int tid = threadIdx.x, lane = tid % 32;
     int i = many0 + tid / 32 * 16 + lane / 4 * NEIGHBOUR, j = few0 + lane % 4 * 2;
-    const long to_i = FEW_ROWS ? 1 : ldc, to_j = FEW_ROWS ? ldc : 1;
-    element_c *at = c + i * to_i + j * to_j;
     UNROLLED
-    for (int e = 0; e < SUMS; e += 4, j += 8, at += 8 * to_j) {
-        if (i < many && j < few) put_one(at, alpha, sum[e], beta);
-        if (i < many && j + 1 < few) put_one(at + to_j, alpha, sum[e + 1], beta);
-        if (i + EIGHTH < many && j < few) put_one(at + EIGHTH * to_i, alpha, sum[e + 2], beta);
-        if (i + EIGHTH < many && j + 1 < few) put_one(at + EIGHTH * to_i + to_j, alpha, sum[e + 3], beta);
+    for (int e = 0; e < SUMS; e++) {
+        int along = i + e / 2 % 2 * EIGHTH, across = j + e / 4 * 8 + e % 2;
+        put_one(to, FEW_ROWS ? across : along, FEW_ROWS ? along : across, sum[e]);
     }
 }
 
@@ -304,6 +299,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             fix_up(sum, memory, flags, epoch,
                    splits > 0 ? here - splits + 1 : (int)((long)k_range.tile * steps / length), here);
         tile_at(k_range.tile, tiles, &i0, &j0);
-        store_tile(c, ldc, i0, j0, many, few, alpha, sum, beta);
+        store_tile(OUT, i0, j0, sum);
     } while (next_k_range(&k_range, steps));
 }

@@ -22,7 +22,8 @@
  *           memory, swizzled, so that no two lanes meet in a bank; one thread starts the store, and the next 64 lines
  *           go into the other of two buffers meanwhile. TMA drops what lies outside of C. Where TMA cannot store C
  *           (beta not 0, rows or addresses not in multiples of 16 bytes, or a last column within 16 bytes, all of which
- *           it would write), threads store their sums themselves, two neighbours at a time.
+ *           it would write), threads store their sums as they hold them, two neighbours at a time, or where C is not of
+ *           whole 16 bytes from those lines, 32 neighbours at a time.
  * NUMBERS   128 x 128: 64 flop/byte, 6 stages of 32 KiB and 32 KiB for C, 384 threads, 24 and 240 registers: one block
  *           per multiprocessor. H200, bf16, C in f32, speed relative to two warpgroups that share tiles of 128 x 256,
  *           in one run: 2048 1.07, 4096 1.05, 8192 1.03; in tiles of 128 x 192, 3072 1.03. The tensor cores round f32
@@ -115,8 +116,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         pdl_wait();
         for (int tile = first_work(); tile < tiles.count; tile = next_work(tile)) {
             tile_at<GROUP_M>(tile, tiles, &i0, &j0);
-            for (int e = tid; e < BM * BN; e += THREADS)
-                if (i0 + e / BN < m && j0 + e % BN < n) put_one(&C(i0 + e / BN, j0 + e % BN), alpha, 0, beta);
+            for (int e = tid; e < BM * BN; e += THREADS) put_one(OUT, i0 + e / BN, j0 + e % BN, 0);
         }
         return;
     }
@@ -179,14 +179,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             if (lane == 0) barrier_arrive(&ring->empty[before]);
             go_round(&s, &phase, blocks);
             tile_at<GROUP_M>(tile, tiles, &i0, &j0);
-            bool by_tma = leaves_by_tma(j0, BN, n, beta);
             UNROLLED
             for (int q = 0; q < SUBTILES; q++)
-                if (by_tma)
-                    epilogue_by_tma(ring->out[group], WITHIN + group, &next, &c_map, i0 + q * 64, j0, BN, alpha,
-                                    sum[q]);
-                else
-                    epilogue_by_threads(c, ldc, i0 + q * 64, j0, m, n, BN, alpha, sum[q], beta);
+                store_sums(ring->out[group], WITHIN + group, &next, &c_map, OUT, i0 + q * 64, j0, BN, sum[q]);
         }
         if (WIDE && tid % 128 == 0) TMA_STORES_DONE(); /* TMA still reads this block's memory */
     }

@@ -145,9 +145,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
             for (int j = 0; j < TN; j += OP_B ? 1 : 4) {
                 int col = c_j + edge_of(OP_B, 4, h, j);
                 if (!OP_B)
-                    put<4>(&C(row, col), n - col, alpha, &sum[i][j], beta);
-                else if (col < n)
-                    put_one(&C(row, col), alpha, sum[i][j], beta);
+                    put<4>(OUT, row, col, &sum[i][j]);
+                else
+                    put_one(OUT, row, col, sum[i][j]);
             }
         }
     }

@@ -143,8 +143,8 @@ static __device__ __forceinline__ void multiply(struct ring *ring, const tensor_
         for (int i = 0; i < 4 * BANDS; i++) {
             int row = c_i + i / 4 * 32 + i % 4;
             if (row >= m) continue;
-            put<4>(&C(row, c_j), n - c_j, alpha, &sum[i][0], beta);
-            put<4>(&C(row, c_j + 16), n - c_j - 16, alpha, &sum[i][4], beta);
+            put<4>(OUT, row, c_j, &sum[i][0]);
+            put<4>(OUT, row, c_j + 16, &sum[i][4]);
         }
     }
 }

@@ -145,7 +145,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     {
         int row = i0 + a_at + i / 4 * 32 + i % 4;
         if (row >= m) continue;
-        put<4>(&C(row, j0 + b_at), n - j0 - b_at, alpha, &sum[i][0], beta);
-        put<4>(&C(row, j0 + b_at + 16), n - j0 - b_at - 16, alpha, &sum[i][4], beta);
+        put<4>(OUT, row, j0 + b_at, &sum[i][0]);
+        put<4>(OUT, row, j0 + b_at + 16, &sum[i][4]);
     }
 }

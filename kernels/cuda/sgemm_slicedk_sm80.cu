@@ -310,7 +310,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     for (int i = 0; i < EACH; i++) {
         int own = threadIdx.x + i * THREADS, e = own + first_quad(split, splits), row = e / (BN / 4),
             col = e % (BN / 4) * 4;
-        if (own < quads_of_split(splits) && i0 + row < m)
-            put<4>(&C(i0 + row, j0 + col), n - j0 - col, alpha, &x[i].x, beta);
+        if (own < quads_of_split(splits)) put<4>(OUT, i0 + row, j0 + col, &x[i].x);
     }
 }

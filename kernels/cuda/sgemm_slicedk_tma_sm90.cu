@@ -220,6 +220,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         int own = tid + i * THREADS, e = own + first_quad(split, splits), line = e / (BN / 4),
             col = tile % tiles_n * BN + e % (BN / 4) * 4;
         int row = tile / tiles_n * BM + (A_ALONG ? line / 4 + line % 4 * (WM / 4) : line);
-        if (own < quads_of_split(splits) && row < m) put<4>(&C(row, col), n - col, alpha, &x[i].x, beta);
+        if (own < quads_of_split(splits)) put<4>(OUT, row, col, &x[i].x);
     }
 }

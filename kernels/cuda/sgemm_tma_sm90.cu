@@ -164,8 +164,8 @@ static __device__ __forceinline__ int swap_of(int line) { return line / 4 % 4 | 
 /* Epilogue for rows of C that need not begin at multiples of 16 bytes: 32 lines at a time go through the stages, into
  * two alternating buffers, so that each row is stored as one. Word by word: vectors would tie the sums to the worst
  * registers. */
-static __device__ __forceinline__ void epilogue_rows(struct ring *ring, float *c, long ldc, int rows, int cols,
-                                                     float alpha, float (*sum)[8], float beta)
+static __device__ __forceinline__ void epilogue_rows(struct ring *ring, const struct out &to, int row, int column,
+                                                     float (*sum)[8])
 {
     enum { LINES = 32 };
     int col = threadIdx.x, lane = col % 32, a_at = (lane / 8 * 2 + lane % 2) * 4,
@@ -184,8 +184,7 @@ static __device__ __forceinline__ void epilogue_rows(struct ring *ring, float *c
         for (int quad = 0; quad < LINES / 4; quad++) {
             const float *from = &lines[quad * 4 * BN + (col ^ swap_of(quad * 4))];
             UNROLLED
-            for (int q = 0; q < 4; q++, rows--, c += ldc)
-                if (rows > 0 && col < cols) put_one(&c[col], alpha, from[q * BN], beta);
+            for (int q = 0; q < 4; q++, row++) put_one(to, row, column + col, from[q * BN]);
         }
     }
     tma_fence();
@@ -290,13 +289,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
                 for (int i = 0; i < (BY_ROWS ? 4 : 16); i++) {
                     int row = i0 + a_at + i / 4 * 32 + i % 4;
                     if (row >= rows) continue;
-                    put<4>(&C(row, j0 + b_at), n - j0 - b_at, alpha, &sum[i][0], beta);
-                    put<4>(&C(row, j0 + b_at + 16), n - j0 - b_at - 16, alpha, &sum[i][4], beta);
+                    put<4>(OUT, row, j0 + b_at, &sum[i][0]);
+                    put<4>(OUT, row, j0 + b_at + 16, &sum[i][4]);
                 }
             } else {
                 /* read again, so that nothing derived from it occupies registers in the mainloop */
                 tile_origin(tile, m, n, &i0, &j0);
-                epilogue_rows(ring, &C(i0, j0), ldc, m - i0, n - j0, alpha, sum, beta);
+                epilogue_rows(ring, OUT, i0, j0, sum);
             }
         }
         if (left == 0) break;

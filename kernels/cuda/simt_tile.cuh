@@ -102,9 +102,6 @@ static __device__ __forceinline__ void multiply_tile(int m, int n, int k, number
     UNROLLED
     for (int i = 0; i < 4; i++) {
         UNROLLED
-        for (int j = 0; j < 4; j++) {
-            int row = i0 + ty + 16 * i, column = j0 + tx + 16 * j;
-            if (row < m && column < n) put_one(&C(row, column), alpha, sum[i][j], beta);
-        }
+        for (int j = 0; j < 4; j++) put_one(OUT, i0 + ty + 16 * i, j0 + tx + 16 * j, sum[i][j]);
     }
 }

@@ -1,4 +1,4 @@
-/* wgmma_c.cuh - how the sums of wgmma become C: by TMA through shared memory, or by the threads themselves. For
+/* wgmma_c.cuh - how the sums of wgmma become C, through shared memory: by TMA, or by the threads line by line. For
  * gemm_wgmma_sm90 and gemm_fp8_sm90, after hopper.cuh. WIDE = 1 promises c aligned to 16 bytes and rows of C a multiple
  * of 16 bytes apart. */
 #include "epilogue.cuh"
@@ -10,21 +10,30 @@ static __device__ __forceinline__ void store_two(unsigned at, int x, int y)
     asm volatile("st.shared.v2.s32 [%0], {%1, %2};" ::"r"(at), "r"(x), "r"(y) : "memory");
 }
 
-/* Writes 16 lines of OUT_COLS sums of a warp, from row `row` of the buffer on, swizzled as TMA reads them: 16 bytes
- * number q of a line lie at number q ^ (line % 8). */
-static __device__ __forceinline__ void stage_rows(unsigned out, int row, int lane, number alpha, const number *sum)
+static __device__ __forceinline__ number load_word(unsigned at)
 {
-#if C_HALF
-    UNROLLED
-    for (int q = 0; q < 8; q += 2) {
-        const number *x = &sum[4 * q];
-        unsigned pairs[4];
-        UNROLLED
-        for (int e = 0; e < 4; e++) pairs[e] = pair_of(alpha * x[2 * e], alpha * x[2 * e + 1]);
-        store_four(out + (row + lane % 16) * 128 + ((q + lane / 16) ^ lane % 8) * 16, pairs);
-    }
+    unsigned x;
+    asm volatile("ld.shared.b32 %0, [%1];" : "=r"(x) : "r"(at) : "memory");
+#if SUMS_S32
+    return (int)x;
 #else
-    /* alternate lines take other columns, so that the 16 lanes that store at once meet in no bank */
+    return __uint_as_float(x);
+#endif
+}
+
+/* Words of 4 bytes in a line of 128. */
+enum { LINE_WORDS = 32 };
+
+/* Where a word of a line lies. Swizzled as TMA reads them: 16 bytes number q of a line lie at number q ^ (line % 8). */
+static __device__ __forceinline__ unsigned word_at(unsigned lines, int line, int word)
+{
+    return lines + line * 128 + (word / 4 ^ line % 8) * 16 + word % 4 * 4;
+}
+
+/* Writes 16 lines of LINE_WORDS scaled sums of a warp, from row `row` of the buffer on. Alternate lines take other
+ * columns, so that the 16 lanes that store at once meet in no bank. */
+static __device__ __forceinline__ void stage_sums(unsigned out, int row, int lane, number alpha, const number *sum)
+{
     int line = lane / 4, odd = line % 2;
     UNROLLED
     for (int q = 0; q < 4; q++) {
@@ -37,6 +46,22 @@ static __device__ __forceinline__ void stage_rows(unsigned out, int row, int lan
                       alpha * x, alpha * y);
         }
     }
+}
+
+/* The same as elements of C, OUT_COLS in a line. */
+static __device__ __forceinline__ void stage_rows(unsigned out, int row, int lane, number alpha, const number *sum)
+{
+#if C_HALF
+    UNROLLED
+    for (int q = 0; q < 8; q += 2) {
+        const number *x = &sum[4 * q];
+        unsigned pairs[4];
+        UNROLLED
+        for (int e = 0; e < 4; e++) pairs[e] = pair_of(alpha * x[2 * e], alpha * x[2 * e + 1]);
+        store_four(out + (row + lane % 16) * 128 + ((q + lane / 16) ^ lane % 8) * 16, pairs);
+    }
+#else
+    stage_sums(out, row, lane, alpha, sum);
 #endif
 }
 
@@ -60,17 +85,42 @@ static __device__ __forceinline__ void epilogue_by_tma(element_c (*buffers)[64][
     }
 }
 
-/* Epilogue by the threads themselves. */
-static __device__ __forceinline__ void epilogue_by_threads(element_c *c, long ldc, int i0, int j0, int m, int n,
-                                                           const int columns, number alpha, const number *sum,
-                                                           number beta)
+/* Epilogue by lines, for a C of any alignment: each warp's sums go through its 16 lines of the two buffers, so that 32
+ * lanes store 32 neighbours. */
+static __device__ __forceinline__ void epilogue_by_lines(element_c (*buffers)[64][OUT_COLS], const struct out &to,
+                                                         int i0, int j0, const int columns, const number *sum)
 {
-    int lane = threadIdx.x % 32, row = i0 + threadIdx.x % 128 / 32 * 16 + lane / 4, col = j0 + lane % 4 * 2;
+    enum { AT_ONCE = MATRIX_N > 128 ? 2 : 8 }; /* loaded before the first is stored, as registers allow */
+    int tid, next = 0; /* read again, so that nothing derived from it occupies registers in the mainloop */
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(tid));
+    int lane = tid % 32, row = tid % 128 / 32 * 16;
     UNROLLED
-    for (int j = 0; j < columns / 8; j++, col += 8) {
-        if (row < m) put<2>(&C(row, col), n - col, alpha, &sum[4 * j], beta);
-        if (row + 8 < m) put<2>(&C(row + 8, col), n - col, alpha, &sum[4 * j + 2], beta);
+    for (int j = 0; j < columns; j += LINE_WORDS, next ^= 1) {
+        unsigned lines = shared_address(buffers[next][row]);
+        int first = i0 + row, column = j0 + j + lane;
+        asm volatile("" : "+r"(lines), "+r"(first), "+r"(column)); /* no other addresses stay in registers */
+        stage_sums(lines, 0, lane, 1, &sum[j / 2]);
+        __syncwarp(); /* the lines are written, and those before the last have been read */
+        ROLLED
+        for (int line = 0; line < 16; line += AT_ONCE) {
+            number x[AT_ONCE];
+            UNROLLED
+            for (int e = 0; e < AT_ONCE; e++) x[e] = load_word(word_at(lines, line + e, lane));
+            UNROLLED
+            for (int e = 0; e < AT_ONCE; e++) put_one(to, first + line + e, column, x[e]);
+        }
     }
+}
+
+/* Epilogue by threads, for a C of whole 16 bytes that TMA may not store: they store their sums as they hold them, two
+ * neighbours at a time. */
+static __device__ __forceinline__ void epilogue_by_threads(const struct out &to, int i0, int j0, const int columns,
+                                                           const number *sum)
+{
+    int lane = threadIdx.x % 32, row = i0 + threadIdx.x % 128 / 32 * 16 + lane / 4, column = j0 + lane % 4 * 2;
+    UNROLLED
+    for (int j = 0; j < columns / 8; j++, column += 8)
+        put<2>(to, row, column, &sum[4 * j]), put<2>(to, row + 8, column, &sum[4 * j + 2]);
 }
 
 /* May a tile of `columns` from column j0 on leave by TMA, which reads no C and writes whole 16 bytes? A last tile that
@@ -78,4 +128,17 @@ static __device__ __forceinline__ void epilogue_by_threads(element_c *c, long ld
 static __device__ __forceinline__ bool leaves_by_tma(int j0, const int columns, int n, number beta)
 {
     return WIDE && !reads_c(beta) && (j0 + columns <= n || n % (16 / (int)sizeof(element_c)) == 0);
+}
+
+/* 64 x `columns` sums of a warpgroup become C from row i0, column j0 on. */
+static __device__ __forceinline__ void store_sums(element_c (*buffers)[64][OUT_COLS], int within, int *next,
+                                                  const tensor_map *c_map, const struct out &to, int i0, int j0,
+                                                  const int columns, const number *sum)
+{
+    if (leaves_by_tma(j0, columns, to.n, to.beta))
+        epilogue_by_tma(buffers, within, next, c_map, i0, j0, columns, to.alpha, sum);
+    else if (WIDE)
+        epilogue_by_threads(to, i0, j0, columns, sum);
+    else
+        epilogue_by_lines(buffers, to, i0, j0, columns, sum);
 }

@@ -93,7 +93,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             tile_at<GROUP_M>(tile, {tiles_n, tiles_m}, &i0, &j0);
             UNROLLED
             for (int e = 0; e < BN / 2; e++) sum[e] = blocks == 0 ? 0 : sum[e];
-            epilogue_by_threads(c, ldc, i0 + group * 64, j0, m, n, BN, alpha, sum, beta);
+            epilogue_by_threads(OUT, i0 + group * 64, j0, BN, sum);
         }
     }
 }

@@ -209,7 +209,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
             int row = i0 + i_warp + i * 16 + lane / 4 + lane % 2 * 8, col = j0 + j_warp + j * 8 + lane % 4 / 2 * 4;
             trade(four, sum[i][j], lane % 2);
             if (row >= m) continue;
-            put<4>(&C(row, col), n - col, alpha, four, beta);
+            put<4>(OUT, row, col, four);
         }
     }
 }
