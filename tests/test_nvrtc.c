@@ -361,7 +361,7 @@ static bool asks_more(const kernel_row *row, const asked *a)
         return false;
     if (a->tall && row->gpu.family != FAMILY_SWAP_AB) return false;
     if (a->own_c && row->gpu.stores != STORES_ANY) return false;
-    return !a->meets || row->gpu.family == FAMILY_SLICED_K || row->gpu.clusters;
+    return !a->meets || row->gpu.family == FAMILY_SLICED_K || row->gpu.family == FAMILY_WGMMA || row->gpu.clusters;
 }
 
 static void name_variant(const kernel_row *row, const asked *a, char name[80])

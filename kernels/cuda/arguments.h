@@ -22,10 +22,24 @@
 #define MAPPED_C_ARGUMENTS(_, number, of_c)                                                                            \
     MAPS(_), _(MAP, c_map), SCALED(_, number), _(of_c *__restrict__, c), _(long, ldc)
 
-/* Behind either, where blocks divide k: how many blocks do, and where their sums meet. */
+/* The same; where DIVIDED = 1, each tile's k is divided into `splits` runs of `length` steps, C is the workspace, and
+ * add.cu adds: run r has the rows from r * RUN_ROWS(m) on, RUN_COLUMNS(n) apart, as high as any tile. */
+#ifndef DIVIDED
+#define DIVIDED 0
+#endif
+#if DIVIDED
+#define MAYBE_DIVIDED_ARGUMENTS(_, number, of_c) MAPPED_C_ARGUMENTS(_, number, of_c), RUNS_ARGUMENTS(_)
+#else
+#define MAYBE_DIVIDED_ARGUMENTS MAPPED_C_ARGUMENTS
+#endif
+#define RUN_ROWS(m)    (((m) + 255) / 256 * 256)
+#define RUN_COLUMNS(n) (((n) + 3) / 4 * 4)
+
+/* Behind either, where blocks divide k: how many blocks do, by runs of so many steps, and where their sums meet. */
+#define RUNS_ARGUMENTS(_)             _(int, splits), _(int, length)
 #define FLAGGED(_, sums)              _(sums, memory), _(unsigned long long *, flags), _(unsigned long long, epoch)
 #define SPLIT_ARGUMENTS(_, sums)      _(int, splits), FLAGGED(_, sums)
-#define SPLIT_RUNS_ARGUMENTS(_, sums) _(int, splits), _(int, length), FLAGGED(_, sums)
+#define SPLIT_RUNS_ARGUMENTS(_, sums) RUNS_ARGUMENTS(_), FLAGGED(_, sums)
 #define STREAM_K_ARGUMENTS(_, sums)   _(int, whole), _(int, length), FLAGGED(_, sums)
 
 /* Batches: the first items, or arrays of addresses; at strides by tensor maps of rank 3. */

@@ -59,11 +59,16 @@ ASSUME_BOXES(64, BK, 64, BK)
 
 #include "schedule.cuh"
 
-extern "C" __global__ void __launch_bounds__(THREADS, 1) gemm_fp8_sm90(MAPPED_C_ARGUMENTS(PARAMETER, float, element_c))
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+    gemm_fp8_sm90(MAYBE_DIVIDED_ARGUMENTS(PARAMETER, float, element_c))
 {
     extern __shared__ __align__(1024) struct ring ring[];
     int tid = threadIdx.x, lane = tid % 32, phase = 0, s = 0, blocks = ceil_div(k, BK), i0, j0;
     const struct tiling tiles = tiling_of<GROUP_M>(m, n);
+#if !DIVIDED
+    const int splits = 1, length = blocks;
+#endif
+    const int works = splits * tiles.count;
     pdl_trigger();
     if (tid == 0) ring_init(STAGES, ring->full, ring->empty, CONSUMERS / 32);
     if (tid == CONSUMERS && blocks > 0) prefetch_map(&a_map), prefetch_map(&b_map);
@@ -71,10 +76,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) gemm_fp8_sm90(MAPPED_C_
     __syncthreads(); /* all wait for the barriers */
     if (tid >= CONSUMERS) {
         REGISTERS_KEEP(24);
-        for (int tile = first_work(); tid == CONSUMERS && tile < tiles.count; tile = next_work(tile)) {
-            tile_at<GROUP_M>(tile, tiles, &i0, &j0);
+        for (int work = first_work(); tid == CONSUMERS && work < works; work = next_work(work)) {
+            const struct run run = run_at(work, tiles, length, blocks);
+            work_at<GROUP_M>(work, tiles, &i0, &j0);
             ROLLED
-            for (int block = 0; block < blocks; block++) {
+            for (int block = run.from; block < run.to; block++) {
                 struct stage *to = &ring->stage[s];
                 barrier_wait(&ring->empty[s], phase ^ 1); /* for the readers of this stage */
                 barrier_expect(&ring->full[s], sizeof(struct stage));
@@ -87,12 +93,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) gemm_fp8_sm90(MAPPED_C_
     }
     REGISTERS_TAKE(240);
     int group = tid / 128, next = 0;
-    for (int tile = first_work(); tile < tiles.count; tile = next_work(tile)) {
+    for (int work = first_work(); work < works; work = next_work(work)) {
+        const struct run run = run_at(work, tiles, length, blocks);
         float sum[SUBTILES][BN / 2];
         UNROLLED
         for (int e = 0; e < SUBTILES * BN / 2; e++) sum[e / (BN / 2)][e % (BN / 2)] = 0;
         ROLLED
-        for (int block = 0; block < blocks; block++) {
+        for (int block = run.from; block < run.to; block++) {
             barrier_wait(&ring->full[s], phase); /* for the copies of this stage */
             unsigned long long a = matrix_descriptor(ring->stage[s].a[group * ROWS], 8 * 128, 0);
             unsigned long long b = matrix_descriptor(ring->stage[s].b, 8 * 128, 0);
@@ -111,7 +118,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) gemm_fp8_sm90(MAPPED_C_
             }
             if (++s == STAGES) s = 0, phase ^= 1;
         }
-        tile_at<GROUP_M>(tile, tiles, &i0, &j0);
+        work_at<GROUP_M>(work, tiles, &i0, &j0);
+        if (DIVIDED) i0 += item_at(work, tiles) * RUN_ROWS(m);
         i0 += group * ROWS;
         UNROLLED
         for (int q = 0; q < SUBTILES; q++)

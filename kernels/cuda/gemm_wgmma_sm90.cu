@@ -106,16 +106,20 @@ static __device__ __forceinline__ void go_round(int *s, int *phase, int blocks)
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    gemm_wgmma_sm90(MAPPED_C_ARGUMENTS(PARAMETER, number, element_c))
+    gemm_wgmma_sm90(MAYBE_DIVIDED_ARGUMENTS(PARAMETER, number, element_c))
 {
     extern __shared__ __align__(1024) struct ring ring[];
     int tid = threadIdx.x, lane = tid % 32, group = tid / 128, phase = 0, s = 0, blocks = ceil_div(k, BK), i0, j0;
     const struct tiling tiles = tiling_of<GROUP_M>(m, n);
+#if !DIVIDED
+    const int splits = 1, length = blocks;
+#endif
+    const int works = splits * tiles.count;
     pdl_trigger();
     if (blocks == 0) { /* no sums */
         pdl_wait();
-        for (int tile = first_work(); tile < tiles.count; tile = next_work(tile)) {
-            tile_at<GROUP_M>(tile, tiles, &i0, &j0);
+        for (int work = first_work(); work < works; work = next_work(work)) {
+            work_at<GROUP_M>(work, tiles, &i0, &j0);
             for (int e = tid; e < BM * BN; e += THREADS) put_one(OUT, i0 + e / BN, j0 + e % BN, 0);
         }
         return;
@@ -126,10 +130,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     __syncthreads(); /* all wait for the barriers */
     if (tid >= CONSUMERS) {
         if (MOVES_REGISTERS) REGISTERS_KEEP(24);
-        for (int tile = first_work(); tid == CONSUMERS && tile < tiles.count; tile = next_work(tile)) {
-            tile_at<GROUP_M>(tile, tiles, &i0, &j0);
+        for (int work = first_work(); tid == CONSUMERS && work < works; work = next_work(work)) {
+            const struct run run = run_at(work, tiles, length, blocks);
+            work_at<GROUP_M>(work, tiles, &i0, &j0);
             ROLLED
-            for (int block = 0; block < blocks; block++) {
+            for (int block = run.from; block < run.to; block++) {
                 struct stage *to = &ring->stage[s];
                 barrier_wait(&ring->empty[s], phase ^ 1); /* for the readers of this stage */
                 barrier_expect(&ring->full[s], sizeof(struct stage));
@@ -146,15 +151,20 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         if (MOVES_REGISTERS) REGISTERS_TAKE(240);
         number sum[SUBTILES][BN / 2]; /* set by wgmma alone, as in r13 */
         int next = 0;
-        if (group == 1)
-            go_round(&s, &phase, blocks), named_barrier_arrive(MAINLOOP, CONSUMERS); /* warpgroup 0 begins */
-        for (int tile = first_work(group); tile < tiles.count; tile = next_work(tile, 2)) {
+        /* the stages of a work of the other warpgroup */
+        auto pass_by = [&](int work) {
+            const struct run run = run_at(work, tiles, length, blocks);
+            go_round(&s, &phase, run.to - run.from);
+        };
+        if (group == 1) pass_by(first_work()), named_barrier_arrive(MAINLOOP, CONSUMERS); /* warpgroup 0 begins */
+        for (int work = first_work(group); work < works; work = next_work(work, 2)) {
+            const struct run run = run_at(work, tiles, length, blocks);
             int before = 0;
             /* wait for the turn: the other warpgroup has gone through its stages, so neither is more than one round
              * behind */
             named_barrier_sync(MAINLOOP + group, CONSUMERS);
             ROLLED
-            for (int block = 0; block < blocks; block++) {
+            for (int block = run.from; block < run.to; block++) {
                 barrier_wait(&ring->full[s], phase); /* for the copies of this stage */
                 unsigned long long a = matrix_descriptor(ring->stage[s].a, 8 * 128, 0);
                 unsigned long long b = matrix_descriptor(ring->stage[s].b, 8 * 128, 64 * 128);
@@ -164,11 +174,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                     UNROLLED
                     for (int q = 0; q < SUBTILES; q++)
                         matrix_multiply(sum[q], a + (q * 64 * 128 + p * (OP_A ? 64 : 1)) / 16,
-                                        b + p * (OP_B ? 1 : 64) / 16, block | p);
+                                        b + p * (OP_B ? 1 : 64) / 16, block - run.from | p);
                 }
                 matrix_commit();
                 MATRIX_WAIT(1);
-                if (block > 0 && lane == 0) barrier_arrive(&ring->empty[before]); /* this warp has read it */
+                if (block > run.from && lane == 0) barrier_arrive(&ring->empty[before]); /* this warp has read it */
                 before = s;
                 if (++s == STAGES) s = 0, phase ^= 1;
             }
@@ -177,8 +187,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             UNROLLED
             for (int q = 0; q < SUBTILES; q++) matrix_end(sum[q]);
             if (lane == 0) barrier_arrive(&ring->empty[before]);
-            go_round(&s, &phase, blocks);
-            tile_at<GROUP_M>(tile, tiles, &i0, &j0);
+            pass_by(next_work(work));
+            work_at<GROUP_M>(work, tiles, &i0, &j0);
+            if (DIVIDED) i0 += item_at(work, tiles) * RUN_ROWS(m);
             UNROLLED
             for (int q = 0; q < SUBTILES; q++)
                 store_sums(ring->out[group], WITHIN + group, &next, &c_map, OUT, i0 + q * 64, j0, BN, sum[q]);

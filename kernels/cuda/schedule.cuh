@@ -8,7 +8,9 @@
  *                  6 7 8                                    6 7 8    of a wave share operands in the L2
  *
  * A work is one tile of one item's C; work w is tile w % tiles of item w / tiles. A persistent block takes works b, b +
- * blocks, ... Its copies walk through the pieces of their k, ahead of the mainloop and across the borders of works. */
+ * blocks, ... Its copies walk through the pieces of their k, ahead of the mainloop and across the borders of works.
+ * DIVIDED = 1: in place of items there are runs of `length` steps of k, `splits` of each tile; blocks that compute at
+ * the same time share the steps of a run. */
 
 /* C in tiles. */
 struct tiling {
@@ -39,11 +41,11 @@ static __device__ __forceinline__ void tile_at(T tile, struct tiling all, int *i
     *i0 = (group * GROUP + in_group % rows) * BM, *j0 = in_group / rows * BN;
 }
 
-/* The item of a work, and where in that item's C it begins. */
+/* The item or run of a work, and where in C, or that item's, it begins. */
 static __device__ __forceinline__ int item_at(int work, struct tiling all) { return work / all.count; }
-static __device__ __forceinline__ void work_at(int work, struct tiling all, int *i0, int *j0)
+template <int GROUP = 1> static __device__ __forceinline__ void work_at(int work, struct tiling all, int *i0, int *j0)
 {
-    tile_at(work % all.count, all, i0, j0);
+    tile_at<GROUP>(GROUP == 1 || DIVIDED ? work % all.count : work, all, i0, j0);
 }
 
 /* The works of a persistent block, or of one of its `groups` warpgroups that take turns. */
@@ -58,6 +60,18 @@ struct walk {
 static __device__ __forceinline__ void walk_on(struct walk *next, int pieces)
 {
     if (++next->piece == pieces) next->piece = 0, next->work = next_work(next->work);
+}
+
+/* The steps of k of a work: from ... to - 1 of all `steps`. */
+struct run {
+    int from, to;
+};
+
+static __device__ __forceinline__ struct run run_at(int work, struct tiling all, int length, int steps)
+{
+    if (!DIVIDED) return {0, steps};
+    int from = item_at(work, all) * length;
+    return {from, min(from + length, steps)};
 }
 
 /* Stream-K: steps from ... to - 1 of the k of a tile, and then `left` steps at the end of the tile before. */

@@ -124,10 +124,10 @@ static __device__ __forceinline__ void epilogue_by_threads(const struct out &to,
 }
 
 /* May a tile of `columns` from column j0 on leave by TMA, which reads no C and writes whole 16 bytes? A last tile that
- * ends within them may not. */
+ * ends within them may not. A run's sums do. */
 static __device__ __forceinline__ bool leaves_by_tma(int j0, const int columns, int n, number beta)
 {
-    return WIDE && !reads_c(beta) && (j0 + columns <= n || n % (16 / (int)sizeof(element_c)) == 0);
+    return DIVIDED || WIDE && !reads_c(beta) && (j0 + columns <= n || n % (16 / (int)sizeof(element_c)) == 0);
 }
 
 /* 64 x `columns` sums of a warpgroup become C from row i0, column j0 on. */
@@ -136,7 +136,7 @@ static __device__ __forceinline__ void store_sums(element_c (*buffers)[64][OUT_C
                                                   const int columns, const number *sum)
 {
     if (leaves_by_tma(j0, columns, to.n, to.beta))
-        epilogue_by_tma(buffers, within, next, c_map, i0, j0, columns, to.alpha, sum);
+        epilogue_by_tma(buffers, within, next, c_map, i0, j0, columns, DIVIDED ? (number)1 : to.alpha, sum);
     else if (WIDE)
         epilogue_by_threads(to, i0, j0, columns, sum);
     else

@@ -52,6 +52,20 @@ static int types_text(const tw_problem *p, char *text, size_t bytes)
                     dtype->result == TW_I32 ? " -DSUMS_S32=1" : "");
 }
 
+/* add.cu, where blocks divide k and do not add themselves: its lanes have 128 columns of a row of C. */
+static gpu_launch add_launch(const plan *p)
+{
+    enum { COLUMNS = 128, LANES = 32, MOST_SHARES = 8 };
+    const tw_problem *x = &p->problem;
+    const char *options = dtype_find(x->dtype)->result == TW_I32 ? "-DSUMS_S32=1"
+                          : x->dtype_c == TW_F16                 ? "-DC_HALF=1 -DIN_F16=1"
+                          : x->dtype_c == TW_BF16                ? "-DC_HALF=1"
+                                                                 : "";
+    return (gpu_launch){
+        LAUNCH_ADD, {{"cuda/add.cu", p->row->gpu.adds, NULL}, options, 0}, x->m * ceil_div(x->n, COLUMNS), 1,
+        LANES,      (int)min_i64(p->gpu.k_split.splits, MOST_SHARES)};
+}
+
 int plan_launches(const plan *p, gpu_launch launches[LAUNCH_KINDS])
 {
     static const char *const sizes[] = {
@@ -59,13 +73,17 @@ int plan_launches(const plan *p, gpu_launch launches[LAUNCH_KINDS])
     const gpu_plan *gpu = &p->gpu;
     const int bytes = dtype_find(p->problem.dtype)->lab.bytes; /* of complex types nothing is packed */
     const kernel_text packs = {{"cuda/pack.cu", "pack", NULL}, bytes <= 8 ? sizes[bytes] : NULL, 0},
-                      tiles = {gpu->source, gpu->options, gpu->dynamic_bytes},
-                      adds = {{gpu->source.file, p->row->gpu.adds, gpu->source.text}, gpu->options, 0};
+                      tiles = {gpu->source, gpu->options, gpu->dynamic_bytes};
     int count = 0;
     if (gpu->pack_a.needed || gpu->pack_b.needed)
         launches[count++] = (gpu_launch){.kind = LAUNCH_PACK, .kernel = packs};
     launches[count++] = (gpu_launch){LAUNCH_TILES, tiles, gpu->grid_x, gpu->grid_y, gpu->threads_x, gpu->threads_y};
     if (p->row->gpu.adds == NULL || gpu->k_split.count == 0) return count;
+    if (p->row->gpu.family == FAMILY_WGMMA) {
+        launches[count++] = add_launch(p);
+        return count;
+    }
+    const kernel_text adds = {{gpu->source.file, p->row->gpu.adds, gpu->source.text}, gpu->options, 0};
     /* of several types a thread for each element, else a block for each tile */
     const int64_t blocks = p->row->gpu.traits & GPU_TYPES ? ceil_div(p->problem.m * p->problem.n, gpu->threads_x)
                                                           : gpu->grid_x / gpu->k_split.splits;
@@ -94,8 +112,6 @@ void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choic
     gpu->grid_x = ceil_div(p->n, gpu->block_n);
     gpu->grid_y = ceil_div(p->m, gpu->block_m);
     if (row->gpu.traits & GPU_LINEAR_GRID) gpu->grid_x *= gpu->grid_y, gpu->grid_y = 1;
-    if (row->gpu.traits & GPU_PERSISTENT) /* the fewest blocks that need as few waves */
-        gpu->grid_x = ceil_div(gpu->grid_x, max_i64(ceil_div(gpu->grid_x, multiprocessors_of(device)), 1));
     if (gpu->one_launch)
         gpu->grid_x = row->gpu.blocks_each > 0 ? (int64_t)row->gpu.blocks_each * multiprocessors_of(device) : INT32_MAX;
     /* sgemm_batched_tma_sm90: two of the three blocks on each multiprocessor */
@@ -106,6 +122,8 @@ void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choic
     if (family->divide != NULL) gpu->k_split = family_divide(family, row, p, device);
     if (row->gpu.adds != NULL && family->divide == NULL) gpu->k_split = split_k_by_shape(plan, device);
     if (gpu->k_split.count > 0) gpu->grid_x = gpu->k_split.whole + gpu->k_split.count;
+    if (row->gpu.traits & GPU_PERSISTENT) /* the fewest blocks that need as few waves */
+        gpu->grid_x = ceil_div(gpu->grid_x, max_i64(ceil_div(gpu->grid_x, multiprocessors_of(device)), 1));
     if (device->items > 1) gpu->items = device->items;
     gpu->dynamic_bytes = row->gpu.dynamic_bytes + (gpu->k_split.by_cluster ? (int)cluster_bytes(row) : 0);
     plan->workspace_bytes = (size_t)(gpu->pack_a.bytes + gpu->pack_b.bytes + gpu->k_split.bytes);
@@ -114,23 +132,25 @@ void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choic
     /* one text for all layouts */
     bool packs = ((row->gpu.loads & PACKED) && row->gpu.reads != READS_ANY) || panels,
          packs_a = packs && !kernel_reads_across(row, p, 0), packs_b = packs && !kernel_reads_across(row, p, 1);
+    const bool divided = row->gpu.family == FAMILY_WGMMA && gpu->k_split.count > 0; /* C is the workspace then */
     bool row_in_warp = (row->gpu.traits & GPU_ROW_BARRIER) && device->warp > 0 && device->warp % plan->tile == 0;
     int used = snprintf(gpu->options, sizeof gpu->options, "-DTILE=%d -DOP_A=%d -DOP_B=%d -DWIDE=%d%s%s%s",
                         plan->tile ? plan->tile : 16, packs_a ? (row->gpu.reads == READS_TN ? TW_T : TW_N) : p->op_a,
                         packs_b             ? (kernel_reads_along_k(row) ? TW_T : TW_N)
                         : gpu->transposes_b ? TW_T
                                             : p->op_b,
-                        kernel_is_wide(row, p), row_in_warp ? " -DSUBGROUP_BARRIER=1" : "",
+                        divided || kernel_is_wide(row, p), row_in_warp ? " -DSUBGROUP_BARRIER=1" : "",
                         !typed && (p->dtype == TW_F16 || p->dtype_c == TW_F16) ? " -DIN_F16=1" : "",
                         choice->default_build ? " -DDEFAULT_BUILD" : "");
     if (row->gpu.stores == STORES_ANY && !typed)
         used += snprintf(gpu->options + used, sizeof gpu->options - (size_t)used,
-                         " -DC_HALF=%d -DTILE_M=%d -DTILE_N=%d", dtype_find(p->dtype_c)->lab.bytes == 2,
+                         " -DC_HALF=%d -DTILE_M=%d -DTILE_N=%d", !divided && dtype_find(p->dtype_c)->lab.bytes == 2,
                          (int)gpu->block_m, (int)gpu->block_n);
     used += typed ? plan_types_opencl(p, gpu->options + used, sizeof gpu->options - (size_t)used)
                   : types_text(p, gpu->options + used, sizeof gpu->options - (size_t)used);
     if (swap_ab)
         used += snprintf(gpu->options + used, sizeof gpu->options - (size_t)used, " -DFEW_ROWS=%d", gpu->few_rows);
+    if (divided) used += snprintf(gpu->options + used, sizeof gpu->options - (size_t)used, " -DDIVIDED=1");
     if (gpu->k_split.by_cluster)
         used += snprintf(gpu->options + used, sizeof gpu->options - (size_t)used, " -DCLUSTER_REDUCE=1");
     gpu->own_options = used;

@@ -1,24 +1,27 @@
-/* wgmma.c - gemm_wgmma_sm90 and gemm_fp8_sm90: persistent blocks, k not divided. */
+/* wgmma.c - gemm_wgmma_sm90 and gemm_fp8_sm90: persistent blocks; where tiles are few, k is divided into runs, and a
+ * second kernel adds. */
+#include "../../kernels/cuda/arguments.h"
 #include "families.h"
 
-/* The cycles of the busiest multiprocessor. For each block of k its tensor cores work and its copies
- * arrive; these overlap to half. Copies share the bandwidth of the L2, and lines that do not begin at multiples of 128
- * bytes cost four times as much. Two warpgroups ping-pong: one stores while the other multiplies, until the last. Tiles
- * with more sums multiply a little slower. Numbers fitted to an H200 (docs/perf/gemm-wgmma.md#c-by-tma). */
-static double wgmma_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device,
-                           const tuned_values *tuned)
+/* The cycles of the busiest multiprocessor, where each tile's k is `splits` runs of `length` steps. For each block of k
+ * its tensor cores work and its copies arrive; these overlap to half. Copies share the bandwidth of the L2, and lines
+ * that do not begin at multiples of 128 bytes cost four times as much. Two warpgroups ping-pong: one stores while the
+ * other multiplies, until the last. Tiles with more sums multiply a little slower. Numbers fitted to an H200
+ * (docs/perf/gemm-wgmma.md#c-by-tma). */
+static double cycles_of(const kernel_row *row, const tw_problem *p, const device_facts *device,
+                        const tuned_values *tuned, int64_t splits, int64_t length)
 {
     enum { MULTIPLIED_BYTES = 4096, STORED_BYTES = 11, LINE = 128, ACROSS_LINES = 4 };
     double m = row->lab.tile_m, n = row->lab.tile_n, k = row->lab.tile_k, bytes = dtype_find(p->dtype)->lab.bytes,
-           c_bytes = dtype_find(p->dtype_c)->lab.bytes;
-    int64_t tiles = tiles_of(row, p), blocks = ceil_div(p->k, row->lab.tile_k);
-    int64_t rounds = ceil_div(tiles, multiprocessors_of(device)), line = (int64_t)(LINE / bytes);
+           c_bytes = splits > 1 ? 4 : dtype_find(p->dtype_c)->lab.bytes;
+    int64_t works = tiles_of(row, p) * splits;
+    int64_t rounds = ceil_div(works, multiprocessors_of(device)), line = (int64_t)(LINE / bytes);
     double lines = m * (kernel_packing_a(row, p).ld % line != 0 ? ACROSS_LINES : 1) +
                    n * (kernel_packing_b(row, p).ld % line != 0 ? ACROSS_LINES : 1);
     double units = m * n * k * bytes / MULTIPLIED_BYTES * (m * n > 128 * 128 ? 1.03 : 1),
-           copies = lines * k * bytes * (double)ceil_div(tiles, max_i64(rounds, 1)) / tuned->wgmma_l2_bytes;
+           copies = lines * k * bytes * (double)ceil_div(works, max_i64(rounds, 1)) / tuned->wgmma_l2_bytes;
     double block = units > copies ? units + copies / 2 : copies + units / 2;
-    double multiply = (double)blocks * block + tuned->block, store = m * n * c_bytes / STORED_BYTES,
+    double multiply = (double)length * block + tuned->block, store = m * n * c_bytes / STORED_BYTES,
            last = (double)(rounds > 1 ? rounds : 0) / 2;
     /* the two that share a tile of fp8 store it before they go on */
     if (bytes == 1 && dtype_find(p->dtype)->result != TW_I32) return (double)rounds * (multiply + store);
@@ -26,11 +29,35 @@ static double wgmma_cycles(const kernel_row *row, const tw_problem *p, const dev
     return longer((double)rounds * multiply + store, last * (multiply + store));
 }
 
+/* Runs that end soonest. Their sums are written and read once more, by a launch of its own. */
+static k_split choose_runs(const kernel_row *row, const tw_problem *p, const device_facts *device,
+                           const tuned_values *tuned, double *busiest)
+{
+    enum { MOST_ROUNDS = 4 };
+    const int64_t tiles = tiles_of(row, p), steps = ceil_div(p->k, row->lab.tile_k),
+                  most = device->no_workspace ? 1 : MOST_ROUNDS * multiprocessors_of(device) / max_i64(tiles, 1);
+    k_split made = {0};
+    *busiest = cycles_of(row, p, device, tuned, 1, steps);
+    for (int64_t wish = 2; wish <= min_i64(most, steps); wish++) {
+        const int64_t length = ceil_div(steps, wish), splits = ceil_div(steps, length),
+                      bytes = splits * RUN_ROWS(p->m) * RUN_COLUMNS(p->n) * 4;
+        const double sums = (double)(p->m * p->n * 4) * (double)(2 * splits + 1),
+                     time = cycles_of(row, p, device, tuned, splits, length) + tuned->pass +
+                            sums / (tuned->dram_bytes * (double)multiprocessors_of(device));
+        if (splits < wish || time >= *busiest || bytes > MOST_SUMS * multiprocessors_of(device)) continue;
+        *busiest = time;
+        made = (k_split){.count = tiles * splits, .length = length, .bytes = round_up(bytes, 256), .splits = splits};
+    }
+    return made;
+}
+
 double wgmma_mainloop(const kernel_row *row, const tw_problem *p, const device_facts *device)
 {
     tuned_values room;
+    double busiest;
     const tuned_values *tuned = tuned_find(device, p, row, &room);
-    return tuned->cost * wgmma_cycles(row, p, device, tuned);
+    choose_runs(row, p, device, tuned, &busiest);
+    return tuned->cost * busiest;
 }
 
 /* Each box line outside the matrix costs some TMA time, and the memory is kept a little less busy than could be: for 16
@@ -38,7 +65,6 @@ double wgmma_mainloop(const kernel_row *row, const tw_problem *p, const device_f
 static double cycles(const kernel_row *row, const tw_problem *p, const device_facts *device, const tuned_values *tuned,
                      double busiest)
 {
-    (void)busiest;
     enum { BUSY = 16, OF_CYCLES = 19, PER_LINE_OUTSIDE = 4 };
     const double memory = (double)max_i64(p->m, p->n) * (double)p->k * dtype_find(p->dtype)->lab.bytes /
                           (tuned->dram_bytes * BUSY / OF_CYCLES * (double)multiprocessors_of(device));
@@ -46,8 +72,7 @@ static double cycles(const kernel_row *row, const tw_problem *p, const device_fa
     const int64_t a_outside = along || p->op_a == TW_N ? max_i64(row->lab.tile_m - p->m, 0) : 0,
                   b_outside = along || p->op_b == TW_T ? max_i64(row->lab.tile_n - p->n, 0) : 0;
     const double loads = (double)((a_outside + b_outside) * ceil_div(p->k, row->lab.tile_k) * PER_LINE_OUTSIDE);
-    return tuned->cost *
-           (longer(wgmma_cycles(row, p, device, tuned) + loads, memory) + packing_cycles(row, p, device, tuned));
+    return tuned->cost * (longer(busiest + loads, memory) + packing_cycles(row, p, device, tuned));
 }
 
-const gpu_family family_wgmma = {.cycles = cycles};
+const gpu_family family_wgmma = {.divide = choose_runs, .cycles = cycles};

@@ -84,7 +84,7 @@ static tw_status launch_kernel(engine *e, const runnable *r, cu_function kernel,
 static int splits_each(const plan *p)
 {
     const gpu_plan *gpu = &p->gpu;
-    if (p->row->gpu.family == FAMILY_SWAP_AB) return (int)gpu->k_split.splits;
+    if (p->row->gpu.family == FAMILY_SWAP_AB || p->row->gpu.family == FAMILY_WGMMA) return (int)gpu->k_split.splits;
     return gpu->k_split.count > 0 ? (int)(gpu->k_split.count /
                                           (ceil_div(p->problem.m, gpu->block_m) * ceil_div(p->problem.n, gpu->block_n)))
                                   : 1;
@@ -170,6 +170,10 @@ static tw_status encode_maps(engine *e, const plan *p, const buffer *a, const bu
         TRY(encode_operand(e, p, &made->b_map, b->device, &gpu->pack_b, b_along, !gpu->few_rows,
                            box_rows(p->row, b_along, b_across, gpu->block_n, g->b_box_rows), g->b_box_cols));
     }
+    if (g->family == FAMILY_WGMMA && gpu->k_split.count > 0) /* the runs' sums, one below the other */
+        return encode_map(e, dtype_find(x->dtype)->result, &made->c_map, made->memory,
+                          gpu->k_split.splits * RUN_ROWS(x->m), RUN_COLUMNS(x->n), RUN_COLUMNS(x->n), 64, 32,
+                          CU_TENSOR_SWIZZLE_128B, CU_TENSOR_L2_256B);
     if (g->stores == STORES_ANY && x->beta == 0 && kernel_is_wide(p->row, x))
         TRY(encode_map(e, x->dtype_c, &made->c_map, c->device, x->m, x->n, x->ldc, 64,
                        128 / dtype_find(x->dtype_c)->lab.bytes, CU_TENSOR_SWIZZLE_128B, CU_TENSOR_L2_256B));
@@ -184,7 +188,7 @@ static tw_status launch_mapped(engine *e, runnable *r, const gpu_launch *how, co
     arguments x = arguments_of(e, r, a, b, c);
     TRY(encode_maps(e, p, a, b, c, &x));
     void *stream_k[] = {MAPPED_ARGUMENTS(ADDRESS, , ), STREAM_K_ARGUMENTS(ADDRESS, )},
-         *own_c[] = {MAPPED_C_ARGUMENTS(ADDRESS, , )},
+         *own_c[] = {MAPPED_C_ARGUMENTS(ADDRESS, , ), RUNS_ARGUMENTS(ADDRESS)},
          *sliced_k[] = {MAPPED_ARGUMENTS(ADDRESS, , ), SPLIT_ARGUMENTS(ADDRESS, )},
          *swap_ab[] = {MAPPED_ARGUMENTS(ADDRESS, , ), SPLIT_RUNS_ARGUMENTS(ADDRESS, )};
     return launch_grid(e, r, how, how->grid_x, how->grid_y,
