@@ -24,13 +24,19 @@ enum { ROWS = sizeof rows / sizeof *rows };
 
 static int sm_of(const char *level) { return strncmp(level, "sm_", 3) == 0 ? atoi(level + 3) : 0; }
 
+/* A set of the CPU that has no row of its own costs as the one with which its name begins, else as base. */
+static bool covers(const char *level, const char *set)
+{
+    return strcmp(level, "base") == 0 || strncmp(level, set, strlen(level)) == 0;
+}
+
 static const cost_row *row_of(const tw_device *d)
 {
     const cost_row *found = NULL;
     for (int i = 0; i < ROWS; i++) {
         const int sm = sm_of(rows[i].level);
         if (strcmp(rows[i].engine, d->engine) != 0) continue;
-        if (sm > 0 ? sm <= sm_of(d->instruction_set) : strcmp(rows[i].level, d->instruction_set) == 0) found = &rows[i];
+        if (sm > 0 ? sm <= sm_of(d->instruction_set) : covers(rows[i].level, d->instruction_set)) found = &rows[i];
     }
     return found;
 }

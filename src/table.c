@@ -6,17 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-const cpu_set cpu_sets[] = {{"base", CPU_base},
-#if defined(__aarch64__)
-                            {"neon", CPU_neon},
-#else
-                            {"avx2", CPU_avx2},
-                            {"avx512", CPU_avx512},
-                            {"avx512_vnni", CPU_avx512_vnni},
-                            {"avx512_bf16", CPU_avx512_bf16},
-                            {"amx", CPU_amx},
-#endif
-                            {NULL, 0}};
+#define SET_ROW(name, machine, ...) CPU_OF_##machine({#name, CPU_##name}, )
+const cpu_set cpu_sets[] = {CPU_SETS(SET_ROW, ){NULL, 0}};
 
 const char *cpu_set_name(cpu_features features)
 {
@@ -26,14 +17,26 @@ const char *cpu_set_name(cpu_features features)
     return name;
 }
 
-/* Declare every kernel, then list every row. A CPU rung is compiled once per dtype, or per dtype and instruction
- * set. */
-#if defined(__x86_64__)
-#define EACH_LEVEL(row, type, ...)                                                                                     \
-    row(type, base, __VA_ARGS__) row(type, avx2, __VA_ARGS__) row(type, avx512, __VA_ARGS__)
+int cpu_vector_bytes(cpu_features features)
+{
+    int most = 0;
+#define TAKE_BYTES(name, machine, below, feature, vectors, bytes, ...)                                                 \
+    if (cpu_has(features, CPU_##name) && (bytes) > most) most = (bytes);
+    CPU_SETS(TAKE_BYTES, )
+    return most;
+}
+
+/* Declare every kernel, then list every row. A CPU rung is compiled once per dtype, or per dtype and instruction set
+ * with wider vectors. */
+#if defined(__x86_64__) || defined(__aarch64__)
+#define EACH_LEVEL(row, type, ...) CPU_SETS(SET_LEVEL, row, type, __VA_ARGS__)
 #else
 #define EACH_LEVEL(row, type, ...) row(type, base, __VA_ARGS__)
 #endif
+#define SET_LEVEL(name, machine, below, feature, vectors, bytes, flags, when, row, type, ...)                          \
+    CPU_OF_##machine(LEVEL_##vectors(row(type, name, __VA_ARGS__)))
+#define LEVEL_WIDER(...) __VA_ARGS__
+#define LEVEL_SAME(...)
 #define CPU_RUNG(rung, ...)        cpu_whole cpu_f32_##rung, cpu_f64_##rung;
 #define WIDE_NAME(type, isa, rung) cpu_whole cpu_##type##_##rung##_##isa;
 #define CPU_WIDE(rung, ...)        EACH_LEVEL(WIDE_NAME, f32, rung) EACH_LEVEL(WIDE_NAME, f64, rung)

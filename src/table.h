@@ -6,36 +6,39 @@
 #include "tilewright_lab.h"
 #include "dtypes.h"
 #include "../kernels/cpu/cpu.h"
+#include "../kernels/cpu/sets.def"
 
-/* Instruction sets: a CPU row needs a set of features, a processor has one. Named are those for which kernels are
- * compiled; a flag of the compiler or two stands behind each (CMakeLists.txt). */
+/* Instruction sets: a CPU row needs a set of features, a processor has one. Of each row of sets.def there is its
+ * feature, CPU_VNNI (base's is 0), and with those of the sets below it the set, CPU_avx512_vnni. */
 typedef uint32_t cpu_features;
-enum {
-    CPU_AVX2 = 1,   /* with FMA and F16C */
-    CPU_AVX512 = 2, /* F, DQ, BW and VL */
-    CPU_VNNI = 4,   /* AVX512_VNNI */
-    CPU_BF16 = 8,   /* AVX512_BF16 */
-    CPU_AMX = 16,   /* its products of bf16 and of int8 */
-    CPU_NEON = 32
-};
-enum {
-    CPU_base = 0,
-    CPU_neon = CPU_NEON,
-    CPU_avx2 = CPU_AVX2,
-    CPU_avx512 = CPU_avx2 | CPU_AVX512,
-    CPU_avx512_vnni = CPU_avx512 | CPU_VNNI,
-    CPU_avx512_bf16 = CPU_avx512_vnni | CPU_BF16,
-    CPU_amx = CPU_avx512_bf16 | CPU_AMX
-};
+#define CPU_PLACE(name, machine, below, feature, ...)   CPU_PLACE_##feature,
+#define CPU_FEATURE(name, machine, below, feature, ...) CPU_##feature = 1 << CPU_PLACE_##feature >> 1,
+#define CPU_WHOLE(name, machine, below, feature, ...)   CPU_##name = CPU_##below | CPU_##feature,
+enum { CPU_SETS(CPU_PLACE, ) };
+enum { CPU_SETS(CPU_FEATURE, ) };
+enum { CPU_SETS(CPU_WHOLE, ) };
+
+/* What stands there only in a row of this machine's sets. */
+#define CPU_OF_ANY(...) __VA_ARGS__
+#if defined(__aarch64__)
+#define CPU_OF_ARM(...) __VA_ARGS__
+#define CPU_OF_X86(...)
+#else
+#define CPU_OF_ARM(...)
+#define CPU_OF_X86(...) __VA_ARGS__
+#endif
+
 typedef struct cpu_set {
     const char *name; /* "avx512_vnni"; NULL behind the last */
     cpu_features features;
 } cpu_set;
-extern const cpu_set cpu_sets[]; /* of this architecture, those with more features behind those with fewer */
+extern const cpu_set cpu_sets[]; /* of this machine, those with more features behind those with fewer */
 
 static inline bool cpu_has(cpu_features has, cpu_features needs) { return (needs & ~has) == 0; }
 /* cpu_set_name - the last of cpu_sets that these features contain. */
 const char *cpu_set_name(cpu_features features);
+/* cpu_vector_bytes - of the widest vectors of the sets, this machine's or not, that these features contain. */
+int cpu_vector_bytes(cpu_features features);
 
 enum { VERDICT_BYTES = 640 };
 

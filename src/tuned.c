@@ -217,9 +217,7 @@ tw_status tuned_parse(const char *text, size_t length, const char *where, tuned_
 
 static bool holds_for_device(const tuned_row *row, const device_facts *device)
 {
-    const int vector_bytes = strcmp(device->engine, ENGINE_CPU) == 0 ? cpu_has(device->features, CPU_avx512) ? 64
-                                                                       : cpu_has(device->features, CPU_avx2) ? 32
-                                                                                                             : 16
+    const int vector_bytes = strcmp(device->engine, ENGINE_CPU) == 0 ? cpu_vector_bytes(device->features)
                                                                      : device->vector_bytes;
     if (strcmp(row->engine, device->engine) != 0) return false;
     if (row->device[0] == '*') return true;

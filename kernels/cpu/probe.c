@@ -8,11 +8,7 @@
 
 #include <stddef.h>
 
-#if defined(__AVX512F__) || defined(__aarch64__)
-enum { CHAINS = 24 };
-#else
-enum { CHAINS = 12 };
-#endif
+enum { CHAINS = REGISTERS / 4 * 3 };
 
 double KERNEL(int64_t rounds, double *sink)
 {

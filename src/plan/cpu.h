@@ -152,11 +152,14 @@ static inline int64_t cached_columns(const cpu_case *c, int64_t kc)
            (cpu_layout_steps(c->row->layout, kc) * c->bytes);
 }
 
+/* Are vectors of 64 bytes? */
+static inline bool has_wide_vectors(const device_facts *device) { return cpu_vector_bytes(device->features) >= 64; }
+
 /* Of the processors that were measured that with two units of 512 bits has an L1 of 48 KiB, which tells it from those
  * that compute such vectors in halves. */
 static inline bool has_two_wide_units(const device_facts *device)
 {
-    return cpu_has(device->features, CPU_avx512) && device->l1_bytes > SMALL_L1;
+    return has_wide_vectors(device) && device->l1_bytes > SMALL_L1;
 }
 
 #endif

@@ -102,7 +102,7 @@ static int64_t small_m_rows(const cpu_case *c, const cpu_reading *reads)
     const bool follows = c->device->l1_bytes > SMALL_L1;
     if (p->beta != 0 && p->k <= MOST) return reads->kc;
     if (reads->b == READ_COPIED) return COPIES_STEPS;
-    if (!follows && p->m <= c->mr) return c->threads == 1 && cpu_has(c->device->features, CPU_avx512) ? FEWEST : MOST;
+    if (!follows && p->m <= c->mr) return c->threads == 1 && has_wide_vectors(c->device) ? FEWEST : MOST;
     const int64_t pages = follows ? PAGES_FOLLOWED : PAGES;
     return min_i64(max_i64(pages * PAGE_BYTES / c->bytes / p->ldb, pages), MOST);
 }

@@ -51,7 +51,7 @@ void cpu_count_threads(cpu_case *c, int wanted)
         beyond = (least < BEYOND ? BEYOND : least) * of_4_bytes;
         work = p->flags != 0 ? beyond : least * of_4_bytes; /* nothing less was measured of a triangle */
         woken_work = (least < WOKEN_WORK ? WOKEN_WORK : least) * of_4_bytes;
-        hand_off = cpu_has(c->device->features, CPU_avx512) ? taken_off * of_4_bytes : 0;
+        hand_off = has_wide_vectors(c->device) ? taken_off * of_4_bytes : 0;
         hand_off_of_two = c->device->l1_bytes > SMALL_L1 ? 2 * hand_off : hand_off;
     }
     const int64_t waking = min_i64(max_i64(ceil_div(min_i64(p->m, p->n), WAKING_EDGE), 1), WAKING);

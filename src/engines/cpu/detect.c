@@ -13,64 +13,47 @@
 #include <cpuid.h>
 #include <sys/syscall.h>
 
-static uint64_t saved_register_state(void)
-{
-    uint32_t low, high;
-    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-    return (uint64_t)high << 32 | low;
-}
-
 /* The tiles of AMX: Linux gives them to a process that asks, for all its threads, and to those it starts. A refusal, or
  * a system that does not know the question, is a processor without them. */
-static bool may_use_tiles(uint32_t d7, uint64_t state)
+static bool asks_for_tiles(void)
 {
-    enum {
-        BF16 = 1 << 22,
-        TILE = 1 << 24,
-        INT8 = 1 << 25,
-        NEEDED = BF16 | TILE | INT8,
-        XTILE = 3 << 17,
-        REQ_XCOMP_PERM = 0x1023,
-        XTILEDATA = 18
-    };
 #ifdef SYS_arch_prctl
-    return (d7 & NEEDED) == NEEDED && (state & XTILE) == XTILE &&
-           syscall(SYS_arch_prctl, REQ_XCOMP_PERM, XTILEDATA) == 0;
+    enum { REQ_XCOMP_PERM = 0x1023, XTILEDATA = 18 };
+    return syscall(SYS_arch_prctl, REQ_XCOMP_PERM, XTILEDATA) == 0;
 #else
     return false;
 #endif
 }
 
-/* Of products: AVX512_VNNI and AVX512_BF16, which need no registers beyond AVX-512's, and AMX. */
-static cpu_features features_of_products(uint32_t c7, uint32_t d7, uint64_t state)
+/* What rows of sets.def ask. */
+enum { EAX, EBX, ECX, EDX };
+static bool cpuid_has(uint32_t leaf, uint32_t subleaf, int in, uint32_t bits)
 {
-    enum { VNNI = 1 << 11, BF16 = 1 << 5 }; /* leaf 7: of ecx; its subleaf 1: of eax */
-    uint32_t a, b, c, d;
-    cpu_features found = c7 & VNNI ? CPU_VNNI : 0;
-    if (__get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & BF16)) found |= CPU_BF16;
-    if (cpu_has(CPU_avx512 | found, CPU_avx512_bf16) && may_use_tiles(d7, state)) found |= CPU_AMX;
-    return found;
+    uint32_t found[4];
+    return __get_cpuid_count(leaf, subleaf, &found[EAX], &found[EBX], &found[ECX], &found[EDX]) &&
+           (found[in] & bits) == bits;
 }
+#define CPUID(leaf, subleaf, in, bits) cpuid_has(leaf, subleaf, in, bits)
 
-/* Intel SDM vol. 1, 14.3 and 15.2: the feature bit alone is not enough, the system must save the registers too. */
+static bool saves_registers(uint32_t bits)
+{
+    uint32_t low, high;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return (low & bits) == bits;
+}
+#define SAVES(bits) saves_registers(bits)
+#endif
+
 cpu_features detect_features(void)
 {
-    enum { XMM_YMM = 0x6, OPMASK_ZMM = 0xe6 };
-    uint32_t a, b, c, d, b7, c7, d7;
-    const uint32_t needed = bit_OSXSAVE | bit_AVX | bit_FMA | bit_F16C;
-    if (!__get_cpuid(1, &a, &b, &c, &d) || (c & needed) != needed) return CPU_base;
-    if (!__get_cpuid_count(7, 0, &a, &b7, &c7, &d7) || !(b7 & bit_AVX2)) return CPU_base;
-    uint64_t state = saved_register_state();
-    if ((state & XMM_YMM) != XMM_YMM) return CPU_base;
-    uint32_t avx512 = bit_AVX512F | bit_AVX512DQ | bit_AVX512BW | bit_AVX512VL;
-    if ((b7 & avx512) != avx512 || (state & OPMASK_ZMM) != OPMASK_ZMM) return CPU_avx2;
-    return CPU_avx512 | features_of_products(c7, d7, state);
-}
-#elif defined(__aarch64__)
-cpu_features detect_features(void) { return CPU_neon; } /* part of the architecture */
-#else
-cpu_features detect_features(void) { return CPU_base; }
+    cpu_features found = CPU_base;
+#if defined(__x86_64__) || defined(__aarch64__)
+#define TAKE_SET(name, machine, below, feature, vectors, bytes, flags, when, ...)                                      \
+    CPU_OF_##machine(if (cpu_has(found, CPU_##below) && (when)) found |= CPU_##feature;)
+    CPU_SETS(TAKE_SET, )
 #endif
+    return found;
+}
 
 static int64_t with_suffix(const char *text)
 {

@@ -73,6 +73,16 @@ static tw_status choose_wait(engine *e)
     return fail(TW_BAD_ARGUMENT, "TILEWRIGHT_WAIT is %.60s, expected auto, spin or sleep", wanted);
 }
 
+/* "base, avx2 or amx": those that this machine knows. */
+static void sets_text(char *text, size_t bytes)
+{
+    for (const cpu_set *set = cpu_sets; set->name != NULL; set++) {
+        const char *before = set == cpu_sets ? "" : set[1].name != NULL ? ", " : " or ";
+        const int used = snprintf(text, bytes, "%s%s", before, set->name);
+        text += used, bytes -= (size_t)used;
+    }
+}
+
 /* The instruction set to use: the widest of the processor, also after an error, or less where the caller or
  * TILEWRIGHT_CPU says so. */
 static tw_status choose_features(const char *wanted, const char *wanted_by, cpu_features has, cpu_features *out)
@@ -87,12 +97,9 @@ static tw_status choose_features(const char *wanted, const char *wanted_by, cpu_
         *out = set->features;
         return TW_OK;
     }
-#if defined(__aarch64__)
-    return fail(TW_BAD_ARGUMENT, "%s is %s, expected base or neon", wanted_by, wanted);
-#else
-    return fail(TW_BAD_ARGUMENT, "%s is %s, expected base, avx2, avx512, avx512_vnni, avx512_bf16 or amx", wanted_by,
-                wanted);
-#endif
+    char known[256];
+    sets_text(known, sizeof known);
+    return fail(TW_BAD_ARGUMENT, "%s is %s, expected %s", wanted_by, wanted, known);
 }
 
 static tw_status engine_settings(const tw_options *options, bool despite, engine *e)
