@@ -43,7 +43,7 @@ TW_API const tw_lab_kernel *tw_lab_kernel_at(int index); /* NULL when out of ran
 /* tw_lab_kernel_named - the row of this name, present or former; NULL: there is none. */
 TW_API const tw_lab_kernel *tw_lab_kernel_named(const char *name);
 
-/* The list of dtypes: rows of src/dtypes.def. */
+/* The list of dtypes: rows of data/dtypes.def. */
 typedef struct tw_lab_dtype {
     tw_dtype dtype;
     const char *name; /* "f32" */

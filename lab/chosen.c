@@ -6,8 +6,11 @@
 
 void chosen_kernels(tw_context *context, char text[CHOSEN_TEXT])
 {
-    static const tw_dtype dtypes[] = {TW_F64,  TW_F32,  TW_CF64, TW_CF32, TW_BF16, TW_F16, TW_TF32,
-                                      TW_E4M3, TW_E5M2, TW_I8,   TW_U8,   TW_I16,  TW_I32, TW_I64};
+    static const tw_dtype dtypes[] = {
+#define DTYPE(id, ...) TW_##id,
+#include "../data/dtypes.def"
+#undef DTYPE
+    };
     text[0] = '\0';
     for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) {
         tw_problem square = tw_problem_make(dtypes[i], TW_N, TW_N, 4096, 4096, 4096);

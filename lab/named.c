@@ -15,16 +15,14 @@ bool kernel_is_called(const tw_lab_kernel *row, const char *word)
            tw_lab_kernel_named(word) == row;
 }
 
-/* Names of NumPy, ml_dtypes and C. Not NumPy's codes: its i8 has 8 bytes. */
+/* Names of NumPy, ml_dtypes and C, and those of unsigned integers, which files hold. */
 static const char *const type_names[][2] = {
-    {"float64", "f64"},      {"double", "f64"},     {"float32", "f32"},   {"single", "f32"},
-    {"float16", "f16"},      {"half", "f16"},       {"bfloat16", "bf16"}, {"float8_e4m3fn", "e4m3"},
-    {"float8_e5m2", "e5m2"}, {"complex64", "cf32"}, {"csingle", "cf32"},  {"complex128", "cf64"},
-    {"cdouble", "cf64"},     {"int8", "i8"},        {"int8_t", "i8"},     {"int16", "i16"},
-    {"int16_t", "i16"},      {"int32", "i32"},      {"int32_t", "i32"},   {"int64", "i64"},
-    {"int64_t", "i64"},      {"uint8", "u8"},       {"uint8_t", "u8"},    {"uint16", "u16"},
-    {"uint16_t", "u16"},     {"uint32", "u32"},     {"uint32_t", "u32"},  {"uint64", "u64"},
-    {"uint64_t", "u64"},
+#define DTYPE(id, name, bytes, class, result, gpu_name, fraction, bias, names, ...) {names, #name},
+#include "../data/dtypes.def"
+#undef DTYPE
+    {"uint16 uint16_t", "u16"},
+    {"uint32 uint32_t", "u32"},
+    {"uint64 uint64_t", "u64"},
 };
 
 /* Words that C and Python have for different types. */
@@ -33,10 +31,19 @@ static const char *const type_doubts[][2] = {
     {"int", "i32 in C and i64 in Python"},
 };
 
+/* Is it one of the words, between which stand blanks? */
+static bool is_word(const char *words, const char *word)
+{
+    const size_t length = strlen(word);
+    for (; *words != '\0'; words += strcspn(words, " "), words += *words == ' ')
+        if (length > 0 && strcspn(words, " ") == length && strncmp(words, word, length) == 0) return true;
+    return false;
+}
+
 static const char *beside(const char *const pairs[][2], size_t count, const char *word)
 {
     for (size_t i = 0; i < count; i++)
-        if (strcmp(pairs[i][0], word) == 0) return pairs[i][1];
+        if (is_word(pairs[i][0], word)) return pairs[i][1];
     return NULL;
 }
 

@@ -1,29 +1,20 @@
 /* nominal.c - see nominal.h. */
 #include "nominal.h"
 
-tw_dtype nominal_result(tw_dtype dtype)
-{
-    if (dtype == TW_I8 || dtype == TW_U8) return TW_I32;
-    if (dtype == TW_I16 || dtype == TW_I32 || dtype == TW_I64) return dtype;
-    return dtype == TW_F64 || dtype == TW_CF32 || dtype == TW_CF64 ? dtype : TW_F32;
-}
+static const struct {
+    int64_t bytes;
+    tw_dtype result;
+} types[] = {
+#define DTYPE(id, name, bytes, class, result, ...) [TW_##id] = {bytes, TW_##result},
+#include "../data/dtypes.def"
+#undef DTYPE
+};
 
-static int64_t bytes_of(tw_dtype dtype)
-{
-    switch (dtype) {
-    case TW_CF64: return 16;
-    case TW_F64:
-    case TW_I64:
-    case TW_CF32: return 8;
-    case TW_F32:
-    case TW_TF32:
-    case TW_I32: return 4;
-    case TW_F16:
-    case TW_I16:
-    case TW_BF16: return 2;
-    default: return 1;
-    }
-}
+static bool is_known(tw_dtype dtype) { return dtype != 0 && (size_t)dtype < sizeof types / sizeof *types; }
+
+tw_dtype nominal_result(tw_dtype dtype) { return is_known(dtype) ? types[dtype].result : TW_F32; }
+
+static int64_t bytes_of(tw_dtype dtype) { return is_known(dtype) ? types[dtype].bytes : 1; }
 
 double nominal_flops(tw_dtype dtype, const nominal_machine *machine)
 {

@@ -1,35 +1,44 @@
-/* dtypes.c - loads dtypes.def: the dtypes, found by number or by name. */
+/* dtypes.c - loads data/dtypes.def: the dtypes, found by number or by name. */
 #include "dtypes.h"
 
 #include <string.h>
 
-static const dtype_row dtypes[] = {
-#define DTYPE(dtype, name, bytes, parts, result, unit_roundoff, smallest, exact_bits)                                  \
-    {{dtype, name, bytes, unit_roundoff, smallest, exact_bits, parts}, result},
-#include "dtypes.def"
+enum {
+#define DTYPE(id, name, bytes, ...) BYTES_##id = (bytes),
+#include "../data/dtypes.def"
 #undef DTYPE
 };
 
-enum { DTYPE_COUNT = sizeof dtypes / sizeof *dtypes };
+const dtype_row dtype_rows[DTYPES_END] = {
+#define DTYPE(id, name, bytes, class, result, gpu_name, fraction, bias, names, unit_roundoff, smallest, exact_bits)    \
+    [TW_##id] = {{TW_##id, #name, bytes, unit_roundoff, smallest, exact_bits, DTYPE_##class == DTYPE_COMPLEX ? 2 : 1}, \
+                 DTYPE_##class,                                                                                        \
+                 TW_##result,                                                                                          \
+                 BYTES_##result,                                                                                       \
+                 gpu_name,                                                                                             \
+                 fraction,                                                                                             \
+                 bias},
+#include "../data/dtypes.def"
+#undef DTYPE
+};
 
-const dtype_row *dtype_find(tw_dtype dtype)
+static bool is_of(tw_dtype dtype, dtype_class class)
 {
-    for (int i = 0; i < DTYPE_COUNT; i++)
-        if (dtypes[i].lab.dtype == dtype) return &dtypes[i];
-    return NULL;
+    const dtype_row *row = dtype_find(dtype);
+    return row != NULL && row->class == class;
 }
 
-static bool is_fp8(tw_dtype dtype) { return dtype == TW_E4M3 || dtype == TW_E5M2; }
-static bool is_byte(tw_dtype dtype) { return dtype == TW_I8 || dtype == TW_U8; }
-
-bool dtypes_mix(tw_dtype a, tw_dtype b) { return a == b || (is_fp8(a) && is_fp8(b)) || (is_byte(a) && is_byte(b)); }
+bool dtypes_mix(tw_dtype a, tw_dtype b)
+{
+    return a == b || (is_of(a, DTYPE_FP8) && is_of(b, DTYPE_FP8)) || (is_of(a, DTYPE_BYTE) && is_of(b, DTYPE_BYTE));
+}
 
 bool dtype_gives(tw_dtype operands, tw_dtype dtype_c)
 {
     const dtype_row *row = dtype_find(operands);
-    const bool narrow = dtype_c == TW_F16 || dtype_c == TW_BF16, scaled = dtype_c == TW_F32 || is_byte(dtype_c);
-    return row != NULL && (dtype_c == row->result || (narrow && (dtype_c == operands || is_fp8(operands))) ||
-                           (scaled && is_byte(operands)));
+    const bool narrow = is_of(dtype_c, DTYPE_HALF), scaled = dtype_c == TW_F32 || is_of(dtype_c, DTYPE_BYTE);
+    return row != NULL && (dtype_c == row->result || (narrow && (dtype_c == operands || row->class == DTYPE_FP8)) ||
+                           (scaled && row->class == DTYPE_BYTE));
 }
 
 const tw_lab_dtype *tw_lab_dtype_of(tw_dtype dtype)
@@ -40,7 +49,7 @@ const tw_lab_dtype *tw_lab_dtype_of(tw_dtype dtype)
 
 const tw_lab_dtype *tw_lab_dtype_named(const char *name)
 {
-    for (int i = 0; i < DTYPE_COUNT; i++)
-        if (name != NULL && strcmp(dtypes[i].lab.name, name) == 0) return &dtypes[i].lab;
+    for (int i = 1; i < DTYPES_END; i++)
+        if (name != NULL && strcmp(dtype_rows[i].lab.name, name) == 0) return &dtype_rows[i].lab;
     return NULL;
 }

@@ -62,13 +62,7 @@ static inline bool problem_is_complex(const tw_problem *p) { return p->dtype == 
 static inline bool problem_converts_c(const tw_problem *p) { return p->dtype_c != dtype_find(p->dtype)->result; }
 
 /* Bytes of a sum, which are those of an element of C unless C is of another type. */
-static inline int64_t problem_sum_bytes(const tw_problem *p)
-{
-    return p->dtype == TW_CF64                                               ? 16
-           : p->dtype == TW_F64 || p->dtype == TW_CF32 || p->dtype == TW_I64 ? 8
-           : p->dtype == TW_I16                                              ? 2
-                                                                             : 4;
-}
+static inline int64_t problem_sum_bytes(const tw_problem *p) { return dtype_find(p->dtype)->sum_bytes; }
 
 /* Is beta anything but 0, and so C read? */
 static inline bool problem_reads_c(const tw_problem *p) { return p->beta != 0 || p->beta_imaginary != 0; }

@@ -64,11 +64,22 @@ static int value_at(size_t at, tw_dtype dtype, tw_dtype dtype_c)
     return dtype == TW_U8 ? (int)(x % (most + 1)) : (int)(x % (2 * most + 1)) - (int)most;
 }
 
-/* Of an f32 that f16 holds: its exponent is biased by 15, that of f32 by 127. */
-static uint16_t f16_of(uint32_t bits)
+/* Of an f32 that the type of 2 bytes holds: the exponent of f32 is biased by 127. */
+static uint16_t half_of(const dtype_row *type, uint32_t bits)
 {
-    const uint32_t magnitude = bits & 0x7fffffff;
-    return (uint16_t)((bits >> 16 & 0x8000) | (magnitude != 0 ? (magnitude >> 13) - ((127 - 15) << 10) : 0));
+    const uint32_t rest = (bits & 0x7fffffff) >> (23 - type->fraction);
+    return (uint16_t)((bits >> 16 & 0x8000) |
+                      (rest != 0 ? rest - ((127U - (uint32_t)type->bias) << type->fraction) : 0));
+}
+
+static double half_load(const dtype_row *type, uint16_t bits)
+{
+    const int one = 1 << type->fraction, most = (1 << (15 - type->fraction)) - 1, fraction = bits & (one - 1),
+              exponent = bits >> type->fraction & most;
+    const double size = exponent == most ? (fraction != 0 ? (double)NAN : (double)INFINITY)
+                                         : ldexp(exponent > 0 ? fraction + one : fraction,
+                                                 (exponent > 0 ? exponent : 1) - type->bias - type->fraction);
+    return bits >> 15 ? -size : size;
 }
 
 static void put(tw_dtype dtype, unsigned char *to, int value)
@@ -78,12 +89,14 @@ static void put(tw_dtype dtype, unsigned char *to, int value)
     const int8_t byte = (int8_t)value;
     uint32_t bits;
     memcpy(&bits, &single, sizeof bits);
-    const uint16_t half = dtype == TW_F16 ? f16_of(bits) : (uint16_t)(bits >> 16);
+    if (dtype_find(dtype)->class == DTYPE_HALF) {
+        const uint16_t half = half_of(dtype_find(dtype), bits);
+        memcpy(to, &half, sizeof half);
+        return;
+    }
     switch (dtype) {
     case TW_F64: memcpy(to, &wide, sizeof wide); return;
     case TW_F32: memcpy(to, &single, sizeof single); return;
-    case TW_F16:
-    case TW_BF16: memcpy(to, &half, sizeof half); return;
     case TW_I32: memcpy(to, &value, sizeof value); return;
     default: memcpy(to, &byte, sizeof byte);
     }
@@ -95,19 +108,12 @@ static double load(tw_dtype dtype, const unsigned char *from)
     double wide = 0;
     uint16_t half = 0;
     int32_t whole = 0;
-    if (bytes_of(dtype) == 2) memcpy(&half, from, sizeof half);
-    const int exponent = half >> 10 & 31, fraction = half & 1023;
-    const uint32_t bits = (uint32_t)half << 16;
     switch (dtype) {
     case TW_F64: memcpy(&wide, from, sizeof wide); return wide;
     case TW_F32: memcpy(&single, from, sizeof single); return single;
-    case TW_BF16: memcpy(&single, &bits, sizeof single); return single;
     case TW_I32: memcpy(&whole, from, sizeof whole); return whole;
-    default: break; /* f16 */
+    default: memcpy(&half, from, sizeof half); return half_load(dtype_find(dtype), half);
     }
-    wide = exponent == 31 ? (fraction != 0 ? (double)NAN : (double)INFINITY)
-                          : ldexp(exponent > 0 ? fraction + 1024 : fraction, (exponent > 0 ? exponent : 1) - 25);
-    return half >> 15 ? -wide : wide;
 }
 
 /* For a sentence: a NaN has no sign. */

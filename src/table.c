@@ -61,10 +61,19 @@ int cpu_vector_bytes(cpu_features features)
 #define CUDA_BATCHES(...)
 #include "../kernels/kernels.def"
 cpu_hook cpu_tiles_enter, cpu_tiles_leave;
-#define FINISH_NAMES(sums, isa, ...)                                                                                   \
-    cpu_finish cpu_f32_finish_##isa##_f16, cpu_f32_finish_##isa##_bf16, cpu_i32_finish_##isa##_f32,                    \
-        cpu_i32_finish_##isa##_i8, cpu_i32_finish_##isa##_u8;
-EACH_LEVEL(FINISH_NAMES, any, any)
+/* FINISH: row(C's type, instruction set, the sums' type) for each C that is no sum's: of HALF and of BYTE operands. */
+#define FINISH_REAL(row, name)
+#define FINISH_COMPLEX(row, name)
+#define FINISH_HALF(row, name) EACH_LEVEL(row, name, f32)
+#define FINISH_ROUNDED(row, name)
+#define FINISH_FP8(row, name)
+#define FINISH_BYTE(row, name) EACH_LEVEL(row, name, i32)
+#define FINISH_WHOLE(row, name)
+#define FINISH_NAME(c, isa, sums)          cpu_finish cpu_##sums##_finish_##isa##_##c;
+#define DTYPE(id, name, bytes, class, ...) FINISH_##class(FINISH_NAME, name)
+#include "../data/dtypes.def"
+#undef DTYPE
+EACH_LEVEL(FINISH_NAME, f32, i32)
 
 /* The fields of a row, see kernels.def. */
 #define BLOCK(edge)               TILE(edge, edge, edge), .lab.default_tile = (edge) > 1 ? (edge) : 0
@@ -100,22 +109,19 @@ EACH_LEVEL(FINISH_NAMES, any, any)
 #define IDEA(text)   .lab.idea = text
 #define SOURCE(text) .lab.source = text
 
-#define ID_f32  TW_F32
-#define ID_f64  TW_F64
-#define ID_f16  TW_F16
-#define ID_bf16 TW_BF16
-#define ID_i8   TW_I8
-#define ID_u8   TW_U8
-#define ID_i16  TW_I16
-#define ID_i32  TW_I32
-#define ID_i64  TW_I64
-#define ID_tf32 TW_TF32
-#define ID_e4m3 TW_E4M3
-#define ID_e5m2 TW_E5M2
-#define ID_cf32 TW_CF32
-#define ID_cf64 TW_CF64
+/* The code of a type, and bytes of an element and of a sum, for what the rows compute. */
+enum {
+#define DTYPE(id, name, bytes, ...) ID_##name = TW_##id, BYTES_##name = (bytes), BYTES_##id = (bytes),
+#include "../data/dtypes.def"
+#undef DTYPE
+};
+enum {
+#define DTYPE(id, name, bytes, class, result, ...) SUM_BYTES_##name = BYTES_##result,
+#include "../data/dtypes.def"
+#undef DTYPE
+};
 #define LAB(owner, type, label, step, text)                                                                            \
-    .lab.name = label, .lab.engine = owner, .lab.rung = step, .lab.dtype = ID_##type, .lab.file = text
+    .lab.name = label, .lab.engine = owner, .lab.rung = step, .lab.dtype = (tw_dtype)ID_##type, .lab.file = text
 
 #define RUNG_ROW(type, step, function, isa, ...)                                                                       \
     {LAB("cpu", type, #function, #step, "cpu/ladder/" #step ".c"),                                                     \
@@ -141,7 +147,7 @@ EACH_LEVEL(FINISH_NAMES, any, any)
     {CPU_PRODUCTION(type, micros, r13_matrix, amx, "cpu_" #type "_r13_matrix_amx", "cpu/ladder/r13_matrix.c",          \
                     TILE(mr, nr, kc), .micro = cpu_##micros##_r13_matrix_amx, .enter = cpu_tiles_enter,                \
                     .leave = cpu_tiles_leave, .gemv = cpu_##micros##_gemv_tiles_amx, __VA_ARGS__)},
-/* The micro-kernel and what stands beside it in files of their own, by type. */
+/* The micro-kernel and what stands beside it in files of their own: OF_<type> of kernels.def. */
 #define MICRO(type, isa_tile)                   .micro = cpu_##type##_gemm_simd_##isa_tile
 #define UNPACKED(type, isa_tile)                .unpacked = cpu_##type##_gemm_simd_##isa_tile##_unpacked
 #define GEMV(type, isa)                         .gemv = cpu_##type##_gemv_simd_##isa
@@ -151,43 +157,11 @@ EACH_LEVEL(FINISH_NAMES, any, any)
         .triangle = cpu_##type##_triangle_simd_##isa, .triangle_pack = cpu_##type##_triangle_simd_##isa##_pack,        \
         .reader = cpu_##type##_reader_##isa
 #define COMPLEX_OF(type, micros, isa, isa_tile) MICRO(type, isa_tile), UNPACKED(type, isa_tile)
-#define HALF_OF(type, micros, isa, isa_tile)                                                                           \
+#define CONVERTED_OF(type, micros, isa, isa_tile)                                                                      \
     MICRO(micros, isa_tile), GEMV(type, isa), .widen = cpu_##type##_convert_##isa##_widen
-#define U8_OF(type, micros, isa, isa_tile)  MICRO(micros, isa_tile)
-#define DOT_OF(type, micros, isa, isa_tile) FORMERLY(r14_peak), MICRO(micros, isa_tile)
-#define OF_f32                              REAL_OF
-#define OF_f64                              REAL_OF
-#define OF_i16                              INTEGER_OF
-#define OF_i32                              INTEGER_OF
-#define OF_i64                              INTEGER_OF
-#define OF_cf32                             COMPLEX_OF
-#define OF_cf64                             COMPLEX_OF
-#define OF_f16                              HALF_OF
-#define OF_bf16                             DOT_OF
-#define OF_i8                               DOT_OF
-#define OF_u8                               U8_OF
+#define WORDS_OF(type, micros, isa, isa_tile)      MICRO(micros, isa_tile)
+#define PEAK_WORDS_OF(type, micros, isa, isa_tile) FORMERLY(r14_peak), MICRO(micros, isa_tile)
 
-/* Bytes of an element and of a sum, for what the rows compute. */
-enum {
-    BYTES_f64 = 8,
-    BYTES_f32 = 4,
-    BYTES_tf32 = 4,
-    BYTES_bf16 = 2,
-    BYTES_f16 = 2,
-    BYTES_i8 = 1,
-    BYTES_u8 = 1,
-    BYTES_e4m3 = 1,
-    BYTES_e5m2 = 1,
-    SUM_BYTES_f64 = 8,
-    SUM_BYTES_f32 = 4,
-    SUM_BYTES_tf32 = 4,
-    SUM_BYTES_bf16 = 4,
-    SUM_BYTES_f16 = 4,
-    SUM_BYTES_i8 = 4,
-    SUM_BYTES_u8 = 4,
-    SUM_BYTES_e4m3 = 4,
-    SUM_BYTES_e5m2 = 4
-};
 #define GPU_ROW(owner, type, step, text, ...)                                                                          \
     {LAB(#owner, type, #owner "_" #type "_" #step, #step, #owner "/" text), __VA_ARGS__},
 #define GPU_RUNG(step, ...)                                                                                            \
@@ -277,15 +251,16 @@ const kernel_row *kernel_probed(tw_dtype dtype, cpu_features has)
 }
 
 /* Types of C beside that of the sums, of each instruction set from the lowest on. */
-#define FINISH_ROW(sums, c, isa) {ID_##sums, ID_##c, CPU_##isa, cpu_##sums##_finish_##isa##_##c},
-#define FINISH_ROWS(any, isa, ...)                                                                                     \
-    FINISH_ROW(f32, f16, isa)                                                                                          \
-    FINISH_ROW(f32, bf16, isa) FINISH_ROW(i32, f32, isa) FINISH_ROW(i32, i8, isa) FINISH_ROW(i32, u8, isa)
+#define FINISH_ROW(c, isa, sums) {(tw_dtype)ID_##sums, (tw_dtype)ID_##c, CPU_##isa, cpu_##sums##_finish_##isa##_##c},
 static const struct {
     tw_dtype sums, c;
     cpu_features features;
     cpu_finish *finish;
-} finishes[] = {EACH_LEVEL(FINISH_ROWS, any, any)};
+} finishes[] = {EACH_LEVEL(FINISH_ROW, f32, i32)
+#define DTYPE(id, name, bytes, class, ...) FINISH_##class(FINISH_ROW, name)
+#include "../data/dtypes.def"
+#undef DTYPE
+};
 
 cpu_finish *kernel_finish(const kernel_row *row, tw_dtype dtype_c)
 {

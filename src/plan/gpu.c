@@ -34,22 +34,13 @@ static k_split split_k_by_shape(const plan *plan, const device_facts *device)
                      .bytes = round_up(splits * p->m * p->n * 4, 256)};
 }
 
-/* The operands' types by the names of PTX, where a kernel takes several; of 2 bytes IN_F16 says which. */
+/* The operands' types by their names on GPUs, where a kernel takes several; of 2 bytes IN_F16 says which. */
 static int types_text(const tw_problem *p, char *text, size_t bytes)
 {
-    static const struct {
-        tw_dtype dtype;
-        const char *name;
-    } names[] = {{TW_I8, "s8"}, {TW_U8, "u8"}, {TW_TF32, "tf32"}, {TW_E4M3, "e4m3"}, {TW_E5M2, "e5m2"}};
-    const char *a = NULL, *b = NULL;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (names[i].dtype == p->dtype) a = names[i].name;
-        if (names[i].dtype == (p->dtype_b != 0 ? p->dtype_b : p->dtype)) b = names[i].name;
-    }
-    if (a == NULL || b == NULL) return 0;
-    const dtype_row *dtype = dtype_find(p->dtype);
-    return snprintf(text, bytes, " -DELEMENT_BYTES=%d -DTYPE_A=%s -DTYPE_B=%s%s", dtype->lab.bytes, a, b,
-                    dtype->result == TW_I32 ? " -DSUMS_S32=1" : "");
+    const dtype_row *a = dtype_find(p->dtype), *b = p->dtype_b != 0 ? dtype_find(p->dtype_b) : a;
+    if (a->result == p->dtype || a->class == DTYPE_HALF) return 0;
+    return snprintf(text, bytes, " -DELEMENT_BYTES=%d -DTYPE_A=%s -DTYPE_B=%s%s", a->lab.bytes, a->gpu_name,
+                    b->gpu_name, a->result == TW_I32 ? " -DSUMS_S32=1" : "");
 }
 
 /* add.cu, where blocks divide k and do not add themselves: its lanes have 128 columns of a row of C. */

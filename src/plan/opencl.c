@@ -7,18 +7,12 @@
 /* The types of a GPU_TYPES row's operands and sums. */
 int plan_types_opencl(const tw_problem *p, char *text, size_t bytes)
 {
-    static const struct {
-        tw_dtype dtype;
-        const char *name;
-    } names[] = {{TW_F64, "f64"}, {TW_F32, "f32"}, {TW_F16, "f16"}, {TW_BF16, "bf16"},
-                 {TW_I8, "s8"},   {TW_U8, "u8"},   {TW_I32, "s32"}};
     const tw_dtype types[3] = {p->dtype, p->dtype_b != 0 ? p->dtype_b : p->dtype, p->dtype_c},
                    sums = dtype_find(p->dtype)->result;
     int used = 0;
     for (int i = 0; i < 3; i++)
-        for (size_t j = 0; j < sizeof names / sizeof *names; j++)
-            if (names[j].dtype == types[i])
-                used += snprintf(text + used, bytes - (size_t)used, " -DTYPE_%c=%s", "ABC"[i], names[j].name);
+        used += snprintf(text + used, bytes - (size_t)used, " -DTYPE_%c=%s", "ABC"[i],
+                         dtype_find(types[i]) -> gpu_name);
     return used + snprintf(text + used, bytes - (size_t)used, "%s",
                            sums == TW_F64   ? " -DSUMS_F64=1"
                            : sums == TW_I32 ? " -DSUMS_S32=1"

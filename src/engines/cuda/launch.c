@@ -17,6 +17,7 @@ static int map_type(tw_dtype dtype)
            : dtype == TW_F64                   ? CU_TENSOR_F64
            : dtype == TW_I32                   ? CU_TENSOR_I32
            : dtype_find(dtype)->lab.bytes == 1 ? CU_TENSOR_U8
+           : dtype_find(dtype)->lab.bytes == 2 ? CU_TENSOR_U16
                                                : CU_TENSOR_F32;
 }
 
