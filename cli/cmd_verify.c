@@ -52,7 +52,7 @@ static void tell_rounded(const session *s, const operands *o)
     const operand *c = &o->each[OPERAND_C];
     const io_type stored = c->matrix.type;
     tame_name path;
-    if (s->opt->quiet || (stored != IO_F16 && stored != IO_BF16) || o->as.type_c == stored) return;
+    if (s->opt->quiet || !io_type_is_half(stored) || o->as.type_c == stored) return;
     fprintf(s->text, "%s holds %s: for a C that was rounded to it give --dtype %s --dtype-c %s\n",
             diag_name(c->path, path), io_type_name(stored), io_type_name(stored), io_type_name(stored));
 }

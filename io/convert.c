@@ -7,30 +7,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+typedef enum type_class { REAL, COMPLEX, HALF, FP8, BYTE, WHOLE } type_class;
+
 /* digits: the bits of precision, without a sign: every integer up to 2^digits is a value of the type. */
 typedef struct type_row {
     const char *name;
     size_t bytes;
-    char kind;
-    int digits;
+    type_class class;
+    int digits, fraction, bias;
 } type_row;
 
-#define DIGITS(id, bytes, kind)                                                                                        \
-    ((kind) == 'u'     ? 8 * (bytes)                                                                                   \
-     : (kind) == 'i'   ? 8 * (bytes)-1                                                                                 \
-     : (kind) == 'c'   ? ((bytes) == 16 ? 53 : 24)                                                                     \
-     : (id) == IO_BF16 ? 8                                                                                             \
-     : (id) == IO_E4M3 ? 4                                                                                             \
-     : (id) == IO_E5M2 ? 3                                                                                             \
-     : (bytes) == 8    ? 53                                                                                            \
-     : (bytes) == 4    ? 24                                                                                            \
-                       : 11)
-
 static const type_row types[IO_TYPE_COUNT] = {
-#define X(id, name, bytes, kind) {name, bytes, kind, DIGITS(id, bytes, kind)},
-    IO_TYPES(X)
-#undef X
+#define IO_TYPE(id, name, bytes, class, fraction, bias)                                                                \
+    {name, bytes, class, (fraction) > 0 ? (fraction) + 1 : 8 * (bytes) - ((name)[0] == 'i'), fraction, bias},
+#include "types.def"
 };
+
+/* 'f', binary floating point, 'c', complex, 'i', signed, or 'u', unsigned. */
+static char kind(io_type type)
+{
+    const type_class class = types[type].class;
+    return class == COMPLEX ? 'c' : class == BYTE || class == WHOLE ? types[type].name[0] : 'f';
+}
 
 size_t io_type_bytes(io_type type) { return (unsigned)type < IO_TYPE_COUNT ? types[type].bytes : 0; }
 
@@ -38,11 +36,19 @@ const char *io_type_name(io_type type) { return (unsigned)type < IO_TYPE_COUNT ?
 
 io_type io_type_part(io_type type) { return type == IO_CF32 ? IO_F32 : type == IO_CF64 ? IO_F64 : type; }
 
-bool io_type_is_complex(io_type type) { return types[type].kind == 'c'; }
+bool io_type_is_complex(io_type type) { return types[type].class == COMPLEX; }
 
-bool io_type_is_integer(io_type type) { return types[type].kind == 'i' || types[type].kind == 'u'; }
+bool io_type_is_integer(io_type type) { return kind(type) == 'i' || kind(type) == 'u'; }
 
-bool io_type_is_unsigned(io_type type) { return types[type].kind == 'u'; }
+bool io_type_is_unsigned(io_type type) { return kind(type) == 'u'; }
+
+bool io_type_is_half(io_type type) { return types[type].class == HALF; }
+
+bool io_type_is_fp8(io_type type) { return types[type].class == FP8; }
+
+bool io_type_is_byte(io_type type) { return types[type].class == BYTE; }
+
+bool io_type_is_newer(io_type type) { return io_type_is_fp8(type) || (io_type_is_half(type) && type != IO_F16); }
 
 bool io_type_parse(const char *name, io_type *out)
 {
@@ -67,13 +73,10 @@ bool io_host_is_big_endian(void)
 
 static io_type wider(io_type a, io_type b) { return types[a].bytes >= types[b].bytes ? a : b; }
 
-/* Floats that NumPy has not. */
-static bool is_newer(io_type type) { return type == IO_BF16 || type == IO_E4M3 || type == IO_E5M2; }
-
 /* The float that NumPy pairs with an integer type: twice its bytes, at most f64. */
 static io_type float_for(io_type type)
 {
-    if (types[type].kind == 'f') return type;
+    if (kind(type) == 'f') return type;
     return types[type].bytes == 1 ? IO_F16 : types[type].bytes == 2 ? IO_F32 : IO_F64;
 }
 
@@ -82,14 +85,14 @@ io_type io_result_type(io_type a, io_type b)
     if (a == b) return a;
     if (io_type_is_complex(a) || io_type_is_complex(b))
         return io_result_type(io_type_part(a), io_type_part(b)) == IO_F64 ? IO_CF64 : IO_CF32;
-    if (is_newer(a) || is_newer(b)) return wider(IO_F32, float_for(is_newer(a) ? b : a));
-    if (types[a].kind == types[b].kind) return wider(a, b);
-    if (types[a].kind == 'f' || types[b].kind == 'f') return wider(float_for(a), float_for(b));
-    io_type with_sign = types[a].kind == 'i' ? a : b;
-    io_type without = types[a].kind == 'i' ? b : a;
+    if (io_type_is_newer(a) || io_type_is_newer(b)) return wider(IO_F32, float_for(io_type_is_newer(a) ? b : a));
+    if (kind(a) == kind(b)) return wider(a, b);
+    if (kind(a) == 'f' || kind(b) == 'f') return wider(float_for(a), float_for(b));
+    io_type with_sign = kind(a) == 'i' ? a : b;
+    io_type without = kind(a) == 'i' ? b : a;
     if (types[with_sign].bytes > types[without].bytes) return with_sign;
     if (without == IO_U64) return IO_F64;
-    return (io_type)(IO_I8 + (without - IO_U8) + 1);
+    return types[without].bytes == 1 ? IO_I16 : types[without].bytes == 2 ? IO_I32 : IO_I64;
 }
 
 /* ---- from bits to values ------------------------------------------------------------------------------- */
@@ -122,33 +125,27 @@ static float value_of_IO_F32(uint32_t bits)
     return value;
 }
 
-/* Half precision is exact in f32: s eeeee ffffffffff, exponent biased by 15; a subnormal is f x 2^-24. */
-static float value_of_IO_F16(uint16_t bits)
+/* A float of few bits is exact in f32: sign, exponent, fraction, from the highest bit on. Codes count up from 0 by the
+ * size of the number. e4m3 has no infinity, and its NaN where the next larger number would be. */
+static inline __attribute__((always_inline)) float small_value(io_type type, uint32_t bits)
 {
-    uint32_t sign = (uint32_t)(bits >> 15) << 31, exponent = bits >> 10 & 31, fraction = bits & 1023;
-    if (exponent == 0) return (float)fraction * (sign != 0 ? -0x1p-24f : 0x1p-24f);
-    exponent = exponent == 31 ? 255 : exponent + 127 - 15;
-    return value_of_IO_F32(sign | exponent << 23 | fraction << 13);
+    const int width = (int)(8 * types[type].bytes), fraction_bits = types[type].fraction, bias = types[type].bias;
+    const uint32_t sign = bits >> (width - 1) << 31, most = (UINT32_C(1) << (width - 1 - fraction_bits)) - 1,
+                   fraction = bits & ((UINT32_C(1) << fraction_bits) - 1), size = bits & ~(UINT32_C(1) << (width - 1));
+    uint32_t exponent = size >> fraction_bits;
+    if (bias == 127) return value_of_IO_F32(bits << (32 - width)); /* the upper part of an f32 */
+    if (exponent == 0) {                                           /* times 2^(1 - bias - fraction_bits) */
+        const float unit = value_of_IO_F32((uint32_t)(127 + 1 - bias - fraction_bits) << 23);
+        return (float)fraction * (sign != 0 ? -unit : unit);
+    }
+    if (type == IO_E4M3 && size == 127) return value_of_IO_F32(sign | UINT32_C(0x7fc00000));
+    exponent = type != IO_E4M3 && exponent == most ? 255 : exponent + 127 - (uint32_t)bias;
+    return value_of_IO_F32(sign | exponent << 23 | fraction << (23 - fraction_bits));
 }
-
-static float value_of_IO_BF16(uint16_t bits) { return value_of_IO_F32((uint32_t)bits << 16); }
-
-/* fp8 is exact in f32. Codes count up from 0 by the size of the number, so those of an exponent below the bias are
- * subnormal. e4m3 has no infinity, and its NaN where the next larger number would be. */
-static float value_of_IO_E4M3(uint8_t bits)
-{
-    uint32_t sign = (uint32_t)(bits >> 7) << 31, exponent = bits >> 3 & 15, fraction = bits & 7;
-    if (exponent == 0) return (float)fraction * (sign != 0 ? -0x1p-9f : 0x1p-9f);
-    if ((bits & 127) == 127) return value_of_IO_F32(sign | UINT32_C(0x7fc00000));
-    return value_of_IO_F32(sign | (exponent + 127 - 7) << 23 | fraction << 20);
-}
-
-/* The upper half of an f16. */
-static float value_of_IO_E5M2(uint8_t bits) { return value_of_IO_F16((uint16_t)(bits << 8)); }
 
 /* Two's complement without a conversion that C leaves to the implementation: same bytes, other type. */
 #define INTEGER_VALUE(id, bits_t, value_t)                                                                             \
-    static value_t value_of_##id(bits_t bits)                                                                          \
+    static inline value_t value_of_##id(bits_t bits)                                                                   \
     {                                                                                                                  \
         value_t value;                                                                                                 \
         memcpy(&value, &bits, sizeof value);                                                                           \
@@ -172,58 +169,52 @@ static const unsigned char *address(const io_matrix *matrix, int64_t i, int64_t 
 /* ---- conversion ---------------------------------------------------------------------------------------- */
 
 /* One function per stored type and target: count elements, step bytes apart, each rounded once. */
-#define ROW_LOOP(id, bits_t, target, swap)                                                                             \
+#define ROW_LOOP(id, bits_t, value, target, swap)                                                                      \
     for (size_t j = 0; j < count; j++) {                                                                               \
         bits_t bits;                                                                                                   \
         memcpy(&bits, from + j * step, sizeof bits);                                                                   \
-        to[j] = (target)value_of_##id(swap(bits));                                                                     \
+        to[j] = (target)value(id, swap(bits));                                                                         \
     }
-#define ROW_FUNCTION(id, bits_t, target)                                                                               \
+#define ROW_FUNCTION(id, bits_t, value, target)                                                                        \
     static void id##_to_##target(const unsigned char *restrict from, size_t step, bool swapped, size_t count,          \
                                  void *restrict out)                                                                   \
     {                                                                                                                  \
         target *restrict to = out;                                                                                     \
         if (swapped) {                                                                                                 \
-            ROW_LOOP(id, bits_t, target, swap_##bits_t)                                                                \
+            ROW_LOOP(id, bits_t, value, target, swap_##bits_t)                                                         \
         } else {                                                                                                       \
-            ROW_LOOP(id, bits_t, target, )                                                                             \
+            ROW_LOOP(id, bits_t, value, target, )                                                                      \
         }                                                                                                              \
     }
-#define ROW_FUNCTIONS(id, bits_t) ROW_FUNCTION(id, bits_t, float) ROW_FUNCTION(id, bits_t, double)
-ROW_FUNCTIONS(IO_F64, uint64_t)
-ROW_FUNCTIONS(IO_F32, uint32_t)
-ROW_FUNCTIONS(IO_F16, uint16_t)
-ROW_FUNCTIONS(IO_BF16, uint16_t)
-ROW_FUNCTIONS(IO_E4M3, uint8_t)
-ROW_FUNCTIONS(IO_E5M2, uint8_t)
-ROW_FUNCTIONS(IO_I8, uint8_t)
-ROW_FUNCTIONS(IO_I16, uint16_t)
-ROW_FUNCTIONS(IO_I32, uint32_t)
-ROW_FUNCTIONS(IO_I64, uint64_t)
-ROW_FUNCTIONS(IO_U8, uint8_t)
-ROW_FUNCTIONS(IO_U16, uint16_t)
-ROW_FUNCTIONS(IO_U32, uint32_t)
-ROW_FUNCTIONS(IO_U64, uint64_t)
+#define ROW_FUNCTIONS(id, bits_t, value) ROW_FUNCTION(id, bits_t, value, float) ROW_FUNCTION(id, bits_t, value, double)
+#define OWN_VALUE(id, bits)              value_of_##id(bits)
+#define BITS_1                           uint8_t
+#define BITS_2                           uint16_t
+#define BITS_4                           uint32_t
+#define BITS_8                           uint64_t
+/* A complex matrix is converted part by part. */
+#define ROWS_COMPLEX(id, bytes)
+#define ROWS_REAL(id, bytes)                            ROWS_OF_BITS(id, BITS_##bytes, OWN_VALUE)
+#define ROWS_HALF(id, bytes)                            ROWS_OF_BITS(id, BITS_##bytes, small_value)
+#define ROWS_FP8(id, bytes)                             ROWS_OF_BITS(id, BITS_##bytes, small_value)
+#define ROWS_BYTE(id, bytes)                            ROWS_OF_BITS(id, BITS_##bytes, OWN_VALUE)
+#define ROWS_WHOLE(id, bytes)                           ROWS_OF_BITS(id, BITS_##bytes, OWN_VALUE)
+#define ROWS_OF_BITS(id, bits_t, value)                 ROW_FUNCTIONS(id, bits_t, value)
+#define IO_TYPE(id, name, bytes, class, fraction, bias) ROWS_##class(id, bytes)
+#include "types.def"
 
 typedef void row_function(const unsigned char *restrict from, size_t step, bool swapped, size_t count,
                           void *restrict out);
 
-/* A complex matrix is converted part by part: what these are never called for. */
-#define IO_CF32_to_float  NULL
-#define IO_CF32_to_double NULL
-#define IO_CF64_to_float  NULL
-#define IO_CF64_to_double NULL
-
-static row_function *const to_float[IO_TYPE_COUNT] = {
-#define X(id, name, bytes, kind) id##_to_float,
-    IO_TYPES(X)
-#undef X
-};
-
-static row_function *const to_double[IO_TYPE_COUNT] = {
-#define X(id, name, bytes, kind) id##_to_double,
-    IO_TYPES(X)
-#undef X
+#define PAIR_COMPLEX(id) {NULL, NULL},
+#define PAIR_REAL(id)    {id##_to_float, id##_to_double},
+#define PAIR_HALF        PAIR_REAL
+#define PAIR_FP8         PAIR_REAL
+#define PAIR_BYTE        PAIR_REAL
+#define PAIR_WHOLE       PAIR_REAL
+static row_function *const to_floats[IO_TYPE_COUNT][2] = {
+#define IO_TYPE(id, name, bytes, class, fraction, bias) PAIR_##class(id)
+#include "types.def"
 };
 
 static void convert_numbers(const io_matrix *matrix, io_type to, void *out);
@@ -262,7 +253,7 @@ static io_matrix part_of(const io_matrix *matrix, int part)
 /* `count` real elements of a row as f32 or f64. */
 static void convert_row(const io_matrix *matrix, io_type to, int64_t i, int64_t j, int64_t count, void *out)
 {
-    row_function *convert = to == IO_F32 ? to_float[matrix->type] : to_double[matrix->type];
+    row_function *convert = to_floats[matrix->type][to == IO_F64];
     const size_t step = (size_t)matrix->col_stride * types[matrix->type].bytes;
     convert(address(matrix, i, j), step, matrix->swapped, (size_t)count, out);
 }
@@ -319,16 +310,16 @@ static number from_signed(int64_t value)
 static number number_at(const io_matrix *matrix, int64_t i, int64_t j)
 {
     const unsigned char *at = address(matrix, i, j);
-    if (types[matrix->type].kind == 'f') {
+    if (kind(matrix->type) == 'f') {
         double real;
-        to_double[matrix->type](at, 0, matrix->swapped, 1, &real);
+        to_floats[matrix->type][1](at, 0, matrix->swapped, 1, &real);
         return (number){.real = real};
     }
     uint64_t bits = 0; /* the most significant byte first */
     bool big_endian = matrix->swapped != io_host_is_big_endian();
     size_t bytes = types[matrix->type].bytes;
     for (size_t b = 0; b < bytes; b++) bits = bits << 8 | at[big_endian ? b : bytes - 1 - b];
-    if (types[matrix->type].kind == 'u') return (number){.integer = true, .magnitude = bits};
+    if (kind(matrix->type) == 'u') return (number){.integer = true, .magnitude = bits};
     uint64_t sign_bit = (uint64_t)1 << (8 * bytes - 1);
     return from_signed(value_of_IO_I64((bits ^ sign_bit) - sign_bit));
 }
@@ -353,61 +344,60 @@ static uint16_t bf16_of(number value)
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-/* A float of few bits, whose codes count up by the size of the number. */
-typedef struct small_float {
-    int fraction_bits, bias;
-    unsigned sign, beyond, nan; /* codes; beyond: of what is larger than the largest number */
-} small_float;
-
-static const small_float f16_layout = {10, 15, 0x8000, 0x7c00, 0x7e00}, e4m3_layout = {3, 7, 0x80, 0x7f, 0x7f},
-                         e5m2_layout = {2, 15, 0x80, 0x7c, 0x7e};
-
-static const small_float *layout_of(io_type type)
+/* Codes of a float of few bits, without its sign: of what is larger than the largest number, and a NaN. */
+static unsigned beyond_of(io_type type)
 {
-    return type == IO_F16 ? &f16_layout : type == IO_E4M3 ? &e4m3_layout : type == IO_E5M2 ? &e5m2_layout : NULL;
+    const unsigned end = 1u << (8 * types[type].bytes - 1);
+    return type == IO_E4M3 ? end - 1 : end - (1u << types[type].fraction);
+}
+static unsigned nan_of(io_type type) { return beyond_of(type) | 1u << (types[type].fraction - 1); }
+
+/* Of such a code its number. */
+static double value_of_code(unsigned code, io_type type)
+{
+    const uint16_t half = (uint16_t)code;
+    const uint8_t byte = (uint8_t)code;
+    double value;
+    to_floats[type][1](io_type_is_half(type) ? (const void *)&half : &byte, 0, false, 1, &value);
+    return value;
 }
 
 /* The nearest code, a tie as the even one. */
-static unsigned code_of(double value, const small_float *to)
+static unsigned code_of(number from, io_type to)
 {
-    const unsigned sign = signbit(value) ? to->sign : 0;
-    const double size = fabs(value);
-    if (isnan(value)) return sign | to->nan;
+    if (to == IO_BF16) return bf16_of(from);
+    const double value = sticky(from), size = fabs(value);
+    const unsigned sign = signbit(value) ? 1u << (8 * types[to].bytes - 1) : 0, beyond = beyond_of(to);
+    const int least = 1 - types[to].bias;
+    if (isnan(value)) return sign | nan_of(to);
     if (size == 0) return sign;
-    if (size >= 0x1p16) return sign | to->beyond; /* twice the largest of any layout, at least */
+    if (isinf(value)) return sign | beyond;
     int exponent;
     frexp(size, &exponent); /* size = [1/2, 1) 2^exponent */
-    exponent = exponent - 1 < 1 - to->bias ? 1 - to->bias : exponent - 1;
-    const unsigned units = (unsigned)nearbyint(ldexp(size, to->fraction_bits - exponent));
-    const unsigned code = ((unsigned)(exponent + to->bias - 1) << to->fraction_bits) + units;
-    return sign | (code < to->beyond ? code : to->beyond);
+    exponent = exponent - 1 < least ? least : exponent - 1;
+    const unsigned units = (unsigned)nearbyint(ldexp(size, types[to].fraction - exponent));
+    const unsigned code = ((unsigned)(exponent - least) << types[to].fraction) + units;
+    return sign | (code < beyond ? code : beyond);
 }
+
+static bool is_small(io_type type) { return io_type_is_half(type) || io_type_is_fp8(type); }
 
 static void convert_numbers(const io_matrix *matrix, io_type to, void *out)
 {
-    const small_float *layout = layout_of(to);
     size_t at = 0;
     for (int64_t i = 0; i < matrix->rows; i++)
         for (int64_t j = 0; j < matrix->cols; j++, at++) {
             number value = number_at(matrix, i, j);
             uint64_t whole = value.negative ? 0 - value.magnitude : value.magnitude; /* its lower bits */
-            const unsigned code = to == IO_BF16 ? bf16_of(value) : layout != NULL ? code_of(sticky(value), layout) : 0;
-            if (types[to].kind != 'f' && !value.integer)
+            if (is_small(to))
+                whole = code_of(value, to);
+            else if (!value.integer)
                 whole = value.real < 0 ? (uint64_t)(int64_t)value.real : (uint64_t)value.real;
-            switch (to) {
-            case IO_BF16:
-            case IO_F16: ((uint16_t *)out)[at] = (uint16_t)code; break;
-            case IO_E4M3:
-            case IO_E5M2: ((uint8_t *)out)[at] = (uint8_t)code; break;
-            case IO_I8: ((int8_t *)out)[at] = (int8_t)whole; break;
-            case IO_U8: ((uint8_t *)out)[at] = (uint8_t)whole; break;
-            case IO_I16:
-            case IO_U16: ((uint16_t *)out)[at] = (uint16_t)whole; break;
-            case IO_I32:
-            case IO_U32: ((uint32_t *)out)[at] = (uint32_t)whole; break;
-            case IO_I64:
-            case IO_U64: ((uint64_t *)out)[at] = whole; break;
-            default: break;
+            switch (types[to].bytes) {
+            case 1: ((uint8_t *)out)[at] = (uint8_t)whole; break;
+            case 2: ((uint16_t *)out)[at] = (uint16_t)whole; break;
+            case 4: ((uint32_t *)out)[at] = (uint32_t)whole; break;
+            default: ((uint64_t *)out)[at] = whole;
             }
         }
 }
@@ -424,25 +414,20 @@ static bool real_fits_f16(double value)
     return fabs(value) <= 65504 && (bits & (((uint64_t)1 << 42) - 1)) == 0;
 }
 
-static bool fp8_fits(double value, io_type to)
+static bool small_fits(double value, io_type to)
 {
-    const unsigned code = code_of(value, layout_of(to));
-    return (double)(to == IO_E4M3 ? value_of_IO_E4M3((uint8_t)code) : value_of_IO_E5M2((uint8_t)code)) == value;
+    return to == IO_F16 ? real_fits_f16(value) : value_of_code(code_of((number){.real = value}, to), to) == value;
 }
-
-static bool bf16_fits(double value) { return (double)value_of_IO_BF16(bf16_of((number){.real = value})) == value; }
 
 static bool real_fits(double value, io_type to)
 {
-    if (types[to].kind == 'f') {
+    if (kind(to) == 'f') {
         if (to == IO_E4M3 && isinf(value)) return false;
         if (to == IO_F64 || !isfinite(value)) return true;
-        if (to == IO_BF16) return bf16_fits(value);
-        if (to == IO_E4M3 || to == IO_E5M2) return fp8_fits(value, to);
-        return to == IO_F16 ? real_fits_f16(value) : (double)(float)value == value;
+        return is_small(to) ? small_fits(value, to) : (double)(float)value == value;
     }
     double end = ldexp(1, types[to].digits);
-    double begin = types[to].kind == 'i' ? -end : 0;
+    double begin = kind(to) == 'i' ? -end : 0;
     return value == trunc(value) && value >= begin && value < end;
 }
 
@@ -451,12 +436,12 @@ static bool integer_fits(number value, io_type to)
     int digits = types[to].digits;
     uint64_t magnitude = value.magnitude;
     if (magnitude == 0) return true;
-    if (types[to].kind == 'f') {
-        if (magnitude > (to == IO_F16 ? 65504 : to == IO_E4M3 ? 448 : to == IO_E5M2 ? 57344 : UINT64_MAX)) return false;
+    if (kind(to) == 'f') {
+        if (is_small(to) && (double)magnitude > value_of_code(beyond_of(to) - 1, to)) return false;
         while ((magnitude & 1) == 0) magnitude >>= 1;
         return magnitude >> digits == 0;
     }
-    if (value.negative) return types[to].kind == 'i' && (magnitude - 1) >> digits == 0;
+    if (value.negative) return kind(to) == 'i' && (magnitude - 1) >> digits == 0;
     return digits == 64 || magnitude >> digits == 0;
 }
 
@@ -464,8 +449,8 @@ static bool integer_fits(number value, io_type to)
 static bool always_fits(io_type from, io_type to)
 {
     if (from == to) return true;
-    if (types[from].kind == 'f') return types[to].kind == 'f' && types[from].bytes < types[to].bytes;
-    if (types[from].kind == 'i' && types[to].kind == 'u') return false;
+    if (kind(from) == 'f') return kind(to) == 'f' && types[from].bytes < types[to].bytes;
+    if (kind(from) == 'i' && kind(to) == 'u') return false;
     return types[from].digits <= types[to].digits;
 }
 
@@ -536,14 +521,12 @@ bool io_fits_exactly(const io_matrix *matrix, io_type to, int64_t *i, int64_t *j
     return true;
 }
 
-/* Of the types without a layout one cannot say it by a code. */
-static bool stays(double value, io_type to)
+static bool stays(number value, io_type to)
 {
-    const small_float *layout = layout_of(to);
-    if (isnan(value) || (isinf(value) && to != IO_E4M3)) return true;
-    if (layout != NULL) return (code_of(value, layout) & ~layout->sign) < layout->beyond;
-    return to == IO_BF16 ? (bf16_of((number){.real = value}) & 0x7fff) < 0x7f80
-                         : isfinite((float)value) || to == IO_F64;
+    const double real = sticky(value);
+    if (isnan(real) || (isinf(real) && to != IO_E4M3)) return true;
+    if (is_small(to)) return (code_of(value, to) & ((1u << (8 * types[to].bytes - 1)) - 1)) < beyond_of(to);
+    return isfinite((float)real) || to == IO_F64;
 }
 
 bool io_fits_range(const io_matrix *matrix, io_type to, int64_t *i, int64_t *j, char *value, size_t value_size)
@@ -552,7 +535,7 @@ bool io_fits_range(const io_matrix *matrix, io_type to, int64_t *i, int64_t *j, 
     for (*i = 0; *i < matrix->rows; ++*i) {
         for (*j = 0; *j < matrix->cols; ++*j) {
             number element = number_at(matrix, *i, *j);
-            if (stays(sticky(element), to)) continue;
+            if (stays(element, to)) continue;
             number_text(element, matrix->type, value, value_size);
             return false;
         }

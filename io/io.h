@@ -12,33 +12,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The element types a file may hold, in one list: enumerator, name as in --dtype, bytes, class.
- * Class: 'f' binary floating point (bf16: the upper half of an f32; e4m3 and e5m2: fp8 as in the OCP specification,
- * ml_dtypes' float8_e4m3fn and float8_e5m2), 'i' signed two's complement, 'u' unsigned, 'c' complex: two floating-point
- * numbers of half the bytes, the real part first. */
-#define IO_TYPES(X)                                                                                                    \
-    X(IO_F64, "f64", 8, 'f')                                                                                           \
-    X(IO_F32, "f32", 4, 'f')                                                                                           \
-    X(IO_F16, "f16", 2, 'f')                                                                                           \
-    X(IO_I8, "i8", 1, 'i')                                                                                             \
-    X(IO_I16, "i16", 2, 'i')                                                                                           \
-    X(IO_I32, "i32", 4, 'i')                                                                                           \
-    X(IO_I64, "i64", 8, 'i')                                                                                           \
-    X(IO_U8, "u8", 1, 'u')                                                                                             \
-    X(IO_U16, "u16", 2, 'u')                                                                                           \
-    X(IO_U32, "u32", 4, 'u')                                                                                           \
-    X(IO_U64, "u64", 8, 'u')                                                                                           \
-    X(IO_BF16, "bf16", 2, 'f')                                                                                         \
-    X(IO_CF32, "cf32", 8, 'c')                                                                                         \
-    X(IO_CF64, "cf64", 16, 'c')                                                                                        \
-    X(IO_E4M3, "e4m3", 1, 'f')                                                                                         \
-    X(IO_E5M2, "e5m2", 1, 'f')
-
+/* The element types a file may hold: io/types.def. Integers are two's complement, fp8 as in the OCP specification
+ * (ml_dtypes' float8_e4m3fn and float8_e5m2), bf16 is the upper half of an f32, and complex numbers are two of half the
+ * bytes, the real part first. */
 typedef enum io_type {
-#define X(id, name, bytes, kind) id,
-    IO_TYPES(X)
-#undef X
-        IO_TYPE_COUNT
+#define IO_TYPE(id, ...) id,
+#include "types.def"
+    IO_TYPE_COUNT
 } io_type;
 
 typedef enum io_status {
@@ -91,6 +71,9 @@ io_type io_type_part(io_type type); /* of a complex type that of its parts; else
 bool io_type_is_complex(io_type type);
 bool io_type_is_integer(io_type type);
 bool io_type_is_unsigned(io_type type); /* an integer without a sign */
+bool io_type_is_half(io_type type);     /* a floating-point number of 2 bytes */
+bool io_type_is_fp8(io_type type);
+bool io_type_is_byte(io_type type); /* an integer of one byte */
 
 /* io_format_of - the format that a path's ending names: .npy, .mtx, .raw or .bin (any case); NONE otherwise. */
 io_format io_format_of(const char *path);

@@ -17,6 +17,9 @@
 #define IO_PRINTF
 #endif
 
+/* io_type_is_newer - is it a floating-point type that NumPy has not? (convert.c) */
+bool io_type_is_newer(io_type type);
+
 /* ---- sentences (sentences.c) and memory (shared.c) ---------------------------------------------------- */
 
 /* io_fail - write "NAME: sentence" into error, control characters replaced. Returns status. */

@@ -159,10 +159,11 @@ static bool is_code(slice code, char kind, size_t bytes)
 static bool type_of_code(slice code, io_type nameless, io_type *out)
 {
     *out = nameless;
-    if (nameless == IO_BF16 || nameless == IO_E4M3 || nameless == IO_E5M2)
+    if (io_type_is_newer(nameless))
         if (is_code(code, 'V', io_type_bytes(nameless))) return true;
     for (int t = 0; t < IO_TYPE_COUNT; t++) {
-        const char kind = t == IO_BF16 || t == IO_E4M3 ? '\0' : t == IO_E5M2 ? 'f' : io_type_name((io_type)t)[0];
+        const bool newer = io_type_is_newer((io_type)t);
+        const char kind = t == IO_E5M2 ? 'f' : newer ? '\0' : io_type_name((io_type)t)[0];
         *out = (io_type)t;
         if (kind != '\0' && is_code(code, kind, io_type_bytes((io_type)t))) return true;
     }
@@ -383,8 +384,8 @@ io_status npy_write_header(io_output *output, const io_matrix *matrix, io_error 
     int used = snprintf(text, sizeof text,
                         "%s%c%c..{'descr': '%c%c%zu', 'fortran_order': False, 'shape': (%" PRId64 ", %" PRId64 "), }",
                         MAGIC, 1, 0, io_type_bytes(matrix->type) == 1 ? '|' : '<',
-                        matrix->type == IO_BF16 ? 'V' : io_type_name(matrix->type)[0], io_type_bytes(matrix->type),
-                        matrix->rows, matrix->cols);
+                        io_type_is_newer(matrix->type) ? 'V' : io_type_name(matrix->type)[0],
+                        io_type_bytes(matrix->type), matrix->rows, matrix->cols);
     size_t total = ((size_t)used + 1 + 63) / 64 * 64, counted = total - MAGIC_BYTES - 4;
     text[used] = ' ';
     text[total - 1] = '\n';

@@ -91,7 +91,7 @@ static int64_t narrow_nans(const operands *o, const void *c, int64_t *first, int
 int64_t check_nans(const operands *o, const void *c, int64_t *first, int64_t *infinite)
 {
     const io_type part = io_type_part(o->as.type_c);
-    if (part == IO_F16 || part == IO_BF16) return narrow_nans(o, c, first, infinite);
+    if (io_type_is_half(part)) return narrow_nans(o, c, first, infinite);
     const int parts = io_type_is_complex(o->as.type_c) ? 2 : 1;
     int64_t found = 0, last = -1, count = o->problem.m * o->problem.n * parts;
     bool infinite_before = false;

@@ -13,21 +13,17 @@ typedef struct product_row {
 
 #define IN_F32 "convert the files to f32, which holds the same numbers, and leave --dtype out"
 
+#define ROW_REAL(id, name, c)    {#name, IO_##id, IO_##c, NULL, NULL},
+#define ROW_COMPLEX(id, name, c) ROW_REAL(id, name, c)
+#define ROW_HALF(id, name, c)    ROW_REAL(id, name, c)
+#define ROW_ROUNDED(id, name, c) {#name, IO_##c, IO_##c, "give --dtype f32", NULL},
+#define ROW_FP8(id, name, c)     {#name, IO_##id, IO_##c, IN_F32, NULL},
+#define ROW_BYTE(id, name, c)    ROW_FP8(id, name, c)
+#define ROW_WHOLE(id, name, c)   ROW_REAL(id, name, c)
 static const product_row rows[] = {
-    {"f64", IO_F64, IO_F64, NULL},
-    {"f32", IO_F32, IO_F32, NULL},
-    {"cf64", IO_CF64, IO_CF64, NULL},
-    {"cf32", IO_CF32, IO_CF32, NULL},
-    {"bf16", IO_BF16, IO_F32, NULL},
-    {"f16", IO_F16, IO_F32, NULL},
-    {"tf32", IO_F32, IO_F32, "give --dtype f32"},
-    {"e4m3", IO_E4M3, IO_F32, IN_F32},
-    {"e5m2", IO_E5M2, IO_F32, IN_F32},
-    {"i8", IO_I8, IO_I32, IN_F32},
-    {"u8", IO_U8, IO_I32, IN_F32},
-    {"i16", IO_I16, IO_I16, NULL},
-    {"i32", IO_I32, IO_I32, NULL},
-    {"i64", IO_I64, IO_I64, NULL},
+#define DTYPE(id, name, bytes, class, c, ...) ROW_##class(id, name, c)
+#include "../data/dtypes.def"
+#undef DTYPE
     {"u16", IO_U16, IO_U16, NULL, "i16"}, /* modulo 2^n the bits are those of signed integers */
     {"u32", IO_U32, IO_U32, NULL, "i32"},
     {"u64", IO_U64, IO_U64, NULL, "i64"},
@@ -44,20 +40,18 @@ static const product_row *row_named(const char *name)
     return &rows[r];
 }
 
-static bool is_fp8(io_type type) { return type == IO_E4M3 || type == IO_E5M2; }
-static bool is_byte(io_type type) { return type == IO_I8 || type == IO_U8; }
-
 /* May A and B be of these? */
 static bool mix(const product_row *a, const product_row *b)
 {
-    return a == b || (is_byte(a->stored) && is_byte(b->stored)) || (is_fp8(a->stored) && is_fp8(b->stored));
+    return a == b || (io_type_is_byte(a->stored) && io_type_is_byte(b->stored)) ||
+           (io_type_is_fp8(a->stored) && io_type_is_fp8(b->stored));
 }
 
 static bool gives(const product_row *row, io_type c)
 {
-    return c == row->c || ((row->stored == IO_BF16 || row->stored == IO_F16) && c == row->stored) ||
-           (is_fp8(row->stored) && (c == IO_BF16 || c == IO_F16)) ||
-           (is_byte(row->stored) && (c == IO_F32 || is_byte(c)));
+    return c == row->c || (io_type_is_half(row->stored) && c == row->stored) ||
+           (io_type_is_fp8(row->stored) && io_type_is_half(c)) ||
+           (io_type_is_byte(row->stored) && (c == IO_F32 || io_type_is_byte(c)));
 }
 
 static const char *word_of_b(const product_wish *wish) { return wish->types[wish->type_count - 1]; }
@@ -91,12 +85,12 @@ exit_code multiplied_check(const product_wish *wish)
     if (wish->type_c == NULL) return EXIT_OK;
     if (a == NULL) return diag(EXIT_USAGE, "--dtype-c %s: needs --dtype T, the type that is multiplied", wish->type_c);
     if (!io_type_parse(wish->type_c, &c) || !gives(a, c))
-        return diag(EXIT_USAGE, "--dtype-c %s: products of %s are %s%s", wish->type_c, a->name, io_type_name(a->c),
-                    a->stored == IO_BF16  ? " or bf16"
-                    : a->stored == IO_F16 ? " or f16"
-                    : is_fp8(a->stored)   ? ", bf16 or f16"
-                    : is_byte(a->stored)  ? ", f32, i8 or u8"
-                                          : "");
+        return diag(EXIT_USAGE, "--dtype-c %s: products of %s are %s%s%s", wish->type_c, a->name, io_type_name(a->c),
+                    io_type_is_half(a->stored)   ? " or "
+                    : io_type_is_fp8(a->stored)  ? ", bf16 or f16"
+                    : io_type_is_byte(a->stored) ? ", f32, i8 or u8"
+                                                 : "",
+                    io_type_is_half(a->stored) ? a->name : "");
     return EXIT_OK;
 }
 

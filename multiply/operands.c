@@ -214,7 +214,7 @@ static exit_code check_whole(const operands *o)
 static exit_code check_range(const operands *o)
 {
     misfit x;
-    const bool fp8 = o->as.type_a == IO_E4M3 || o->as.type_a == IO_E5M2;
+    const bool fp8 = io_type_is_fp8(o->as.type_a);
     if (!fp8 || fits(o, OPERAND_ADD, io_fits_range, &x)) return EXIT_OK;
     return diag(EXIT_INPUT,
                 "%s: element [%" PRId64 ", %" PRId64
@@ -236,7 +236,7 @@ static void warn_of_range(const operands *o)
          x.path, x.i, x.j, x.value);
 }
 
-static bool is_byte(const operand *x) { return x->matrix.type == IO_I8 || x->matrix.type == IO_U8; }
+static bool is_byte(const operand *x) { return io_type_is_byte(x->matrix.type); }
 
 /* Integers that i8 and u8 multiply exactly are multiplied in f32 unless --dtype, or the C of `verify`, asks. */
 static void hint_at_bytes(const product_wish *wish, const operands *o)

@@ -47,28 +47,28 @@ static void formats_follow_endings(void)
     for (size_t c = 0; c < COUNT(cases); c++) assert_int_equal(io_format_of(cases[c].path), cases[c].format);
 }
 
-/* numpy.result_type of NumPy 1.24, in the order of IO_TYPES; bf16, e4m3 and e5m2, which it has not, as f32 with all but
+/* numpy.result_type of NumPy 1.24, in the order of io_type; bf16, e4m3 and e5m2, which it has not, as f32 with all but
  * themselves. */
 static void result_types_are_numpys(void)
 {
-    enum { F64 = IO_F64, F32, F16, I8, I16, I32, I64, U8, U16, U32, U64, BF16, CF32, CF64, E4M3, E5M2 };
+    enum { F64 = IO_F64, F32, CF64, CF32, BF16, F16, E4M3, E5M2, I8, U8, I16, I32, I64, U16, U32, U64 };
     static const int table[IO_TYPE_COUNT][IO_TYPE_COUNT] = {
-        {F64, F64, F64, F64, F64, F64, F64, F64, F64, F64, F64, F64, CF64, CF64, F64, F64},
-        {F64, F32, F32, F32, F32, F64, F64, F32, F32, F64, F64, F32, CF32, CF64, F32, F32},
-        {F64, F32, F16, F16, F32, F64, F64, F16, F32, F64, F64, F32, CF32, CF64, F32, F32},
-        {F64, F32, F16, I8, I16, I32, I64, I16, I32, I64, F64, F32, CF32, CF64, F32, F32},
-        {F64, F32, F32, I16, I16, I32, I64, I16, I32, I64, F64, F32, CF32, CF64, F32, F32},
-        {F64, F64, F64, I32, I32, I32, I64, I32, I32, I64, F64, F64, CF64, CF64, F64, F64},
-        {F64, F64, F64, I64, I64, I64, I64, I64, I64, I64, F64, F64, CF64, CF64, F64, F64},
-        {F64, F32, F16, I16, I16, I32, I64, U8, U16, U32, U64, F32, CF32, CF64, F32, F32},
-        {F64, F32, F32, I32, I32, I32, I64, U16, U16, U32, U64, F32, CF32, CF64, F32, F32},
-        {F64, F64, F64, I64, I64, I64, I64, U32, U32, U32, U64, F64, CF64, CF64, F64, F64},
-        {F64, F64, F64, F64, F64, F64, F64, U64, U64, U64, U64, F64, CF64, CF64, F64, F64},
-        {F64, F32, F32, F32, F32, F64, F64, F32, F32, F64, F64, BF16, CF32, CF64, F32, F32},
-        {CF64, CF32, CF32, CF32, CF32, CF64, CF64, CF32, CF32, CF64, CF64, CF32, CF32, CF64, CF32, CF32},
+        {F64, F64, CF64, CF64, F64, F64, F64, F64, F64, F64, F64, F64, F64, F64, F64, F64},
+        {F64, F32, CF64, CF32, F32, F32, F32, F32, F32, F32, F32, F64, F64, F32, F64, F64},
         {CF64, CF64, CF64, CF64, CF64, CF64, CF64, CF64, CF64, CF64, CF64, CF64, CF64, CF64, CF64, CF64},
-        {F64, F32, F32, F32, F32, F64, F64, F32, F32, F64, F64, F32, CF32, CF64, E4M3, F32},
-        {F64, F32, F32, F32, F32, F64, F64, F32, F32, F64, F64, F32, CF32, CF64, F32, E5M2},
+        {CF64, CF32, CF64, CF32, CF32, CF32, CF32, CF32, CF32, CF32, CF32, CF64, CF64, CF32, CF64, CF64},
+        {F64, F32, CF64, CF32, BF16, F32, F32, F32, F32, F32, F32, F64, F64, F32, F64, F64},
+        {F64, F32, CF64, CF32, F32, F16, F32, F32, F16, F16, F32, F64, F64, F32, F64, F64},
+        {F64, F32, CF64, CF32, F32, F32, E4M3, F32, F32, F32, F32, F64, F64, F32, F64, F64},
+        {F64, F32, CF64, CF32, F32, F32, F32, E5M2, F32, F32, F32, F64, F64, F32, F64, F64},
+        {F64, F32, CF64, CF32, F32, F16, F32, F32, I8, I16, I16, I32, I64, I32, I64, F64},
+        {F64, F32, CF64, CF32, F32, F16, F32, F32, I16, U8, I16, I32, I64, U16, U32, U64},
+        {F64, F32, CF64, CF32, F32, F32, F32, F32, I16, I16, I16, I32, I64, I32, I64, F64},
+        {F64, F64, CF64, CF64, F64, F64, F64, F64, I32, I32, I32, I32, I64, I32, I64, F64},
+        {F64, F64, CF64, CF64, F64, F64, F64, F64, I64, I64, I64, I64, I64, I64, I64, F64},
+        {F64, F32, CF64, CF32, F32, F32, F32, F32, I32, U16, I32, I32, I64, U16, U32, U64},
+        {F64, F64, CF64, CF64, F64, F64, F64, F64, I64, U32, I64, I64, I64, U32, U32, U64},
+        {F64, F64, CF64, CF64, F64, F64, F64, F64, F64, U64, F64, F64, F64, U64, U64, U64},
     };
     for (int a = 0; a < IO_TYPE_COUNT; a++) {
         for (int b = 0; b < IO_TYPE_COUNT; b++) assert_int_equal(io_result_type((io_type)a, (io_type)b), table[a][b]);

@@ -290,8 +290,8 @@ static void write_two_lines(const char *path, const io_matrix *m, bool by_column
     assert_non_null(f);
     /* descr: another byte order than this machine's where elements are swapped; 2 bytes of a bfloat are raw ones */
     const char order = m->swapped != io_host_is_big_endian() ? '>' : '<';
-    static const char *const kinds[IO_TYPE_COUNT] = {"f8", "f4", "f2", "i1", "i2", "i4",  "i8", "u1",
-                                                     "u2", "u4", "u8", "V2", "c8", "c16", "V1", "V1"};
+    static const char *const kinds[IO_TYPE_COUNT] = {"f8", "f4", "c16", "c8", "V2", "f2", "V1", "V1",
+                                                     "i1", "u1", "i2",  "i4", "i8", "u2", "u4", "u8"};
     snprintf(header, sizeof header, "{'descr': '%c%s', 'fortran_order': %s, 'shape': (%" PRId64 ", %" PRId64 "), }",
              order, kinds[m->type], by_columns ? "True" : "False", m->rows, m->cols);
     const size_t count = make_npy(head, 1, header, "", 0), bytes = (size_t)(m->rows * m->cols) * io_type_bytes(m->type);
