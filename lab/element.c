@@ -1,4 +1,5 @@
-/* element.c - one table row per element type. A new type is one ELEMENT_FUNCTIONS (or three functions) and one row. */
+/* element.c - one table row per element type. A new type is one ELEMENT_FUNCTIONS (or three functions) and one row, but
+ * one of 2 bytes, which comes of its row of dtypes.def. */
 #include "element.h"
 
 #include <float.h>
@@ -69,84 +70,72 @@ static double round_to(double x, int digits, double smallest, double largest)
     return fabs(rounded) > largest ? copysign((double)INFINITY, x) : rounded;
 }
 
-static double f16_load(uint16_t bits)
-{
-    int exponent = bits >> 10 & 31, fraction = bits & 1023;
-    const double power = from_bits((uint64_t)(exponent - 25 + 1023) << 52); /* 2^(exponent - 25) */
-    double size = exponent == 0 ? fraction * 0x1p-24 : (1024 + fraction) * power;
-    if (exponent == 31) size = fraction ? (double)NAN : (double)INFINITY;
-    return bits & 0x8000 ? -size : size;
-}
+/* 2^e, a constant where e is one. */
+#define BIT(e, i, power) (((e) >> (i)&1) != 0 ? (power) : 1.0)
+#define UP(e)                                                                                                          \
+    (BIT(e, 0, 2.0) * BIT(e, 1, 4.0) * BIT(e, 2, 16.0) * BIT(e, 3, 256.0) * BIT(e, 4, 0x1p16) * BIT(e, 5, 0x1p32) *    \
+     BIT(e, 6, 0x1p64) * BIT(e, 7, 0x1p128))
+#define POWER(e) ((e) < 0 ? 1 / UP(-(e)) : UP(e))
 
-static uint16_t f16_store(double x)
-{
-    double size = fabs(round_to(x, 11, 0x1p-24, 65504));
-    unsigned sign = signbit(x) ? 0x8000 : 0;
-    if (isnan(x)) return (uint16_t)(sign | 0x7e00);
-    if (isinf(size)) return (uint16_t)(sign | 0x7c00);
-    if (size < 0x1p-14) return (uint16_t)(sign | (unsigned)(size * 0x1p24));
-    uint64_t bits = to_bits(size);
-    return (uint16_t)(sign | ((unsigned)(bits >> 52) - 1023 + 15) << 10 | (unsigned)(bits >> 42 & 1023));
-}
+/* A float of so many bits: sign, exponent, fraction. e4m3 has no infinity, and its NaN where the next larger number
+ * would be. */
+typedef struct layout {
+    int width, fraction, bias;
+    double smallest, largest;
+    bool has_infinity;
+} layout;
+#define SMALLEST(fraction, bias)     POWER(1 - (bias) - (fraction))
+#define HALF_LARGEST(fraction, bias) (POWER((1 << (15 - (fraction))) - 2 - (bias)) * (2 - POWER(-(fraction))))
+#define HALF_LAYOUT(fraction, bias)                                                                                    \
+    (layout) { 16, fraction, bias, SMALLEST(fraction, bias), HALF_LARGEST(fraction, bias), true }
+static const layout e4m3_layout = {8, 3, 7, 0x1p-9, 448, false}, e5m2_layout = {8, 2, 15, 0x1p-16, 57344, true};
 
-static double bf16_load(uint16_t bits)
+#define CODED static inline __attribute__((always_inline))
+
+static double f32_value(uint32_t bits)
 {
-    uint32_t wide = (uint32_t)bits << 16;
     float x;
-    memcpy(&x, &wide, sizeof x);
+    memcpy(&x, &bits, sizeof x);
     return (double)x;
 }
 
-static uint16_t bf16_store(double x)
+CODED double coded_load(uint32_t bits, layout of)
 {
-    float rounded = (float)round_to(x, 8, 0x1p-133, 0x1.fep127);
-    uint32_t bits;
-    memcpy(&bits, &rounded, sizeof bits);
-    return (uint16_t)(isnan(x) ? (bits >> 16 | 0x40) : bits >> 16);
-}
-
-/* fp8 of so many bits of fraction. e4m3 has no infinity, and its NaN where the next larger number would be. */
-static double fp8_load(uint8_t bits, int fraction_bits, bool has_infinity)
-{
-    const int bias = has_infinity ? 15 : 7, one = 1 << fraction_bits, exponent = (bits & 127) >> fraction_bits,
-              fraction = bits & (one - 1);
-    double size = exponent == 0 ? ldexp(fraction, 1 - bias - fraction_bits)
-                                : ldexp(one + fraction, exponent - bias - fraction_bits);
-    if (has_infinity && exponent == 31) size = fraction != 0 ? (double)NAN : (double)INFINITY;
-    if (!has_infinity && (bits & 127) == 127) size = (double)NAN;
-    return bits & 128 ? -size : size;
+    if (of.bias == 127) return f32_value(bits << (32 - of.width)); /* the upper part of an f32 */
+    const uint32_t sign = 1u << (of.width - 1), one = 1u << of.fraction, code = bits & (sign - 1),
+                   exponent = code >> of.fraction, fraction = code & (one - 1), infinity = sign - one;
+    const double power = from_bits((uint64_t)((int)exponent - of.bias - of.fraction + 1023) << 52);
+    double size = exponent == 0 ? fraction * of.smallest : (one + fraction) * power;
+    if (of.has_infinity && code >= infinity) size = code > infinity ? (double)NAN : (double)INFINITY;
+    if (!of.has_infinity && code == sign - 1) size = (double)NAN;
+    return bits & sign ? -size : size;
 }
 
 /* What is larger than the largest number becomes infinity, of e4m3 NaN. */
-static uint8_t fp8_store(double x, int fraction_bits, bool has_infinity)
+CODED uint32_t coded_store(double x, layout of)
 {
-    const int bias = has_infinity ? 15 : 7;
-    const double smallest = ldexp(1, 1 - bias - fraction_bits), largest = has_infinity ? 57344 : 448;
-    const double size = fabs(round_to(x, fraction_bits + 1, smallest, largest));
-    const unsigned sign = signbit(x) ? 128 : 0;
-    if (isnan(x) || (isinf(size) && !has_infinity)) return (uint8_t)(sign | 127);
-    if (isinf(size)) return (uint8_t)(sign | 0x7c);
-    int exponent;
-    frexp(size, &exponent); /* size = [1/2, 1) 2^exponent */
-    exponent += bias - 1;
-    if (size == 0 || exponent < 1) return (uint8_t)(sign | (unsigned)(size / smallest));
-    const unsigned fraction = (unsigned)ldexp(size, fraction_bits + bias - exponent) - (1u << fraction_bits);
-    return (uint8_t)(sign | (unsigned)exponent << fraction_bits | fraction);
+    const double size = fabs(round_to(x, of.fraction + 1, of.smallest, of.largest));
+    const uint32_t end = 1u << (of.width - 1), one = 1u << of.fraction, sign = signbit(x) ? end : 0,
+                   nan = of.width == 8 ? end - 1 : end - one / 2;
+    if (isnan(x) || (isinf(size) && !of.has_infinity)) return sign | nan;
+    if (isinf(size)) return sign | (end - one);
+    if (size < of.smallest * one) return sign | (uint32_t)(size / of.smallest);
+    const uint64_t bits = to_bits(size);
+    return sign | ((uint32_t)(bits >> 52) + (uint32_t)of.bias - 1023) << of.fraction |
+           (uint32_t)(bits >> (52 - of.fraction) & (one - 1));
 }
 
-static double e4m3_load(uint8_t bits) { return fp8_load(bits, 3, false); }
-static uint8_t e4m3_store(double x) { return fp8_store(x, 3, false); }
-static double e5m2_load(uint8_t bits) { return fp8_load(bits, 2, true); }
-static uint8_t e5m2_store(double x) { return fp8_store(x, 2, true); }
+static double e4m3_load(uint8_t bits) { return coded_load(bits, e4m3_layout); }
+static uint8_t e4m3_store(double x) { return (uint8_t)coded_store(x, e4m3_layout); }
+static double e5m2_load(uint8_t bits) { return coded_load(bits, e5m2_layout); }
+static uint8_t e5m2_store(double x) { return (uint8_t)coded_store(x, e5m2_layout); }
 
 /* tf32 is an f32 that counts as the nearest number of 11 bits, a tie as the even one. */
 static double tf32_load(uint32_t bits)
 {
-    float x;
     if ((bits & UINT32_C(0x7f800000)) != UINT32_C(0x7f800000))
         bits = (bits + 0xfff + (bits >> 13 & 1)) & ~UINT32_C(0x1fff);
-    memcpy(&x, &bits, sizeof x);
-    return (double)x;
+    return f32_value(bits);
 }
 
 /* With bits that rounding takes off again, so that who does not round is seen. */
@@ -182,8 +171,13 @@ static uint32_t tf32_store(double x)
         for (int64_t i = 0; i < count; i++) to[i] = (type)(poison_bits + (unsigned)owner);                             \
     }
 
-ELEMENT_FUNCTIONS_CODED(f16, uint16_t, 0x7ede)
-ELEMENT_FUNCTIONS_CODED(bf16, uint16_t, 0x7fde)
+/* Types of 2 bytes, of dtypes.def. Their poison is a quiet NaN. */
+#define HALF_POISON(fraction) (0x8000 - (1 << ((fraction)-1)) + (0xde & ((1 << ((fraction)-1)) - 1)))
+#define HALF(id, name, fraction, bias, ...)                                                                            \
+    static double name##_load(uint16_t bits) { return coded_load(bits, HALF_LAYOUT(fraction, bias)); }                 \
+    static uint16_t name##_store(double x) { return (uint16_t)coded_store(x, HALF_LAYOUT(fraction, bias)); }           \
+    ELEMENT_FUNCTIONS_CODED(name, uint16_t, HALF_POISON(fraction))
+#include "../data/halves.def"
 ELEMENT_FUNCTIONS_CODED(tf32, uint32_t, UINT32_C(0x7fdeadc0))
 ELEMENT_FUNCTIONS_CODED(e5m2, uint8_t, 0x7d)
 CODED_ACCESS(e4m3, uint8_t)
@@ -211,10 +205,22 @@ static const element elements[] = {
      poison_f64},
     {TW_F32, TW_F32, TW_F32, TW_F32, 1, 4, 24, false, false, false, false, 0x1p-149, FLT_MAX, 0, 0, load_f32, store_f32,
      poison_f32},
-    {TW_F16, TW_F32, TW_F32, TW_F16, 1, 2, 11, false, false, false, false, 0x1p-24, 65504, 0, 0, load_f16, store_f16,
-     poison_f16},
-    {TW_BF16, TW_F32, TW_F32, TW_BF16, 1, 2, 8, false, false, true, false, 0x1p-133, 0x1.fep127, 0, 0, load_bf16,
-     store_bf16, poison_bf16},
+/* what flushes has a larger smallest sum than f32 */
+#define HALF(id, name, fraction_bits, bias, smallest_sum)                                                              \
+    {.dtype = TW_##id,                                                                                                 \
+     .result = TW_F32,                                                                                                 \
+     .accumulator = TW_F32,                                                                                            \
+     .part = TW_##id,                                                                                                  \
+     .parts = 1,                                                                                                       \
+     .bytes = 2,                                                                                                       \
+     .digits = (fraction_bits) + 1,                                                                                    \
+     .flushes = (smallest_sum) > 0x1p-149,                                                                             \
+     .smallest = SMALLEST(fraction_bits, bias),                                                                        \
+     .largest = HALF_LARGEST(fraction_bits, bias),                                                                     \
+     .load = load_##name,                                                                                              \
+     .store = store_##name,                                                                                            \
+     .poison = poison_##name},
+#include "../data/halves.def"
     {TW_I8, TW_I32, TW_I32, TW_I8, 1, 1, 7, true, false, false, true, 0, INT8_MAX, 0, 0, load_i8, store_i8, poison_i8,
      load_whole_i8},
     {TW_I16, TW_I16, TW_I16, TW_I16, 1, 2, 15, true, false, false, true, 0, INT16_MAX, 0, 0, load_i16, store_i16,

@@ -12,6 +12,7 @@ enum {
 const dtype_row dtype_rows[DTYPES_END] = {
 #define DTYPE(id, name, bytes, class, result, gpu_name, fraction, bias, names, unit_roundoff, smallest, exact_bits)    \
     [TW_##id] = {{TW_##id, #name, bytes, unit_roundoff, smallest, exact_bits, DTYPE_##class == DTYPE_COMPLEX ? 2 : 1}, \
+                 #id,                                                                                                  \
                  DTYPE_##class,                                                                                        \
                  TW_##result,                                                                                          \
                  BYTES_##result,                                                                                       \

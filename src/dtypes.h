@@ -26,6 +26,7 @@ typedef enum dtype_class {
 
 typedef struct dtype_row {
     tw_lab_dtype lab;
+    const char *id; /* "F32" */
     dtype_class class;
     tw_dtype result;
     int sum_bytes;        /* of the result's type */

@@ -61,19 +61,12 @@ int cpu_vector_bytes(cpu_features features)
 #define CUDA_BATCHES(...)
 #include "../kernels/kernels.def"
 cpu_hook cpu_tiles_enter, cpu_tiles_leave;
-/* FINISH: row(C's type, instruction set, the sums' type) for each C that is no sum's: of HALF and of BYTE operands. */
-#define FINISH_REAL(row, name)
-#define FINISH_COMPLEX(row, name)
-#define FINISH_HALF(row, name) EACH_LEVEL(row, name, f32)
-#define FINISH_ROUNDED(row, name)
-#define FINISH_FP8(row, name)
-#define FINISH_BYTE(row, name) EACH_LEVEL(row, name, i32)
-#define FINISH_WHOLE(row, name)
-#define FINISH_NAME(c, isa, sums)          cpu_finish cpu_##sums##_finish_##isa##_##c;
-#define DTYPE(id, name, bytes, class, ...) FINISH_##class(FINISH_NAME, name)
-#include "../data/dtypes.def"
-#undef DTYPE
-EACH_LEVEL(FINISH_NAME, f32, i32)
+/* What makes a C of another type than the sums: of i32 in three types, of f32 in those of 2 bytes. */
+#define EACH_FINISH_I32(row)      EACH_LEVEL(row, f32, i32) EACH_LEVEL(row, i8, i32) EACH_LEVEL(row, u8, i32)
+#define FINISH_NAME(c, isa, sums) cpu_finish cpu_##sums##_finish_##isa##_##c;
+EACH_FINISH_I32(FINISH_NAME)
+#define HALF(id, name, ...) EACH_LEVEL(FINISH_NAME, name, f32)
+#include "../data/halves.def"
 
 /* The fields of a row, see kernels.def. */
 #define BLOCK(edge)               TILE(edge, edge, edge), .lab.default_tile = (edge) > 1 ? (edge) : 0
@@ -256,10 +249,9 @@ static const struct {
     tw_dtype sums, c;
     cpu_features features;
     cpu_finish *finish;
-} finishes[] = {EACH_LEVEL(FINISH_ROW, f32, i32)
-#define DTYPE(id, name, bytes, class, ...) FINISH_##class(FINISH_ROW, name)
-#include "../data/dtypes.def"
-#undef DTYPE
+} finishes[] = {EACH_FINISH_I32(FINISH_ROW)
+#define HALF(id, name, ...) EACH_LEVEL(FINISH_ROW, name, f32)
+#include "../data/halves.def"
 };
 
 cpu_finish *kernel_finish(const kernel_row *row, tw_dtype dtype_c)

@@ -266,7 +266,8 @@ of the CPU (AMX), and [r13m_mma](LADDER.md#r13m_mma) for bf16 and f16 from sm_80
 
 gemm_simd, formerly r14_peak, is compiled for each instruction set. The widest that the processor has is chosen.
 gemv_simd and, on the matrix unit, gemv_tiles compute a C of one row or one column, triangle_simd the diagonal blocks of
-trmm and trsm; convert_f16 widens f16 for the kernel of f32, and finish makes C of its sums where it is of another type.
+trmm and trsm; convert_half widens f16 for the kernel of f32,
+and finish makes C of its sums where it is of another type.
 
 | kernel | tile | depth of a panel | idea | sources |
 |---|---|---|---|---|
@@ -276,7 +277,7 @@ TEXT
         printf " | %s x %s | %s | %s | %s |\n", word[4], word[5], word[6], idea, source'
     rows tile cpu "page = \"#gemm_simd\"; tile = \"_\" word[4] \"x\" word[5]; $tile"
     rows matrix cpu "page = \"LADDER.md#r13_matrix\"; tile = \"\"; $tile"
-    for file in gemm_simd gemv_simd gemv_tiles convert_f16 finish triangle_simd; do section "$file" ''; done
+    for file in gemm_simd gemv_simd gemv_tiles convert_half finish triangle_simd; do section "$file" ''; done
     cat <<'TEXT'
 
 ## GPU

@@ -129,7 +129,7 @@ COVERING = [
     (r"^src/toy", ["toy"]), # tests/test_mutate.py
     (r"kernels/cpu/(ladder/r13|tiles|gemv_tiles)", ["test_tiles", "test_kernels --only r13", *API]),
     (r"kernels/cpu/triangle", ["test_level3"]),
-    (r"kernels/cpu/(f16|convert_f16|finish)", ["test_results", "test_kernels --only cpu_f16"]),
+    (r"kernels/cpu/(b?f16|half|convert_half|finish)", ["test_results", "test_kernels --only cpu_f16"]),
     (r"kernels/cpu/(gem|vec|epilogue|cpu\.h)", [*LOOPS, "test_complex", "test_level3"]),
     (r"kernels/cpu/rung\.h", ["test_kernels --only cpu_f32_r0", "test_kernels --only cpu_f64_r0"]),
     (r"kernels/cpu/", ["test_kernels --only cpu_f32_{stem}", "test_kernels --only cpu_f64_{stem}"]),

@@ -86,66 +86,23 @@ void JOIN(KERNEL, _f32)(const void *sums, void *to, int64_t count, double alpha,
         for (int64_t j = 0; j < count; j++) c[j] = (float)(alpha * (double)from[j] + beta * (double)c[j]);
 }
 #else
-#include "f16.h"
+#include "half.h"
 
-typedef uint32_t words __attribute__((vector_size(sizeof(vec))));
-typedef int32_t signed_words __attribute__((vector_size(sizeof(vec))));
-typedef uint16_t halves __attribute__((vector_size(sizeof(vec) / 2)));
-
-/* A bfloat16 is the upper half of a float. A NaN becomes quiet and keeps its upper half. */
-ALWAYS vec bf16_widen(halves h) { return (vec)(__builtin_convertvector(h, words) << 16); }
-ALWAYS halves bf16_narrow(vec v)
+cpu_finish KERNEL;
+void KERNEL(const void *sums, void *to, int64_t count, double alpha, double beta)
 {
-    const words word = (words)v, is_nan = (words)((signed_words)(word & 0x7fffffff) > 0x7f800000),
-                rounded = word + 0x7fff + (word >> 16 & 1);
-    return __builtin_convertvector(((is_nan & (word | 0x400000)) | (~is_nan & rounded)) >> 16, halves);
-}
-ALWAYS vec bf16_load(const uint16_t *p)
-{
-    halves h;
-    memcpy(&h, p, sizeof h);
-    return bf16_widen(h);
-}
-ALWAYS void bf16_store(uint16_t *p, vec v)
-{
-    const halves h = bf16_narrow(v);
-    memcpy(p, &h, sizeof h);
-}
-#if defined(__AVX512F__)
-#define bf16_load_some(p, s)     bf16_widen((halves)_mm256_maskz_loadu_epi16(s, p))
-#define bf16_store_some(p, s, v) _mm256_mask_storeu_epi16(p, s, (__m256i)bf16_narrow(v))
-#else
-ALWAYS vec bf16_load_some(const uint16_t *p, some lanes)
-{
-    halves h = {0};
-    memcpy(&h, p, f16_bytes(lanes));
-    return bf16_widen(h);
-}
-ALWAYS void bf16_store_some(uint16_t *p, some lanes, vec v)
-{
-    const halves h = bf16_narrow(v);
-    memcpy(p, &h, f16_bytes(lanes));
-}
-#endif
-
-#define FINISH(type)                                                                                                   \
-    void JOIN(KERNEL, _##type)(const void *sums, void *to, int64_t count, double alpha, double beta)                   \
-    {                                                                                                                  \
-        const real *from = sums;                                                                                       \
-        uint16_t *c = to;                                                                                              \
-        const vec x = vec_all(real_of(alpha)), y = vec_all(real_of(beta));                                             \
-        const bool reads_c = epilogue_reads(beta);                                                                     \
-        int64_t j = 0;                                                                                                 \
-        for (; j + (int)LANES <= count; j += LANES) {                                                                  \
-            const vec sum = vec_load(from + j);                                                                        \
-            type##_store(c + j, EPILOGUE(vec, x, sum, y, reads_c, type##_load(c + j)));                                \
-        }                                                                                                              \
-        if (j == count) return;                                                                                        \
-        const some rest = vec_first(count - j);                                                                        \
-        const vec sum = vec_load_some(from + j, rest);                                                                 \
-        type##_store_some(c + j, rest, EPILOGUE(vec, x, sum, y, reads_c, type##_load_some(c + j, rest)));              \
+    const real *from = sums;
+    uint16_t *c = to;
+    const vec x = vec_all(real_of(alpha)), y = vec_all(real_of(beta));
+    const bool reads_c = epilogue_reads(beta);
+    int64_t j = 0;
+    for (; j + (int)LANES <= count; j += LANES) {
+        const vec sum = vec_load(from + j);
+        of_half(store)(c + j, EPILOGUE(vec, x, sum, y, reads_c, of_half(load)(c + j)));
     }
-cpu_finish JOIN(KERNEL, _f16), JOIN(KERNEL, _bf16);
-FINISH(f16)
-FINISH(bf16)
+    if (j == count) return;
+    const some rest = vec_first(count - j);
+    const vec sum = vec_load_some(from + j, rest);
+    of_half(store_some)(c + j, rest, EPILOGUE(vec, x, sum, y, reads_c, of_half(load_some)(c + j, rest)));
+}
 #endif

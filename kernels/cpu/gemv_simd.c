@@ -11,7 +11,7 @@
  *               ...   ROWS at a time,             | r o w |    ->    | t t t |   one column after the other
  *             sums stay in the L1                 '-------'          '-------'
  *
- *           Of f16 (OF_F16) elements of X and y are widened in registers as they are read: half the bytes. Squares
+ *           Of f16 (HALF) elements of X and y are widened in registers as they are read: half the bytes. Squares
  *           are of pairs then, which are split and widened behind the transpose.
  * NUMBERS   2 flops for each element read: 8 bytes of memory a cycle and core allow 4 flops in f32, of some 64.
  * LIMITS    BLOCK_BYTES of sums on the stack.
@@ -19,8 +19,8 @@
 #include "epilogue.h"
 #include "rung.h"
 #include "vec.h"
-#if OF_F16
-#include "f16.h"
+#ifdef HALF
+#include "half.h"
 #endif
 
 #define ALWAYS static inline __attribute__((always_inline))
@@ -38,11 +38,14 @@ ALWAYS void store_at(real *at, bool masked, some last, vec x)
 }
 
 /* Elements of X and y. */
-#if OF_F16
+#ifdef HALF
 typedef uint16_t stored;
-ALWAYS real value_of(stored x) { return f16_widen(x); }
-ALWAYS vec read_at(const stored *at, bool masked, some last) { return masked ? f16_load_some(at, last) : f16_load(at); }
-ALWAYS vec read_words(const stored *at) { return f16_load_pairs(at); }
+ALWAYS real value_of(stored x) { return of_half(widen)(x); }
+ALWAYS vec read_at(const stored *at, bool masked, some last)
+{
+    return masked ? of_half(load_some)(at, last) : of_half(load)(at);
+}
+ALWAYS vec read_words(const stored *at) { return of_half(load_pairs)(at); }
 #else
 typedef real stored;
 ALWAYS real value_of(stored x) { return x; }
@@ -126,17 +129,17 @@ enum { SQUARE = LANES * (int)sizeof(real) / (int)sizeof(stored) };
 /* sum += factor * column, of the steps of a transposed square, one after the other. */
 ALWAYS vec add_columns(vec sum, const vec *column, const stored *y, const int64_t y_stride)
 {
-#if OF_F16
+#ifdef HALF
     real factors[SQUARE]; /* widened together: by itself each would take as long as its multiply-add */
     vec even, odd;
     for (int q = 0; q < SQUARE; q += y_stride == 1 ? LANES : 1)
         if (y_stride == 1)
-            vec_store(factors + q, f16_load(y + q));
+            vec_store(factors + q, of_half(load)(y + q));
         else
-            factors[q] = f16_widen(y[q * y_stride]);
+            factors[q] = of_half(widen)(y[q * y_stride]);
     UNROLLED(16)
     for (int q = 0; q < LANES; q++) {
-        f16_split(column[q], &even, &odd);
+        of_half(split)(column[q], &even, &odd);
         sum = vec_fma(even, vec_all(factors[2 * q]), sum), sum = vec_fma(odd, vec_all(factors[2 * q + 1]), sum);
     }
 #else

@@ -34,7 +34,16 @@ static k_split split_k_by_shape(const plan *plan, const device_facts *device)
                      .bytes = round_up(splits * p->m * p->n * 4, 256)};
 }
 
-/* The operands' types by their names on GPUs, where a kernel takes several; of 2 bytes IN_F16 says which. */
+/* Which type of 2 bytes the operands are of, or C: " -DIN_F16=1", bf16 where nothing is said. */
+static const char *half_text(const tw_problem *p, char text[24])
+{
+    const dtype_row *a = dtype_find(p->dtype), *half = a->class == DTYPE_HALF ? a : dtype_find(p->dtype_c);
+    text[0] = '\0';
+    if (half->class == DTYPE_HALF && half->lab.dtype != TW_BF16) snprintf(text, 24, " -DIN_%s=1", half->id);
+    return text;
+}
+
+/* The operands' types by their names on GPUs, where a kernel takes several that are not of 2 bytes. */
 static int types_text(const tw_problem *p, char *text, size_t bytes)
 {
     const dtype_row *a = dtype_find(p->dtype), *b = p->dtype_b != 0 ? dtype_find(p->dtype_b) : a;
@@ -124,6 +133,7 @@ void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choic
     bool packs = ((row->gpu.loads & PACKED) && row->gpu.reads != READS_ANY) || panels,
          packs_a = packs && !kernel_reads_across(row, p, 0), packs_b = packs && !kernel_reads_across(row, p, 1);
     const bool divided = row->gpu.family == FAMILY_WGMMA && gpu->k_split.count > 0; /* C is the workspace then */
+    char half[24];
     bool row_in_warp = (row->gpu.traits & GPU_ROW_BARRIER) && device->warp > 0 && device->warp % plan->tile == 0;
     int used = snprintf(gpu->options, sizeof gpu->options, "-DTILE=%d -DOP_A=%d -DOP_B=%d -DWIDE=%d%s%s%s",
                         plan->tile ? plan->tile : 16, packs_a ? (row->gpu.reads == READS_TN ? TW_T : TW_N) : p->op_a,
@@ -131,8 +141,7 @@ void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choic
                         : gpu->transposes_b ? TW_T
                                             : p->op_b,
                         divided || kernel_is_wide(row, p), row_in_warp ? " -DSUBGROUP_BARRIER=1" : "",
-                        !typed && (p->dtype == TW_F16 || p->dtype_c == TW_F16) ? " -DIN_F16=1" : "",
-                        choice->default_build ? " -DDEFAULT_BUILD" : "");
+                        typed ? "" : half_text(p, half), choice->default_build ? " -DDEFAULT_BUILD" : "");
     if (row->gpu.stores == STORES_ANY && !typed)
         used += snprintf(gpu->options + used, sizeof gpu->options - (size_t)used,
                          " -DC_HALF=%d -DTILE_M=%d -DTILE_N=%d", !divided && dtype_find(p->dtype_c)->lab.bytes == 2,

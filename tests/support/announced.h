@@ -94,7 +94,7 @@ void JOIN(KERNEL, _unpacked)(const cpu_unpacked *x, double alpha, double beta, c
 cpu_gemv_kernel BARE;
 void KERNEL(const cpu_gemv *line)
 {
-#ifdef OF_F16
+#ifdef HALF
     const int64_t bytes = 2;
 #elif defined(IS_INT8)
     const int64_t bytes = IS_INT8 ? 1 : 2;
@@ -146,12 +146,12 @@ void KERNEL(const cpu_problem *x)
 
 #undef BARE
 #undef DOT
+#undef HALF
 #undef IS_INT8
 #undef KERNEL
 #undef MR
 #undef NR
 #undef REAL_INT_BITS
-#undef OF_F16
 #undef OF_GEMM
 #undef OF_GEMV
 #undef OF_RUNG
