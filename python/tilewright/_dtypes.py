@@ -128,7 +128,7 @@ def common(a: str, b: str) -> str:
         return str(np.promote_types("float32", other).name)
     if other == "bool" or is_complex(other):
         return ours if other == "bool" else other
-    return "float32" if {a, b} == {"float16", "bfloat16"} else a if BYTES[a] > BYTES[b] else b
+    return "float32" if BYTES[a] == BYTES[b] else a if BYTES[a] > BYTES[b] else b
 
 
 KINDS = "bool", "uint", "int", "float", "complex"
