@@ -170,6 +170,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void dgemm_mma_sm9
             }
         }
     }
+    const output out = OUTPUT;
     UNROLLED /* epilogue */
         for (int i = 0; i < PIECES_M; i++)
     {
@@ -179,14 +180,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void dgemm_mma_sm9
             for (int e = 0; e < 4; e += 2) {
                 const int row = i0 + i_warp + i * 16 + lane / 4 + e / 2 * 8,
                           column = j0 + j_warp + j * 8 + lane % 4 * 2;
-                if (row >= m) continue;
-                if (parts == 1) {
-                    put_pair(&C(row, column), n - column, alpha, sum[i][j][e], sum[i][j][e + 1], beta);
-                    continue;
-                }
-                __global number *to_sums = &sums[((long)part * m + row) * n + column];
-                if (column < n) to_sums[0] = sum[i][j][e];
-                if (column + 1 < n) to_sums[1] = sum[i][j][e + 1];
+                put_pair_or_part(out, parts, part, sums, row, column, sum[i][j][e], sum[i][j][e + 1]);
             }
         }
     }

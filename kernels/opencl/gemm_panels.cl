@@ -36,11 +36,10 @@ ASSUME(ROW_THREADS == 1 && NR % LANES == 0 && NR % PACKED == 0 && V <= 3)
 #define REAL float
 #endif
 typedef JOIN(REAL, ROW_LANES) vec;
+typedef JOIN(NUMBER, ROW_LANES) sums_vec;
 #if SUMS_S32
-typedef JOIN(int, ROW_LANES) sums_vec;
 #define TO_SUMS(x) JOIN(convert_int, ROW_LANES)(x)
 #else
-typedef vec sums_vec;
 #define TO_SUMS(x) (x)
 #endif
 #define VLOAD(from)   JOIN(vload, ROW_LANES)(0, from)
@@ -124,34 +123,13 @@ __attribute__((always_inline)) static inline void transpose(eight x[8])
 PACK(pack_a, TYPE_A, MR)
 PACK(pack_b, TYPE_B, NR)
 
-#define NARROW_f64  0
-#define NARROW_f32  0
-#define NARROW_s32  0
-#define NARROW_f16  1
-#define NARROW_bf16 1
-
-/* As put_one, of LANES neighbours. */
-#if !JOIN(NARROW_, TYPE_C)
-static inline void put_vector(__global number *c, number alpha, sums_vec sums, number beta)
-{
-#if SUMS_S32
-    sums_vec made = reads_c(beta) ? alpha * sums + beta * VLOAD(c) : alpha * sums;
-#else
-    sums_vec made = reads_c(beta) ? fma((sums_vec)(alpha), sums, beta * VLOAD(c)) : alpha * sums;
-#endif
-    VSTORE(made, c);
-}
-#endif
-
 /* What becomes of a tile: its sums go to `tile`, in rows of NR, those there are added to first if goes_on; or, if it
- * ends, rows x cols of it to C. */
+ * ends, rows x cols of it to C, from `row` and `column` on. */
 typedef struct target {
     __global number *tile;
-    __global WORD(TYPE_C) * c;
-    long ldc;
-    int rows, cols;
+    output c;
+    int row, column, rows, cols;
     bool goes_on, ends;
-    number alpha, beta;
 } target;
 
 /* The rows x cols of a tile that lie in C. */
@@ -159,12 +137,11 @@ static void put_tile(const target *t)
 {
     for (int i = 0; i < t->rows; i++) {
         __global const number *from = t->tile + i * NR;
-        __global WORD(TYPE_C) *to = t->c + i * t->ldc;
         int j = 0;
-#if !JOIN(NARROW_, TYPE_C)
-        for (; j + LANES <= t->cols; j += LANES) put_vector(to + j, t->alpha, VLOAD(from + j), t->beta);
+#if !NARROW_C
+        for (; j + LANES <= t->cols; j += LANES) put_vector(t->c, t->row + i, t->column + j, VLOAD(from + j));
 #endif
-        for (; j < t->cols; j++) put_one(to + j, t->alpha, from[j], t->beta);
+        for (; j < t->cols; j++) put_one(t->c, t->row + i, t->column + j, from[j]);
     }
 }
 
@@ -209,12 +186,12 @@ __attribute__((always_inline)) static inline void tile_of(const int vectors, int
 #endif
         }
     }
-#if !JOIN(NARROW_, TYPE_C)
+#if !NARROW_C
     if (t->ends && t->rows == MR && t->cols == vectors * LANES) { /* it need not go by memory */
         UNROLLED
         for (int i = 0; i < MR; i++) {
             UNROLLED
-            for (int v = 0; v < vectors; v++) put_vector(t->c + i * t->ldc + v * LANES, t->alpha, made[i][v], t->beta);
+            for (int v = 0; v < vectors; v++) put_vector(t->c, t->row + i, t->column + v * LANES, made[i][v]);
         }
         return;
     }
@@ -246,7 +223,8 @@ gemm_panels(TYPED_PARAMETERS, int op_a, int op_b, int block_m, int block_n, vola
         const int i0 = block % blocks_m * block_m, j0 = block / blocks_m * block_n;
         __global const WORD(TYPE_A) *a_item = a + item * stride_a;
         __global const WORD(TYPE_B) *b_item = b + item * stride_b;
-        __global WORD(TYPE_C) *c_item = c + item * stride_c;
+        output c_item = OUTPUT;
+        c_item.c += item * stride_c;
         const int rows = min(block_m, m - i0), cols = min(block_n, n - j0), tiles_m = ceil_div(rows, MR);
         for (int p0 = 0; p0 == 0 || p0 < k; p0 += KC) {
             const int depth = min((int)KC, k - p0);
@@ -264,14 +242,13 @@ gemm_panels(TYPED_PARAMETERS, int op_a, int op_b, int block_m, int block_n, vola
                 for (int i = 0; i < rows; i += MR) {
                     __global const REAL *a_panel = a_panels + (long)i * KC, *b_panel = b_panels + (long)j * KC;
                     const target t = {.tile = sums + (k > KC ? (long)(j / NR * tiles_m + i / MR) * (MR * NR) : 0),
-                                      .c = c_item + (i0 + i) * ldc + j0 + j,
-                                      .ldc = ldc,
+                                      .c = c_item,
+                                      .row = i0 + i,
+                                      .column = j0 + j,
                                       .rows = min((int)MR, rows - i),
                                       .cols = min((int)NR, cols - j),
                                       .goes_on = p0 > 0,
-                                      .ends = k - p0 <= KC,
-                                      .alpha = alpha,
-                                      .beta = beta};
+                                      .ends = k - p0 <= KC};
                     if (j < in_place)
                         tile_of(V, depth, a_panel, (__global const REAL *)b_item + (long)p0 * ldb + j0 + j, ldb, &t);
                     else if (t.cols > LANES)

@@ -101,17 +101,14 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_simt(TYP
         }
         barrier(CLK_LOCAL_MEM_FENCE);
     }
+    const output out = OUTPUT;
     UNROLLED /* epilogue */
         for (int i = 0; i < ITEM_M; i++)
     {
         UNROLLED
         for (int j = 0; j < ITEM_N; j++) {
             const int row = i0 + row_at(i, ty), column = j0 + column_at(j, tx);
-            if (row >= m || column >= n) continue;
-            if (parts == 1)
-                put_one(&C(row, column), alpha, sum[i][j], beta);
-            else
-                sums[((long)part * m + row) * n + column] = sum[i][j];
+            put_one_or_part(out, parts, part, sums, row, column, sum[i][j]);
         }
     }
 }

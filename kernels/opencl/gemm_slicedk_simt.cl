@@ -140,6 +140,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_slicedk_
             now ^= 1;
         }
     }
+    const output out = OUTPUT;
     UNROLLED /* epilogue */
         for (int i = 0; i < ITEM_M; i += VECTOR)
     {
@@ -158,11 +159,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_slicedk_
             number all = words[r * B_PITCH + at];
             UNROLLED
             for (int s = 1; s < SLICES; s++) all += words[s * PIECE + r * B_PITCH + at];
-            if (row >= m || column >= n) continue;
-            if (parts == 1)
-                put_one(&C(row, column), alpha, all, beta);
-            else
-                sums[((long)part * m + row) * n + column] = all;
+            put_one_or_part(out, parts, part, sums, row, column, all);
         }
     }
 }

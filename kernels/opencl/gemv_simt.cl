@@ -104,9 +104,6 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemv_simt(TYP
     if (tid < EDGES && edge < edges) {
         number sum = 0;
         for (int e = 0; e < (along ? WARP : DOWN); e++) sum += partial[tid * PARTIALS + e];
-        if (parts == 1)
-            put_one(&C(ROW_M == 1 ? 0 : edge, ROW_M == 1 ? edge : 0), alpha, sum, beta);
-        else
-            sums[(long)part * edges + edge] = sum;
+        put_one_or_part(OUTPUT, parts, part, sums, ROW_M == 1 ? 0 : edge, ROW_M == 1 ? edge : 0, sum);
     }
 }

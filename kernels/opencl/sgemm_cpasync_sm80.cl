@@ -21,7 +21,8 @@
  * CHANGED   from sgemm_simt: cp.async, stages, and 16 x 8 sums for 8 x 8.
  * SOURCE    PTX ISA (cp.async); as sgemm_simt */
 #include "rung.clh"
-#include "wide.clh"
+#include "types.clh"
+#include "epilogue.clh"
 #include "sm80.clh"
 
 enum { BM = ROW_M, BN = ROW_N, BK = ROW_K, THREADS = ROW_THREADS, STAGES = ROW_STAGES, PAD = 4, GROUP_M = 8 };
@@ -108,12 +109,13 @@ __kernel void sgemm_cpasync_sm80(PARAMETERS)
         to = now;
         if (++now == STAGES) now = 0;
     }
+    const output out = OUTPUT;
     UNROLLED /* epilogue */
         for (int i = 0; i < 16; i++)
     {
-        int row = i0 + a_at + i / 4 * 32 + i % 4;
-        if (row >= m) continue;
-        store4(&C(row, j0 + b_at), n - j0 - b_at, alpha, &sum[i][0], beta);
-        store4(&C(row, j0 + b_at + 16), n - j0 - b_at - 16, alpha, &sum[i][4], beta);
+        const int row = i0 + a_at + i / 4 * 32 + i % 4;
+        UNROLLED
+        for (int j = 0; j < 8; j += 4)
+            put_four(out, row, j0 + b_at + j * 4, (float4)(sum[i][j], sum[i][j + 1], sum[i][j + 2], sum[i][j + 3]));
     }
 }

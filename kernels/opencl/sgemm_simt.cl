@@ -9,10 +9,12 @@
  *
  * NUMBERS   those of r11.
  * LIMITS    any m, n, k, ld and transposes. WIDE = 1 as in r09.
- * CHANGED   from r11: fetch and keep, one for both operands.
+ * CHANGED   from r11: fetch and keep, one for both operands; the epilogue of production kernels.
  * SOURCE    as r11. */
 #include "rung.clh"
 #include "wide.clh"
+#include "types.clh"
+#include "epilogue.clh"
 
 enum { BM = ROW_M, BN = ROW_N, BK = ROW_K, THREADS = ROW_THREADS, PAD = 4, LOADS = BM * BK / 4 / THREADS, GROUP_M = 8 };
 ASSUME(BM == 128 && BN == 128 && BM * BN == 64 * THREADS)
@@ -95,12 +97,13 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void sgemm_simt(PA
         }
         barrier(CLK_LOCAL_MEM_FENCE);
     }
+    const output out = OUTPUT;
     UNROLLED /* epilogue */
         for (int i = 0; i < 8; i++)
     {
-        int row = i0 + a_at + i / 4 * 32 + i % 4;
-        if (row >= m) continue;
-        store4(&C(row, j0 + b_at), n - j0 - b_at, alpha, &sum[i][0], beta);
-        store4(&C(row, j0 + b_at + 16), n - j0 - b_at - 16, alpha, &sum[i][4], beta);
+        const int row = i0 + a_at + i / 4 * 32 + i % 4;
+        UNROLLED
+        for (int j = 0; j < 8; j += 4)
+            put_four(out, row, j0 + b_at + j * 4, (float4)(sum[i][j], sum[i][j + 1], sum[i][j + 2], sum[i][j + 3]));
     }
 }
