@@ -54,6 +54,7 @@ typedef struct cpu_plan {
      * C itself. block_sets: threads that may compute shares at the same time. */
     bool divided;
     int64_t share_m, share_n;
+    int64_t i0, j0; /* of such a part's plan: where it begins in C */
     int block_sets;
     size_t chunk_bytes;
     /* A batch: all threads compute one item after the other (together), or each takes tasks: items, or part_m rows of

@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "epilogue.h"
+
 /* A whole product, as a rung of the ladder computes it:
  *
  *     c[i * ldc + j]  <-  alpha * sum over p of a[i * a_rs + p * a_cs] * b[p * b_rs + j * b_cs]
@@ -84,13 +86,6 @@ typedef void cpu_micro(const cpu_tile *tile);
 
 enum { CPU_MOST_TILE_BYTES = 4096 }; /* mr x nr sums of any micro-kernel */
 
-/* A row of a C whose type is not that of the sums:
- *
- *     c[j]  <-  alpha * sums[j] + beta * c[j],   j < count,   rounded once to C's type
- *
- * beta == 0 means that c is not read. Sums in f32 are scaled in f32, as by the micro-kernel, those in i32 in double. */
-typedef void cpu_finish(const void *sums, void *c, int64_t count, double alpha, double beta);
-
 /* An unpacked product: operands are read in place, in one panel. Strides as in cpu_tile; m and n at least 1. */
 typedef struct cpu_unpacked {
     int64_t m, n, k, a_rs, a_cs, b_rs, ldc;
@@ -166,30 +161,20 @@ typedef struct cpu_gemv {
     void *c;
     int64_t x_stride, x_k, y_stride, c_stride;
     double alpha, beta;
-    cpu_finish *finish; /* C is of another type than the sums, of c_bytes; NULL: it is of theirs */
-    int64_t c_bytes;
-    bool x_unsigned, y_unsigned; /* of bytes: theirs are */
+    const cpu_epilogue *epilogue; /* of this c; NULL: the kernel stores by itself */
+    bool down;                    /* C is one column */
+    bool x_unsigned, y_unsigned;  /* of bytes: theirs are */
 } cpu_gemv;
 
 typedef void cpu_gemv_kernel(const cpu_gemv *line);
 
-/* cpu_gemv_finish - outputs `first` and on from their sums, where line->finish is not NULL. */
-static inline void cpu_gemv_finish(const cpu_gemv *line, int64_t first, const void *sums, int64_t count)
+/* cpu_gemv_finish - outputs `from` and on of these from their sums, where there is an epilogue. */
+static inline void cpu_gemv_finish(const cpu_gemv *line, int64_t from, const void *sums, int64_t count)
 {
-    enum { PIECE = 64, SUM_BYTES = 4, MOST_BYTES = 4 };
-    char *c = (char *)line->c + first * line->c_stride * line->c_bytes, piece[PIECE * MOST_BYTES];
-    const size_t bytes = (size_t)line->c_bytes;
-    const int64_t stride = line->c_stride * line->c_bytes;
-    if (line->c_stride == 1) {
-        line->finish(sums, c, count, line->alpha, line->beta);
-        return;
-    }
-    for (int64_t j = 0; j < count; j += PIECE, c += PIECE * stride) {
-        const int64_t some = count - j < PIECE ? count - j : PIECE;
-        for (int64_t i = 0; line->beta != 0 && i < some; i++) memcpy(piece + (size_t)i * bytes, c + i * stride, bytes);
-        line->finish((const char *)sums + j * SUM_BYTES, piece, some, line->alpha, line->beta);
-        for (int64_t i = 0; i < some; i++) memcpy(c + i * stride, piece + (size_t)i * bytes, bytes);
-    }
+    if (line->down)
+        cpu_finish_block(line->epilogue, from, 0, count, 1, sums, 1);
+    else
+        cpu_finish_block(line->epilogue, 0, from, 1, count, sums, count);
 }
 
 /* Whether these are short parts of long rows of X, outputs side by side: no hardware prefetcher follows them, and each

@@ -47,62 +47,72 @@ ALWAYS ints nearest(doubles x, double least, double most)
 
 /* x <- alpha * sums + beta * c */
 #define SCALE(x, sums, c, count)                                                                                       \
-    if (beta == 0)                                                                                                     \
+    if (!epilogue_reads(beta))                                                                                         \
         for (int64_t j_ = 0; j_ < (count); j_++) (x)[j_] = alpha * (double)(sums)[j_];                                 \
     else                                                                                                               \
         for (int64_t j_ = 0; j_ < (count); j_++) (x)[j_] = alpha * (double)(sums)[j_] + beta * (double)(c)[j_];
 
 #define FINISH(name, stored, least, most)                                                                              \
-    void JOIN(KERNEL, name)(const void *sums, void *to, int64_t count, double alpha, double beta)                      \
+    void JOIN(KERNEL, name)(const cpu_outputs *out)                                                                    \
     {                                                                                                                  \
-        const int32_t *restrict from = sums;                                                                           \
-        stored *restrict c = to;                                                                                       \
-        for (int64_t left = count; left > 0; left -= PIECE, from += PIECE, c += PIECE) {                               \
-            const int64_t some = smaller(PIECE, left);                                                                 \
-            double x[PIECE];                                                                                           \
-            int32_t whole[PIECE];                                                                                      \
-            SCALE(x, from, c, some)                                                                                    \
-            for (int64_t j = some; j % DOUBLES != 0; j++) x[j] = 0;                                                    \
-            for (int64_t j = 0; j < some; j += DOUBLES) {                                                              \
-                doubles few;                                                                                           \
-                memcpy(&few, x + j, sizeof few);                                                                       \
-                const ints made = nearest(few, least, most);                                                           \
-                memcpy(whole + j, &made, sizeof made);                                                                 \
+        const double alpha = out->alpha, beta = out->beta;                                                             \
+        for (int64_t row = 0; row < out->rows; row++) {                                                                \
+            const int32_t *restrict from = (const int32_t *)out->sums + row * out->sums_ld;                            \
+            stored *restrict c = (stored *)out->c + row * out->ldc;                                                    \
+            for (int64_t left = out->cols; left > 0; left -= PIECE, from += PIECE, c += PIECE) {                       \
+                const int64_t some = smaller(PIECE, left);                                                             \
+                double x[PIECE];                                                                                       \
+                int32_t whole[PIECE];                                                                                  \
+                SCALE(x, from, c, some)                                                                                \
+                for (int64_t j = some; j % DOUBLES != 0; j++) x[j] = 0;                                                \
+                for (int64_t j = 0; j < some; j += DOUBLES) {                                                          \
+                    doubles few;                                                                                       \
+                    memcpy(&few, x + j, sizeof few);                                                                   \
+                    const ints made = nearest(few, least, most);                                                       \
+                    memcpy(whole + j, &made, sizeof made);                                                             \
+                }                                                                                                      \
+                for (int64_t j = 0; j < some; j++) c[j] = (stored)whole[j];                                            \
             }                                                                                                          \
-            for (int64_t j = 0; j < some; j++) c[j] = (stored)whole[j];                                                \
         }                                                                                                              \
     }
 cpu_finish JOIN(KERNEL, _f32), JOIN(KERNEL, _i8), JOIN(KERNEL, _u8);
 FINISH(_i8, int8_t, INT8_MIN, INT8_MAX)
 FINISH(_u8, uint8_t, 0, UINT8_MAX)
 
-void JOIN(KERNEL, _f32)(const void *sums, void *to, int64_t count, double alpha, double beta)
+void JOIN(KERNEL, _f32)(const cpu_outputs *out)
 {
-    const int32_t *restrict from = sums;
-    float *restrict c = to;
-    if (beta == 0)
-        for (int64_t j = 0; j < count; j++) c[j] = (float)(alpha * (double)from[j]);
-    else
-        for (int64_t j = 0; j < count; j++) c[j] = (float)(alpha * (double)from[j] + beta * (double)c[j]);
+    const int64_t cols = out->cols;
+    const double alpha = out->alpha, beta = out->beta;
+    for (int64_t row = 0; row < out->rows; row++) {
+        const int32_t *restrict from = (const int32_t *)out->sums + row * out->sums_ld;
+        float *restrict c = (float *)out->c + row * out->ldc;
+        if (!epilogue_reads(beta))
+            for (int64_t j = 0; j < cols; j++) c[j] = (float)(alpha * (double)from[j]);
+        else
+            for (int64_t j = 0; j < cols; j++) c[j] = (float)(alpha * (double)from[j] + beta * (double)c[j]);
+    }
 }
 #else
 #include "half.h"
 
 cpu_finish KERNEL;
-void KERNEL(const void *sums, void *to, int64_t count, double alpha, double beta)
+void KERNEL(const cpu_outputs *out)
 {
-    const real *from = sums;
-    uint16_t *c = to;
-    const vec x = vec_all(real_of(alpha)), y = vec_all(real_of(beta));
-    const bool reads_c = epilogue_reads(beta);
-    int64_t j = 0;
-    for (; j + (int)LANES <= count; j += LANES) {
-        const vec sum = vec_load(from + j);
-        of_half(store)(c + j, EPILOGUE(vec, x, sum, y, reads_c, of_half(load)(c + j)));
+    const int64_t rows = out->rows, cols = out->cols, sums_ld = out->sums_ld, ldc = out->ldc;
+    const vec x = vec_all(real_of(out->alpha)), y = vec_all(real_of(out->beta));
+    const bool reads_c = epilogue_reads(out->beta);
+    const real *from = out->sums;
+    uint16_t *c = out->c;
+    for (int64_t row = 0; row < rows; row++, from += sums_ld, c += ldc) {
+        int64_t j = 0;
+        for (; j + (int)LANES <= cols; j += LANES) {
+            const vec sum = vec_load(from + j);
+            of_half(store)(c + j, EPILOGUE(vec, x, sum, y, reads_c, of_half(load)(c + j)));
+        }
+        if (j == cols) continue;
+        const some rest = vec_first(cols - j);
+        const vec sum = vec_load_some(from + j, rest);
+        of_half(store_some)(c + j, rest, EPILOGUE(vec, x, sum, y, reads_c, of_half(load_some)(c + j, rest)));
     }
-    if (j == count) return;
-    const some rest = vec_first(count - j);
-    const vec sum = vec_load_some(from + j, rest);
-    of_half(store_some)(c + j, rest, EPILOGUE(vec, x, sum, y, reads_c, of_half(load_some)(c + j, rest)));
 }
 #endif

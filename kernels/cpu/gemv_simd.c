@@ -59,7 +59,7 @@ static void blend_outputs(const cpu_gemv *t, int64_t from, const real *sums, int
     const vec alpha = vec_all(real_of(t->alpha)), beta = vec_all(real_of(t->beta));
     const bool reads_c = epilogue_reads(t->beta);
     real *c = (real *)t->c + from * t->c_stride;
-    if (t->finish != NULL) {
+    if (t->epilogue != NULL) {
         cpu_gemv_finish(t, from, sums, count);
         return;
     }

@@ -191,7 +191,7 @@ static void blend_outputs(const cpu_gemv *t, int64_t from, int64_t count, const 
     const real alpha = real_of(t->alpha), beta = real_of(t->beta);
     const bool reads_c = epilogue_reads(t->beta);
     real *c = (real *)t->c + from * t->c_stride;
-    if (t->finish != NULL) {
+    if (t->epilogue != NULL) {
         finish_outputs(t, from, count, sums, woven);
         return;
     }

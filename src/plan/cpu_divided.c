@@ -6,7 +6,7 @@
  * LONG_K_THREADS if k is LONG_K_QUARTERS quarters of a chunk or more (docs/perf/cpu-threads.md#three-chunks). */
 enum { FEW_TILES = 64, SMALL_TILES = 2, LONG_K_TILES = 4, LONG_K_THREADS = 6, LONG_K_QUARTERS = 9 };
 
-/* Not where C is of another type than the sums, which are added into it. */
+/* Not where C is of another type than the sums (docs/decisions/0032). */
 static bool suits(const cpu_case *c)
 {
     const tw_problem *p = c->p;

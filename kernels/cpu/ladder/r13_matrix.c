@@ -73,7 +73,7 @@ static void end_sums(const cpu_tile *t, bool whole, real part[MR][NR])
         real *row = out + i * (t->sum_out != NULL ? t->sum_out_ld : t->ldc);
         if (t->sum_out != NULL)
             memcpy(row, part[i], (size_t)t->cols * sizeof(real));
-        else if (t->beta == 0)
+        else if (!epilogue_reads(t->beta))
             for (int64_t j = 0; j < t->cols; j++) row[j] = alpha * part[i][j];
         else
             for (int64_t j = 0; j < t->cols; j++) row[j] = times_plus(alpha, part[i][j], beta * row[j]);

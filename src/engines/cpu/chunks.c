@@ -8,11 +8,11 @@ typedef struct divided {
     const plan *plan;
     const char *a, *b;
     char *c, *sums, *blocks;            /* sums of all chunks; this thread's packed panels */
-    plan share;                         /* of a share: m, n and k are those of its task */
+    plan share;                         /* of a share: its place, m, n and k are those of its task */
     int64_t chunks, shares_m, shares_n; /* of k; of C */
     int64_t add_m;                      /* rows whose chunks a task adds */
     int64_t bytes, source_bytes;        /* of a sum; of an element of A and B */
-    int64_t c_bytes;                    /* and of C */
+    cpu_epilogue epilogue;              /* C's bytes, also where nothing is finished */
     int64_t a_rs, a_cs, b_rs, b_cs;
 } divided;
 
@@ -33,7 +33,7 @@ static void compute_share(void *context, team *team)
     const divided *d = t->divided;
     const int64_t p0 = t->chunk * d->plan->cpu.chunk;
     char *const c = d->chunks > 1 ? sum_at(d, t->chunk, t->i, t->j)
-                                  : d->c + (t->i * d->plan->problem.ldc + t->j) * d->c_bytes;
+                                  : d->c + (t->i * d->plan->problem.ldc + t->j) * d->epilogue.c_bytes;
     loops_walk(&d->share, d->a + (t->i * d->a_rs + p0 * d->a_cs) * d->source_bytes,
                d->b + (p0 * d->b_rs + t->j * d->b_cs) * d->source_bytes, c, NULL, NULL, d->blocks, team);
 }
@@ -49,19 +49,20 @@ static void share_at(divided *d, int64_t task, const team *team)
     share_task t = {d, share % d->shares_m * cpu->share_m, share / d->shares_m * cpu->share_n, task / shares};
     p->m = min_i64(cpu->share_m, whole->problem.m - t.i), p->n = min_i64(cpu->share_n, whole->problem.n - t.j);
     p->k = min_i64(cpu->chunk, whole->problem.k - t.chunk * cpu->chunk);
+    d->share.cpu.i0 = t.i, d->share.cpu.j0 = t.j;
     shape->m = shape->transposed ? p->n : p->m, shape->n = shape->transposed ? p->m : p->n, shape->k = p->k;
     team_alone(team, compute_share, &t);
 }
 
 /* Adds the chunks of a tile's sums in ascending order, into the first chunk's and at last into C, by the micro-kernel:
- * it rounds what it writes to C as everywhere. */
+ * it rounds what it writes to C as everywhere. Sums that are finished stay in the first chunk's until then. */
 static void add_tile(const divided *d, int64_t i, int64_t j)
 {
     /* of no steps of k nothing is read but what a panel of CPU_U8 begins with */
     static const char zeros[CPU_LINE_BYTES] __attribute__((aligned(CPU_LINE_BYTES)));
     const plan *plan = d->plan;
     const tw_problem *p = &plan->problem;
-    char *const c = d->c + (i * p->ldc + j) * d->bytes, *const total = sum_at(d, 0, i, j);
+    char *const c = d->c + (i * p->ldc + j) * d->epilogue.c_bytes, *const total = sum_at(d, 0, i, j);
     cpu_tile tile = {.rows = min_i64(plan->row->lab.tile_m, p->m - i),
                      .cols = min_i64(plan->row->lab.tile_n, p->n - j),
                      .a = zeros,
@@ -78,9 +79,11 @@ static void add_tile(const divided *d, int64_t i, int64_t j)
                      .beta = p->beta,
                      .complex = {.alpha = p->alpha_imaginary, .beta = p->beta_imaginary}};
     for (int64_t chunk = 1; chunk < d->chunks; chunk++) {
-        tile.sum_in = sum_at(d, chunk, i, j), tile.sum_out = chunk + 1 < d->chunks ? total : NULL;
+        tile.sum_in = sum_at(d, chunk, i, j);
+        tile.sum_out = chunk + 1 < d->chunks || plan->finish != NULL ? total : NULL;
         plan->row->micro(&tile);
     }
+    if (plan->finish != NULL) cpu_finish_block(&d->epilogue, i, j, tile.rows, tile.cols, total, p->n);
 }
 
 static void add_rows(const divided *d, int64_t first, const team *team)
@@ -128,7 +131,7 @@ void chunks_walk(const plan *plan, const void *a, const void *b, void *c, void *
                  .add_m = round_up(ceil_div(p->m, plan->threads), plan->row->lab.tile_m),
                  .bytes = problem_sum_bytes(p),
                  .source_bytes = dtype_find(p->dtype)->lab.bytes,
-                 .c_bytes = dtype_find(p->dtype_c)->lab.bytes,
+                 .epilogue = cpu_epilogue_of(plan, p->alpha, p->beta, c),
                  .a_rs = a_transposed ? 1 : p->lda,
                  .a_cs = a_transposed ? p->lda : 1,
                  .b_rs = b_transposed ? 1 : p->ldb,
@@ -138,6 +141,7 @@ void chunks_walk(const plan *plan, const void *a, const void *b, void *c, void *
     if (chunks > 1) {
         of_share->ldc = p->n, of_share->alpha = 1, of_share->beta = 0;
         of_share->alpha_imaginary = of_share->beta_imaginary = 0;
+        d.share.finish = NULL; /* its C is a chunk's sums */
     }
     d.share.cpu.divided = false;
     team_tasks(team, run_divided_task, &d);

@@ -152,6 +152,21 @@ void in_place_share(const plan *plan, double alpha, double beta, const void *a, 
 /* in_place_walk - called by every thread of a team: the same, with the problem's scalars. */
 void in_place_walk(const plan *plan, const void *a, const void *b, void *c, team *team);
 
+/* cpu_epilogue_of - what a plan's `finish`, if it has one, makes of sums, in a C that begins at c. */
+static inline cpu_epilogue cpu_epilogue_of(const plan *plan, double alpha, double beta, void *c)
+{
+    const tw_problem *p = &plan->problem;
+    return (cpu_epilogue){.finish = plan->finish,
+                          .c = c,
+                          .ldc = p->ldc,
+                          .c_bytes = plan->finish != NULL ? dtype_find(p->dtype_c)->lab.bytes : problem_sum_bytes(p),
+                          .sum_bytes = problem_sum_bytes(p),
+                          .i0 = plan->cpu.i0,
+                          .j0 = plan->cpu.j0,
+                          .alpha = alpha,
+                          .beta = beta};
+}
+
 /* ---- loops.c ---- */
 
 /* loops_walk - called by every thread of a team: the five loops, or in_place_walk(), of a plan that is not divided.

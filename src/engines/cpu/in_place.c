@@ -32,11 +32,37 @@ static void gemv_task(void *context, int64_t task)
                      .c_stride = c_stride,
                      .alpha = of->alpha,
                      .beta = of->beta,
-                     .finish = plan->finish,
-                     .c_bytes = c_bytes,
+                     .down = !row,
                      .x_unsigned = (row ? p->dtype_b : p->dtype) == TW_U8,
                      .y_unsigned = (row ? p->dtype : p->dtype_b) == TW_U8};
+    cpu_epilogue epilogue;
+    if (plan->finish != NULL) {
+        epilogue = cpu_epilogue_of(plan, of->alpha, of->beta, gemv.c);
+        *(row ? &epilogue.j0 : &epilogue.i0) += first;
+        gemv.epilogue = &epilogue;
+    }
     plan->row->gemv(&gemv);
+}
+
+/* A part of an unpacked product from row i and column j of C on, where C is finished: its sums are computed beside it,
+ * a tile at a time. */
+static void finish_part(const plan *plan, const cpu_epilogue *epilogue, cpu_unpacked part, const char *of_m,
+                        const char *of_n, int64_t i, int64_t j)
+{
+    char own[CPU_MOST_TILE_BYTES] __attribute__((aligned(64)));
+    const int64_t m = part.m, n = part.n, mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n,
+                  bytes = problem_sum_bytes(&plan->problem);
+    part.complex.alpha = part.complex.beta = 0;
+    for (int64_t p = 0; p < m; p += mr)
+        for (int64_t q = 0; q < n; q += nr) {
+            part.m = min_i64(mr, m - p), part.n = min_i64(nr, n - q);
+            part.ldc = part.transposed ? part.m : part.n;
+            plan->row->unpacked(&part, 1, 0, of_m + p * part.a_rs * bytes, of_n + q * bytes, own);
+            if (part.transposed)
+                cpu_finish_block(epilogue, i + q, j + p, part.n, part.m, own, part.ldc);
+            else
+                cpu_finish_block(epilogue, i + p, j + q, part.m, part.n, own, part.ldc);
+        }
 }
 
 /* Rows i .. last - 1 of task_n columns from j on, of an unpacked plan; where C is computed transposed, B has the
@@ -50,8 +76,14 @@ static void unpacked_part(const plan *plan, double alpha, double beta, const voi
     part.complex = cpu_complex_of(&plan->problem);
     part.m = last - i, part.n = min_i64(cpu->task_n, cpu->unpacked_shape.n - j);
     const char *of_m = part.transposed ? b : a, *of_n = part.transposed ? a : b;
-    const int64_t offset = part.transposed ? j * part.ldc + i : i * part.ldc + j;
-    plan->row->unpacked(&part, alpha, beta, of_m + i * part.a_rs * bytes, of_n + j * bytes, (char *)c + offset * bytes);
+    const int64_t row = part.transposed ? j : i, column = part.transposed ? i : j;
+    of_m += i * part.a_rs * bytes, of_n += j * bytes;
+    if (plan->finish == NULL) {
+        plan->row->unpacked(&part, alpha, beta, of_m, of_n, (char *)c + (row * part.ldc + column) * bytes);
+        return;
+    }
+    const cpu_epilogue epilogue = cpu_epilogue_of(plan, alpha, beta, c);
+    finish_part(plan, &epilogue, part, of_m, of_n, row, column);
 }
 
 static void unpacked_task(void *context, int64_t i)
@@ -110,7 +142,7 @@ void in_place_compute(const plan *plan, double alpha, double beta, const void *a
     const cpu_plan *cpu = &plan->cpu;
     if (cpu->gemv) {
         compute_gemv(plan, alpha, beta, a, b, c);
-    } else if (cpu->unpacked_shape.n > cpu->task_n || cpu->unpacked_shape.transposed) {
+    } else if (cpu->unpacked_shape.n > cpu->task_n || cpu->unpacked_shape.transposed || plan->finish != NULL) {
         in_place_compute_rows(plan, alpha, beta, a, b, c, 0, cpu->unpacked_shape.m);
     } else {
         plan->row->unpacked(&cpu->unpacked_shape, alpha, beta, a, b, c);

@@ -30,8 +30,8 @@ typedef struct loops {
     char *copy;                                        /* copy_n > 0: of B, of the first thread; then of this one */
     char *all_a, *all_b; /* a whole operand packed before; NULL: the loops pack it as they need it */
     int64_t a_rs, a_cs, b_rs, b_cs;
-    int64_t mr, nr, bytes, source_bytes, c_bytes; /* of a sum and of panels; of an element of A and B; of C */
-    double alpha, beta;
+    int64_t mr, nr, bytes, source_bytes; /* of a sum and of panels; of an element of A and B */
+    cpu_epilogue epilogue;               /* scalars, and C's bytes, also where nothing is finished */
     cpu_complex complex;
     /* position of the loops */
     int64_t i0, j0, p0, rows, cols, depth, steps, a_steps; /* this macro-block and panel */
@@ -172,8 +172,8 @@ static block block_of(const loops *l, int64_t task)
                         .total_ld = total_ld,
                         .sum_out_ld = ends_chunk(l) ? total_ld : sum_ld,
                         .ldc = ldc,
-                        .alpha = l->alpha,
-                        .beta = l->beta,
+                        .alpha = l->epilogue.alpha,
+                        .beta = l->epilogue.beta,
                         .complex = l->complex,
                         .a_unsigned = plan->problem.dtype == TW_U8,
                         .b_unsigned = plan->problem.dtype_b == TW_U8};
@@ -197,20 +197,26 @@ static part part_of(uint32_t flags, int64_t row, int64_t rows, int64_t column, i
     return column <= row + rows - 1 ? ACROSS : OUTSIDE;
 }
 
+/* The columns that lie in the triangle, of a row that the diagonal crosses in column `diagonal`: first .. last - 1. */
+static void columns_inside(const loops *l, const cpu_tile *tile, int64_t diagonal, int64_t *first, int64_t *last)
+{
+    const bool lower = l->plan->problem.flags == TW_LOWER;
+    *first = lower ? 0 : max_i64(diagonal, 0), *last = lower ? min_i64(diagonal + 1, tile->cols) : tile->cols;
+}
+
 /* The last panel of a tile across the diagonal: computed beside C, since only the elements of the triangle are read and
  * written. The same steps, so the same bits. */
 static void tile_across(const loops *l, const cpu_tile *tile, int64_t row, int64_t column)
 {
     char own[CPU_MOST_TILE_BYTES] __attribute__((aligned(64)));
     const int64_t bytes = l->bytes;
-    const bool lower = l->plan->problem.flags == TW_LOWER;
     cpu_tile beside = *tile;
     memset(own, 0, (size_t)(l->mr * l->nr * bytes));
     beside.c = own, beside.ldc = l->nr, beside.c_next = (uintptr_t)own;
     for (int stores = 0; stores < 2; stores++) {
         for (int64_t i = 0; i < tile->rows; i++) {
-            const int64_t diagonal = row + i - column, first = lower ? 0 : max_i64(diagonal, 0),
-                          last = lower ? min_i64(diagonal + 1, tile->cols) : tile->cols;
+            int64_t first, last;
+            columns_inside(l, tile, row + i - column, &first, &last);
             char *at_c = (char *)tile->c + (i * tile->ldc + first) * bytes, *at = own + (i * l->nr + first) * bytes;
             if (last > first && (stores || problem_reads_c(&l->plan->problem)))
                 memcpy(stores ? at_c : at, stores ? at : at_c, (size_t)((last - first) * bytes));
@@ -219,18 +225,22 @@ static void tile_across(const loops *l, const cpu_tile *tile, int64_t row, int64
     }
 }
 
-/* The last panel of a tile of a C of another type than the sums: these are computed beside it, unscaled. */
-static void tile_finish(const loops *l, const cpu_tile *tile)
+/* The last panel of a tile whose sums are finished: these are computed beside C, unscaled. */
+static void tile_finish(const loops *l, const cpu_tile *tile, int64_t row, int64_t column, part where)
 {
     char own[CPU_MOST_TILE_BYTES] __attribute__((aligned(64)));
-    char *const c = tile->c;
-    const int64_t row_bytes = tile->ldc * l->c_bytes;
+    const cpu_epilogue *e = &l->epilogue;
     cpu_tile beside = *tile;
     beside.sum_out = own, beside.sum_out_ld = l->nr, beside.c_next = (uintptr_t)own;
-    for (int64_t i = 0; i < tile->rows; i++) __builtin_prefetch(c + i * row_bytes, 1);
+    for (int64_t i = 0; i < tile->rows; i++) __builtin_prefetch((char *)tile->c + i * e->ldc * e->c_bytes, 1);
     l->plan->row->micro(&beside);
-    for (int64_t i = 0; i < tile->rows; i++)
-        l->plan->finish(own + i * l->nr * l->bytes, c + i * row_bytes, tile->cols, tile->alpha, tile->beta);
+    if (where == INSIDE) cpu_finish_block(e, row, column, tile->rows, tile->cols, own, l->nr);
+    for (int64_t i = 0; where == ACROSS && i < tile->rows; i++) {
+        int64_t first, last;
+        columns_inside(l, tile, row + i - column, &first, &last);
+        if (last > first)
+            cpu_finish_block(e, row + i, column + first, 1, last - first, own + (i * l->nr + first) * l->bytes, l->nr);
+    }
 }
 
 /* The micro-kernel at row i, column j of the macro-block. */
@@ -250,7 +260,7 @@ static void tile_at(const loops *l, block *t, int64_t i, int64_t j)
     tile->b = cpu->copy_n > 0 ? l->copy + (j - l->copied) * l->steps * bytes
               : cpu->direct_b ? l->b + (l->p0 * l->b_rs + (l->j0 + j) * l->b_cs) * bytes
                               : l->packed_b + j * l->steps * bytes;
-    tile->c = l->c + ((l->i0 + i) * tile->ldc + l->j0 + j) * l->c_bytes;
+    tile->c = l->c + ((l->i0 + i) * tile->ldc + l->j0 + j) * l->epilogue.c_bytes;
     const int64_t beside = (i * cpu->macro_n + j) * bytes;
     char *sum = cpu->sum_bytes > 0 ? l->sums + beside : tile->c,
          *total = cpu->total_bytes > 0 ? l->totals + beside : tile->c,
@@ -268,10 +278,10 @@ static void tile_at(const loops *l, block *t, int64_t i, int64_t j)
                                     (j - t->j_first) / l->nr * t->a_next_bytes);
     if (next)
         tile->c_next += (uintptr_t)(cpu->small_m ? down : right ? l->nr * bytes : down - (j - t->j_first) * bytes);
-    if (where == ACROSS && last)
+    if (last && plan->finish != NULL)
+        tile_finish(l, tile, l->i0 + i, l->j0 + j, where);
+    else if (where == ACROSS && last)
         tile_across(l, tile, l->i0 + i, l->j0 + j);
-    else if (last && plan->finish != NULL)
-        tile_finish(l, tile);
     else
         plan->row->micro(tile);
 }
@@ -435,8 +445,7 @@ static loops loops_of(const plan *plan, const void *a, const void *b, void *c)
                    .a = a,
                    .b = b,
                    .c = c,
-                   .alpha = p->alpha,
-                   .beta = p->beta,
+                   .epilogue = cpu_epilogue_of(plan, p->alpha, p->beta, c),
                    .complex = cpu_complex_of(p),
                    .a_rs = a_transposed ? 1 : p->lda,
                    .a_cs = a_transposed ? p->lda : 1,
@@ -445,8 +454,7 @@ static loops loops_of(const plan *plan, const void *a, const void *b, void *c)
                    .mr = plan->row->lab.tile_m,
                    .nr = plan->cpu.by_columns ? 1 : plan->row->lab.tile_n,
                    .bytes = problem_sum_bytes(p),
-                   .source_bytes = dtype_find(p->dtype)->lab.bytes,
-                   .c_bytes = plan->finish != NULL ? dtype_find(p->dtype_c)->lab.bytes : problem_sum_bytes(p)};
+                   .source_bytes = dtype_find(p->dtype)->lab.bytes};
 }
 
 /* The position of one thread among the panels of an operand that is packed as a whole. */
