@@ -9,6 +9,7 @@
 #include "../program/rows.h"
 #include "../program/term.h"
 #include "bench_against.h"
+#include "bench_cliffs.h"
 #include "case_list.h"
 #include "cmd.h"
 
@@ -176,6 +177,7 @@ static exit_code bench_engine(session *s, void *job)
     if (session_several(s->opt) && (!s->opt->host || s->opt->against.count > 0))
         return diag(EXIT_USAGE,
                     "several devices compute a product of host memory together: give --host, without --against");
+    if (s->opt->cliffs) return cliffs_bench(s, b->kernel, &b->dtypes);
     if (s->opt->warm && !on_device) return needs_device(s, "--warm");
     if (s->opt->against.count > 0 && s->opt->batch > 0 && !on_device) return needs_device(s, "--batch with --against");
     if (s->opt->against.count > 0 && s->opt->explain_plan && !on_device)
@@ -223,7 +225,8 @@ exit_code cmd_bench(session *s)
     static bench b;
     b.dtypes = s->opt->dtypes;
     if (b.dtypes.count == 0) b.dtypes = default_dtypes(s->opt);
-    exit_code code = cases_choose(s->opt, &b.cases);
+    exit_code code = cliffs_check(s->opt);
+    if (code == EXIT_OK) code = cases_choose(s->opt, &b.cases);
     if (code == EXIT_OK) code = check_against(s->opt);
     if (code == EXIT_OK) code = choose_kernel(s->opt, &b.kernel);
     if (code != EXIT_OK) return code;

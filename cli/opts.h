@@ -42,12 +42,12 @@ typedef struct options {
     int operand_count;
     const char *output, *add, *gpu, *json, *html, *kernel, *export, *import, *start, *others;
     int64_t device, threads, samples, deadline, pause, pad, batch, memory, device_memory, budget, timeout, ranks, hosts,
-        rate;
+        rate, shape_count;
     double network;
     uint64_t seed;
     scalar_option alpha, beta;
     bool all, binary, tables, transpose_a, transpose_b, conjugate_a, conjugate_b, verify, host, skinny, slides,
-        explain_plan, warm, padded, deep, no_self_test, show, forget, append, force, verbose, quiet, help, man,
+        explain_plan, warm, padded, deep, cliffs, no_self_test, show, forget, append, force, verbose, quiet, help, man,
         completion;
     name_list engines, dtypes, dtypes_c, rungs, against, sets, panels;
     shape_list shapes, grids;

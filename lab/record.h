@@ -38,7 +38,12 @@ typedef struct record {
      * and the most memory that it took */
     int64_t panels;
     double bytes_read, read_s, multiply_s, write_s, memory_bytes;
-    double others;              /* share of the processors that other processes used meanwhile, 0 to 1 */
+    double others; /* share of the processors that other processes used meanwhile, 0 to 1 */
+    /* of a shape of `bench --cliffs`: the friendlier shape that contains it, its kernel and its median; the median of
+     * the shape itself with aligned rows */
+    int64_t friendlier_m, friendlier_n, friendlier_k;
+    const char *friendlier_kernel;
+    double friendlier_s, aligned_s;
     const char *version, *time; /* NULL: this library's, now */
     const char *host;           /* tells machines apart whose devices have one name; NULL: this machine's */
     const char *run_id;         /* tells the runs of a machine apart; NULL: this one */
@@ -63,7 +68,8 @@ typedef struct record {
     NUMBER(temperature_c_after) COUNT(align_a) COUNT(align_b) COUNT(align_c) NUMBER(max_s)    \
     NUMBER(alpha_imaginary) NUMBER(beta_imaginary) TEXT(dtype_b) TEXT(dtype_c) COUNT(panels) NUMBER(bytes_read)        \
     NUMBER(read_s) NUMBER(multiply_s) NUMBER(write_s) NUMBER(memory_bytes) NUMBER(others) \
-    TEXT(doubt)
+    TEXT(doubt) COUNT(friendlier_m) COUNT(friendlier_n) COUNT(friendlier_k) TEXT(friendlier_kernel)                    \
+    NUMBER(friendlier_s) NUMBER(aligned_s)
 /* Of the run; NULL: of this one. */
 #define RECORD_FIELDS_OF_RUN(TEXT) TEXT(version) TEXT(time) TEXT(host) TEXT(run_id)
 /* clang-format on */

@@ -44,6 +44,8 @@ int rung_compare(const char *a, const char *b)
 
 bool row_timed(const records_row *row) { return !row->counted && row->r.refused == NULL && row->r.median_s > 0; }
 
+bool row_is_cliff(const records_row *row) { return row_timed(row) && row->r.friendlier_s > 0; }
+
 double row_speed(const records_row *row)
 {
     return row != NULL && row_timed(row) && row->r.gflops > 0 ? row->r.gflops : (double)NAN;
@@ -276,7 +278,8 @@ tw_status ladders_sort(const records *all, ladders *out)
     int count = 0;
     for (int i = 0; room && i < all->count; i++) {
         out->machine_of[i] = all->rows[i].counted ? -1 : machine_of(out, &all->rows[i].r);
-        if (!all->rows[i].counted) entries[count++] = (entry){&all->rows[i], out->machine_of[i], i};
+        if (!all->rows[i].counted && !row_is_cliff(&all->rows[i]))
+            entries[count++] = (entry){&all->rows[i], out->machine_of[i], i};
     }
     if (room) {
         number_machines(out);

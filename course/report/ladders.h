@@ -47,7 +47,8 @@ typedef struct ladders {
     int *machine_of;    /* of each record; -1: of hardware counters */
 } ladders;
 
-/* ladders_sort - records point on: they must stay. Counter records are left out. TW_OK, TW_NO_MEMORY. */
+/* ladders_sort - records point on: they must stay. Counter records and shapes of `bench --cliffs` are left out. TW_OK,
+ * TW_NO_MEMORY. */
 tw_status ladders_sort(const records *all, ladders *out);
 void ladders_free(ladders *l);
 
@@ -57,6 +58,7 @@ int rung_compare(const char *a, const char *b);
 /* the row of the table; NULL: this program has no such rung */
 const tw_lab_kernel *row_kernel(const records_row *row);
 bool row_timed(const records_row *row);           /* it was verified and timed */
+bool row_is_cliff(const records_row *row);        /* the same, beside a friendlier shape */
 double row_speed(const records_row *row);         /* GFLOP/s; NAN where it was not timed, or row is NULL */
 double row_operand_bytes(const records_row *row); /* A and B once, C left out as in bytes asked; NAN */
 /* what the bytes asked allow, at most the peak; NAN */

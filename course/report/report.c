@@ -128,6 +128,8 @@ static const struct {
     {"libraries", "Libraries", NULL, report_has_libraries, report_libraries},
     {"skinny", "Thin matrices", "thin matrices (<code>tilewright ladder --skinny --json FILE</code>)",
      report_has_skinny, report_skinny},
+    {"cliffs", "Cliffs", "random shapes (<code>tilewright bench --cliffs --json FILE</code>)", report_has_cliffs,
+     report_cliffs},
     {"traffic", "Traffic", NULL, report_has_traffic, report_traffic},
     {"stories", "The rungs", NULL, report_has_stories, report_stories},
     {"method", "Method", NULL, always, report_method},

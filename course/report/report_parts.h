@@ -6,6 +6,7 @@
 
 bool report_has_sizes(const report *r);
 bool report_has_skinny(const report *r);
+bool report_has_cliffs(const report *r);
 bool report_has_traffic(const report *r);
 bool report_has_stories(const report *r);
 
@@ -15,6 +16,7 @@ tw_status report_charts(const report *r);    /* bars and rooflines of the main l
 tw_status report_sizes(const report *r);     /* curves over sizes; all other shapes */
 tw_status report_libraries(const report *r); /* libraries beside each other, over shapes */
 tw_status report_skinny(const report *r);    /* the table of NVIDIA Best Practices */
+tw_status report_cliffs(const report *r);    /* random shapes beside friendlier ones */
 tw_status report_stories(const report *r);
 tw_status report_traffic(const report *r); /* what is asked, predicted and counted */
 tw_status report_method(const report *r);
