@@ -73,12 +73,15 @@ const command commands[] = {
      "  tilewright bench --size 2048 --threads 1\n"
      "  tilewright bench --against all --set odd --threads 1\n"
      "  tilewright bench --engine cuda --against cublas --set gpu-square,gpu-odd --json records.jsonl\n"
-     "  tilewright bench --engine opencl --against clblast --size 256,1024 --dtype f32,f64\n",
+     "  tilewright bench --engine opencl --against clblast --size 256,1024 --dtype f32,f64\n"
+     "  tilewright bench --cliffs --seed 2 --json cliffs.jsonl\n",
      "Prints a line for each shape: median time, GFLOP/s, and the share of the multiply-add peak measured in the same "
      "run. The operands rotate through more memory than the caches hold. A kernel whose product is wrong gets no "
      "time.\n\n"
      "--against prints a table for each class of shapes: the GFLOP/s of each library, and the ratio to the best of "
-     "them.",
+     "them.\n\n"
+     "--cliffs draws random shapes, of sizes that the device computes within some 30 ms, and times each beside larger "
+     "ones that contain it. The worst come first: what takes longer than a larger product is a cliff.",
      CMD_BENCH, 0, 0, cmd_bench},
     {"ladder", "[OPTION]...", "verify and time the rungs, from three plain loops to tw_gemm's own kernel",
      "  tilewright ladder\n"

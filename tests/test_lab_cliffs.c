@@ -1,5 +1,5 @@
-/* test_lab_cliffs.c - the shapes of `bench --cliffs` follow from their seed, lie in their range and are of all kinds, and
- * those beside them are friendlier. */
+/* test_lab_cliffs.c - the shapes of `bench --cliffs` follow from their seed, lie in their range and are of all kinds,
+ * and those beside them are friendlier. */
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* cliffs.h - random shapes as callers have them, the friendlier ones that contain them, and the times of all in turns. A
- * shape that takes longer than a larger one that contains it is a cliff. */
+/* cliffs.h - random shapes as callers have them, the friendlier ones that contain them, and the times of all,
+ * interleaved. A shape that takes longer than a larger one that contains it is a cliff. */
 #ifndef TILEWRIGHT_CLIFFS_H
 #define TILEWRIGHT_CLIFFS_H
 
@@ -15,8 +15,8 @@ typedef struct cliff_range {
  * bandwidth says that such a product takes longer than 30 ms, or where that is more than a 32nd of its memory. */
 cliff_range cliffs_range(const bench_setup *s, roofs *limits, tw_dtype dtype);
 
-/* cliffs_draw - the shape number `index` of a seed: 3 of 5 have m, n and k log-uniform, the others are deep or thin; with
- * all transposes, and 2 of 5 with 1 or 8 elements between rows. It depends on nothing but the arguments. */
+/* cliffs_draw - the shape number `index` of a seed, which depends on the arguments alone. Three of five have m, n and k
+ * log-uniform, the others are deep or thin. Two of five have 1 or 8 elements between rows. */
 bench_case cliffs_draw(const cliff_range *range, tw_dtype dtype, uint64_t seed, int index);
 
 enum { CLIFF_PROBLEMS = 6 };
@@ -44,8 +44,8 @@ typedef struct cliff {
 
 double cliff_ratio(const cliff *c); /* median_s / friendlier_s */
 
-/* cliffs_time - times the problems in turns, and again where the shape looks like a cliff. `shape` is the first of them, judged and timed by row_run(): it
- * takes the times of these rounds, its record also those beside it. */
+/* cliffs_time - times the problems interleaved, and again where the shape looks like a cliff. `shape` is the first of
+ * them, judged and timed by row_run(): it takes the times of these rounds, its record also those beside it. */
 tw_status cliffs_time(const bench_setup *s, const row_wish *wish, const cliff_problems *problems, row *shape,
                       cliff *found);
 
