@@ -164,6 +164,7 @@ def small(command):
     """The command at small sizes, with one sample each."""
     if "--gpu" not in command:
         command = re.sub(r"tilewright (ladder|bench) ", r"\g<0>--samples 1 ", command)
+    command = re.sub("--cliffs", "--cliffs --shapes 1", re.sub(r" --shapes \d+", "", command))
     command = re.sub(r"--size ([\d,]+)", lambda m: "--size " + ",".join(str(min(int(x), SMALL)) for x in m[1].split(",")), command)
     return re.sub(r"--shape (\S+)", lambda m: "--shape " + re.sub(r"\d+", lambda n: str(min(int(n[0]), SMALL)), m[1]), command)
 
