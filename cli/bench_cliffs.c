@@ -32,7 +32,12 @@ exit_code cliffs_check(const options *opt)
                   {opt->against.count > 0, "--against"},
                   {opt->explain_plan, "--explain-plan"},
                   {session_several(opt), "a list of devices"}};
-    if (!opt->cliffs) return opt->shape_count > 0 ? diag(EXIT_USAGE, "--shapes needs --cliffs") : EXIT_OK;
+    if (!opt->cliffs)
+        return opt->shape_count > 0 ? diag(EXIT_USAGE, "--shapes needs --cliffs")
+               : opt->regret        ? diag(EXIT_USAGE, "--regret needs --cliffs")
+                                    : EXIT_OK;
+    if (opt->regret && opt->kernel != NULL)
+        return diag(EXIT_USAGE, "--kernel does not work with --regret, which judges the choice of tw_gemm()");
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (others[i].given)
             return diag(EXIT_USAGE, "%s does not work with --cliffs, which draws shapes and times them as they lie",
@@ -63,6 +68,7 @@ static const char *extents(const tw_problem *p, case_name out)
 /* The longest texts of the rows that are shown. */
 static void begin_table(FILE *text, const cliff *cliffs, int count, layout_table *table)
 {
+    const bool regrets = !isnan(cliffs[0].regret);
     int shape = 9, friendlier = 10, kernel = 6;
     for (int i = 0; i < count; i++) {
         case_name name;
@@ -72,6 +78,7 @@ static void begin_table(FILE *text, const cliff *cliffs, int count, layout_table
         if (of_shape > shape) shape = of_shape;
         if (of_friendlier > friendlier) friendlier = of_friendlier;
         if (of_kernel > kernel) kernel = of_kernel;
+        if (regrets && (int)strlen(cliffs[i].best_kernel) > kernel) kernel = (int)strlen(cliffs[i].best_kernel);
     }
     const layout_column columns[] = {{"m x n x k", -shape, 0},
                                      {"median", 9, 0},
@@ -80,8 +87,11 @@ static void begin_table(FILE *text, const cliff *cliffs, int count, layout_table
                                      {"spread", 9, 3},
                                      {"aligned", 7, 0},
                                      {"friendlier", -friendlier, 4},
-                                     {"kernel", -kernel, 1}};
-    layout_begin(table, text, columns, sizeof columns / sizeof *columns);
+                                     {"kernel", -kernel, 1},
+                                     {"regret", 6, 0},
+                                     {"best kernel", -kernel, 5}};
+    const int all = sizeof columns / sizeof *columns, of_regret = 2;
+    layout_begin(table, text, columns, regrets ? all : all - of_regret);
     layout_titles(table);
 }
 
@@ -97,6 +107,10 @@ static void print_cliff(layout_table *t, const cliff *c)
     layout_cell(t, "%.2f", c->median_s / c->aligned_s);
     layout_cell(t, "%s", extents(&c->friendlier, name));
     layout_cell(t, "%s", c->kernel);
+    if (!isnan(c->regret)) {
+        layout_cell(t, "%.2f", c->regret);
+        layout_cell(t, "%s", c->best_kernel);
+    }
     layout_end(t);
 }
 
@@ -122,14 +136,30 @@ static void print_summary(FILE *text, const cliff *cliffs, int count)
             cliff_ratio(&cliffs[0]), case_text(&cliffs[0].problem, name));
 }
 
+static void print_regret(FILE *text, const cliff *cliffs, int count)
+{
+    const cliff *worst = &cliffs[0];
+    double logs = 0;
+    int over = 0;
+    case_name name;
+    for (int i = 0; i < count; i++) {
+        logs += log(cliffs[i].regret), over += cliffs[i].regret > 1.1;
+        if (cliffs[i].regret > worst->regret) worst = &cliffs[i];
+    }
+    fprintf(text, "regret     geometric mean %.3f; above 1.1: %d; the worst is %.2f at %s: %s, the best is %s\n",
+            exp(logs / count), over, worst->regret, case_text(&worst->problem, name), worst->kernel,
+            worst->best_kernel);
+}
+
 /* What the columns are. */
-static void print_words(FILE *text)
+static void print_words(FILE *text, bool regrets)
 {
     fputs("\ncliff      median over that of the fastest friendlier shape: m, n and k rounded up to 8, 16, 64 or 128, "
           "aligned rows; above 1 a larger product takes less time; ?: the spread holds 1\n"
           "aligned    median over that of the same shape with rows at multiples of 16 bytes\n"
           "floor      what the measured peak and bandwidth allow\n",
           text);
+    if (regrets) fputs("regret     the time of the planner's kernel over that of the best kernel that fits\n", text);
 }
 
 static void print_table(FILE *text, cliff *cliffs, int count)
@@ -148,6 +178,7 @@ static void print_table(FILE *text, cliff *cliffs, int count)
                 cliff_ratio(&cliffs[shown]));
     fputc('\n', text);
     print_summary(text, cliffs, count);
+    if (!isnan(cliffs[0].regret)) print_regret(text, cliffs, count);
 }
 
 /* ---- all shapes ---- */
@@ -187,8 +218,11 @@ static exit_code run_shape(session *s, cliff_run *x, const bench_case *c, tw_dty
         term_progress_end();
         fprintf(s->text, "WRONG      %s: %s\n", case_text(shape, name), result.text);
     } else {
-        const tw_status status = cliffs_time(&x->setup, &x->wish, &problems, &result, &x->cliffs[x->count]);
+        tw_status regret = TW_OK;
+        const tw_status status = cliffs_time(&x->setup, &x->limits, &x->wish, &problems, &result, &x->cliffs[x->count]);
         if (status != TW_OK) return diag_lab(status, "the operands of a shape and of friendlier ones");
+        if (s->opt->regret) regret = cliffs_regret(&x->setup, LIMIT_S, &result, &x->cliffs[x->count]);
+        if (regret != TW_OK) return diag_lab(regret, "the operands of a shape");
         x->count++;
     }
     rows_count(&x->tally, &result);
@@ -245,7 +279,7 @@ exit_code cliffs_bench(session *s, const tw_lab_kernel *kernel, const name_list 
     }
     free(x.cliffs);
     if (code != EXIT_OK) return code;
-    if (x.tally.timed > 0) print_words(s->text);
+    if (x.tally.timed > 0) print_words(s->text, s->opt->regret);
     rows_tell_busy(s->text, &begun);
     return rows_verdict(&x.tally);
 }

@@ -114,6 +114,9 @@ const option_row option_rows[] = {
     {"cliffs", 0, OPT_FLAG, AT(cliffs), CMD_BENCH,
      .help = "time random shapes, each beside larger ones that contain it with m, n and k rounded up, and beside "
              "itself with aligned rows; print those first that take longer than a larger one"},
+    {"regret", 0, OPT_FLAG, AT(regret), CMD_BENCH,
+     .help = "with --cliffs: try every kernel that fits, and say how much longer the planner's choice takes than the "
+             "best. On a GPU each is compiled first, which takes long"},
     {"shapes", 0, OPT_WHOLE, AT(shape_count), CMD_BENCH, "N", NULL, "with --cliffs: draw N shapes (default: 100)", 1,
      10000},
     {"budget", 0, OPT_WHOLE, AT(budget), CMD_TUNE, "S", NULL, "tune for S seconds in all (default: 120)", 1, 604800},

@@ -39,6 +39,7 @@ def judge(record):
     assert r["m"] * r["n"] * r["k"] > 2 ** 20 and 0 < r["min_s"] <= r["median_s"] <= r["max_s"] and r["samples"] == 1, r
     assert abs(r["gflops"] * 1e9 * r["median_s"] / (2 * r["m"] * r["n"] * r["k"]) - 1) < 1e-9, r
     assert all(r["friendlier_" + x] >= r[x] for x in "mnk") and r["friendlier_s"] > 0 and r["aligned_s"] > 0, r
+    assert (r["regret"] is None) == (r["best_kernel"] is None), r
     assert all(r["friendlier_" + x] % 8 == 0 for x in "mnk") and r["friendlier_kernel"], r
     pads = {r["lda"] - (r["m"] if r["op_a"] == "t" else r["k"]), r["ldb"] - (r["k"] if r["op_b"] == "t" else r["n"]), r["ldc"] - r["n"]}
     assert pads in ({0}, {1}, {8}), "the rows lie as the caller's do"
@@ -75,6 +76,18 @@ def a_device_has_copies_of_the_operands():
     for record in read("r.json"):
         judge(record)
         assert record["engine"] == "opencl", record
+
+
+@case
+def the_planner_may_regret_its_choice():
+    done = good("bench", "--cliffs", "--regret", *FEW, "--json", "r.json")
+    for record in read("r.json"):
+        judge(record)
+        assert record["regret"] >= 1 and record["best_kernel"].startswith("cpu_f32_"), record
+        assert record["regret"] > 1 or record["best_kernel"] == record["kernel"], record
+    assert re.search(r"^regret +geometric mean \d\.\d{3}; above 1\.1: \d; the worst is ", done.stdout, re.M) and " best kernel" in done.stdout, done.stdout
+    bad(2, "bench", "--regret", says="--regret needs --cliffs")
+    bad(2, "bench", "--cliffs", "--regret", "--kernel", "cpu_f32_r01_naive", says="--kernel does not work with --regret")
 
 
 @case

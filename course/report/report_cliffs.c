@@ -130,9 +130,16 @@ static void draw(const report *r, const cliffs *c)
 
 static void worst_table(const report *r, const cliffs *c)
 {
-    static const char *const headings[] = {
-        "Shape",  "Median",           "Friendlier shape", "Its median", "Ratio", "Over aligned rows",
-        "Kernel", "Friendlier kernel"};
+    static const char *const headings[] = {"Shape",
+                                           "Median",
+                                           "Friendlier shape",
+                                           "Its median",
+                                           "Ratio",
+                                           "Over aligned rows",
+                                           "Kernel",
+                                           "Friendlier kernel",
+                                           "Regret",
+                                           "Best kernel"};
     table t;
     table_begin(&t, r->out, "The worst shapes");
     html_print(r->out, "<caption>The worst %d of %d shapes.</caption>\n", c->count < LISTED ? c->count : LISTED,
@@ -152,6 +159,8 @@ static void worst_table(const report *r, const cliffs *c)
         table_cell(&t, units_factor(d->aligned_s > 0 ? d->median_s / d->aligned_s : (double)NAN, text));
         table_cell(&t, d->kernel != NULL ? d->kernel : "-");
         table_cell(&t, d->friendlier_kernel != NULL ? d->friendlier_kernel : "-");
+        table_cell(&t, units_factor(d->regret, text));
+        table_cell(&t, d->best_kernel != NULL ? d->best_kernel : "-");
     }
     *r->no_memory |= !table_end(&t);
 }

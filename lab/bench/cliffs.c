@@ -122,8 +122,9 @@ typedef struct beside {
 /* What all of them share. */
 typedef struct timing {
     const bench_setup *setup;
-    tw_lab_choice choice;
-    char *random, *zero; /* operands' elements, and a C, as many as the largest problem needs */
+    double limit_s;
+    tw_lab_choice choices[CLIFF_PROBLEMS]; /* of each problem */
+    char *random, *zero;                   /* operands' elements, and a C, as many as the largest problem needs */
     beside items[CLIFF_PROBLEMS];
 } timing;
 
@@ -152,8 +153,9 @@ static bool make_elements(timing *t, const cliff_problems *problems)
 
 /* A run for each set. Where memory is short there are fewer sets. The device has copies of its own, the host a set's
  * memory. */
-static tw_status open_sets(timing *t, const tw_problem *p, beside *x)
+static tw_status open_sets(timing *t, const tw_problem *p, int i)
 {
+    beside *x = &t->items[i];
     const bool direct = device_is_host(t->setup->device);
     const operand_sets layout = sets_for(p, 1, t->setup->device);
     int wanted = layout.wanted;
@@ -169,7 +171,7 @@ static tw_status open_sets(timing *t, const tw_problem *p, beside *x)
             b = memcpy(set + layout.a_bytes, t->random, layout.b_bytes);
             c = memset(set + layout.a_bytes + layout.b_bytes, 0, layout.set_bytes - layout.a_bytes - layout.b_bytes);
         }
-        status = tw_lab_run_open(t->setup->context, &t->choice, p, a, b, c, &x->runs[x->sets]);
+        status = tw_lab_run_open(t->setup->context, &t->choices[i], p, a, b, c, &x->runs[x->sets]);
         x->sets += status == TW_OK;
     }
     return status == TW_NO_MEMORY && x->sets > 0 ? TW_OK : status;
@@ -196,6 +198,14 @@ static void close_sets(beside *x)
     while (x->sets > 0) tw_lab_run_close(x->runs[--x->sets]);
     free(x->runs);
     free(x->memory);
+    *x = (beside){0};
+}
+
+static void close_timing(timing *t)
+{
+    for (int i = 0; i < CLIFF_PROBLEMS; i++) close_sets(&t->items[i]);
+    free(t->random);
+    free(t->zero);
 }
 
 /* The fastest of the friendlier problems, else the aligned one. */
@@ -213,21 +223,22 @@ static bool is_no_cliff(const cliff_problems *problems, const measure_work *work
     return works[0].result.median_s < 1.1 * works[fastest(problems, works)].result.median_s;
 }
 
-/* works: of each problem, rounds 0 of those that no kernel takes. */
-static tw_status time_all(timing *t, const cliff_problems *problems, double limit_s, measure_work *works)
+/* works: of each problem, rounds 0 of those that no kernel takes, or for which there is no memory. */
+static tw_status time_all(timing *t, const cliff_problems *problems, measure_work *works)
 {
     enum { ALL_SETS = 1 << 20 }; /* each problem has a number of its own */
-    const measure_options how = {.samples = t->setup->samples, .limit_s = limit_s, .sets = ALL_SETS};
+    const measure_options how = {.samples = t->setup->samples, .limit_s = t->limit_s, .sets = ALL_SETS};
     measure_work open[CLIFF_PROBLEMS];
     int places[CLIFF_PROBLEMS], count = 0;
-    tw_status status = make_elements(t, problems) ? TW_OK : TW_NO_MEMORY;
+    tw_status status = TW_OK;
     for (int i = 0; status == TW_OK && i < problems->count; i++) {
-        status = open_sets(t, &problems->items[i], &t->items[i]);
-        if (i > 0 && status == TW_NO_KERNEL) {
+        status = open_sets(t, &problems->items[i], i);
+        if (status == TW_OK && !device_is_host(t->setup->device)) status = touch_sets(&t->items[i], t->limit_s);
+        if (i > 0 && (status == TW_NO_KERNEL || status == TW_NO_MEMORY)) {
+            close_sets(&t->items[i]);
             status = TW_OK;
             continue;
         }
-        if (status == TW_OK && !device_is_host(t->setup->device)) status = touch_sets(&t->items[i], limit_s);
         places[count] = i;
         open[count++] = (measure_work){.context = &t->items[i]};
     }
@@ -241,46 +252,49 @@ static tw_status time_all(timing *t, const cliff_problems *problems, double limi
 
 double cliff_ratio(const cliff *c) { return c->median_s / c->friendlier_s; }
 
-/* The times of the rounds in place of those that the row had, which may have been impossible. */
-static void keep_times(const cliff_problems *problems, const measure_result *x, int sets, row *shape)
+/* The times of the rounds in place of those that the row had. */
+static void keep_times(const bench_setup *s, roofs *limits, const tw_problem *p, const measure_result *x, int sets,
+                       row *shape)
 {
+    const trial t = {.context = s->context, .problem = *p};
     record *r = &shape->record;
-    record_doubt_text doubt = "";
+    record_doubt_text doubt;
     r->samples = x->samples, r->repeats = x->repeats, r->sets = sets;
     r->min_s = x->min_s, r->median_s = x->median_s, r->p95_s = x->p95_s, r->max_s = x->max_s;
-    r->gflops = roofline_flops(&problems->items[0]) / r->median_s * 1e-9;
-    r->fraction_of_bound = r->bound_gflops > 0 ? r->gflops / r->bound_gflops : (double)NAN;
-    shape->outcome = r->fraction_of_bound > RECORD_MOST_OF_BOUND ? ROW_IMPOSSIBLE : ROW_TIMED;
-    if (shape->outcome == ROW_IMPOSSIBLE) record_doubt(r, doubt);
-    snprintf(shape->text, sizeof shape->text, "%s", doubt);
+    row_compare(&t, limits, 0, shape);
+    shape->text[0] = '\0';
+    if (shape->outcome == ROW_IMPOSSIBLE) snprintf(shape->text, sizeof shape->text, "%s", record_doubt(r, doubt));
 }
 
-tw_status cliffs_time(const bench_setup *s, const row_wish *wish, const cliff_problems *problems, row *shape,
-                      cliff *found)
+static tw_lab_choice choice_of(const bench_setup *s, const tw_lab_kernel *kernel)
 {
-    timing t = {
-        .setup = s,
-        .choice = {.kernel = wish->kernel != NULL ? wish->kernel->name : NULL, .threads = s->threads, .keeps_ld = 1}};
+    return (tw_lab_choice){.kernel = kernel != NULL ? kernel->name : NULL, .threads = s->threads, .keeps_ld = 1};
+}
+
+tw_status cliffs_time(const bench_setup *s, roofs *limits, const row_wish *wish, const cliff_problems *problems,
+                      row *shape, cliff *found)
+{
+    timing t = {.setup = s, .limit_s = wish->limit_s};
     measure_work works[CLIFF_PROBLEMS] = {{0}};
     record *r = &shape->record;
     const busy_reading begun = busy_now();
     s->hooks->progress("timing it beside friendlier shapes");
-    const tw_status status = time_all(&t, problems, wish->limit_s, works);
+    for (int i = 0; i < problems->count; i++) t.choices[i] = choice_of(s, wish->kernel);
+    tw_status status = make_elements(&t, problems) ? TW_OK : TW_NO_MEMORY;
+    if (status == TW_OK) status = time_all(&t, problems, works);
     const int sets = t.items[0].sets;
-    for (int i = 0; i < problems->count; i++) close_sets(&t.items[i]);
-    free(t.random);
-    free(t.zero);
+    close_timing(&t);
     if (status != TW_OK) return status;
     const busy_reading ended = busy_now();
     const int best = fastest(problems, works), rows = works[problems->aligned].rounds > 0 ? problems->aligned : 0;
     const tw_problem *friendlier = &problems->items[best];
     tw_lab_plan plan;
     r->others = busy_share(&begun, &ended);
-    keep_times(problems, &works[0].result, sets, shape);
+    keep_times(s, limits, &problems->items[0], &works[0].result, sets, shape);
     r->friendlier_m = friendlier->m, r->friendlier_n = friendlier->n, r->friendlier_k = friendlier->k;
     r->friendlier_s = works[best].result.median_s;
     r->aligned_s = works[rows].result.median_s;
-    if (tw_lab_plan_of(s->context, &t.choice, friendlier, &plan) == TW_OK) r->friendlier_kernel = plan.kernel->name;
+    if (tw_lab_plan_of(s->context, &t.choices[0], friendlier, &plan) == TW_OK) r->friendlier_kernel = plan.kernel->name;
     *found = (cliff){.problem = problems->items[0],
                      .friendlier = *friendlier,
                      .kernel = r->kernel,
@@ -289,6 +303,76 @@ tw_status cliffs_time(const bench_setup *s, const row_wish *wish, const cliff_pr
                      .friendlier_s = r->friendlier_s,
                      .aligned_s = r->aligned_s,
                      .low = works[best].low_speed,
-                     .high = works[best].high_speed};
+                     .high = works[best].high_speed,
+                     .regret = NAN};
+    return TW_OK;
+}
+
+/* ---- the planner's regret ---- */
+
+enum { TRIED = 3 }; /* candidates that are timed beside the planner's choice */
+
+/* Could the planner have chosen it? */
+static bool is_candidate(const bench_setup *s, const tw_lab_kernel *kernel, const tw_problem *p)
+{
+    const tw_lab_choice choice = choice_of(s, kernel);
+    return kernel->production && kernel->dtype == p->dtype && strcmp(kernel->engine, s->device->engine) == 0 &&
+           tw_lab_fits(s->context, &choice, p, NULL, 0) == 1;
+}
+
+/* The least of three runs on one set; INFINITY: it cannot be run. */
+static double try_kernel(const timing *t, const tw_lab_kernel *kernel, const tw_problem *p)
+{
+    const tw_lab_choice choice = choice_of(t->setup, kernel);
+    tw_lab_run *run = NULL;
+    double least_s = INFINITY, seconds;
+    tw_status status = tw_lab_run_open(t->setup->context, &choice, p, t->random, t->random, t->zero, &run);
+    for (int i = 0; status == TW_OK && i < 3; i++)
+        if ((status = tw_lab_run_once(run, &seconds)) == TW_OK) least_s = fmin(least_s, seconds);
+    tw_lab_run_close(run);
+    return status == TW_OK ? least_s : INFINITY;
+}
+
+/* The fastest of all candidates but `chosen`, by a short trial; how many. */
+static int try_candidates(const timing *t, const char *chosen, const tw_problem *p, const tw_lab_kernel *best[TRIED])
+{
+    double best_s[TRIED];
+    int count = 0;
+    const tw_lab_kernel *kernel;
+    for (int i = 0; (kernel = tw_lab_kernel_at(i)) != NULL; i++) {
+        if (!is_candidate(t->setup, kernel, p) || strcmp(kernel->name, chosen) == 0) continue;
+        const double seconds = try_kernel(t, kernel, p);
+        int at = count;
+        while (at > 0 && best_s[at - 1] > seconds) at--;
+        if (at == TRIED || isinf(seconds)) continue;
+        if (count < TRIED) count++;
+        for (int j = count - 1; j > at; j--) best[j] = best[j - 1], best_s[j] = best_s[j - 1];
+        best[at] = kernel, best_s[at] = seconds;
+    }
+    return count;
+}
+
+tw_status cliffs_regret(const bench_setup *s, double limit_s, row *shape, cliff *found)
+{
+    timing t = {.setup = s, .limit_s = limit_s};
+    measure_work works[CLIFF_PROBLEMS] = {{0}};
+    cliff_problems problems = {.count = 1, .friendlier = 1, .items = {found->problem}};
+    const tw_lab_kernel *candidates[TRIED];
+    record *r = &shape->record;
+    s->hooks->progress("trying all kernels");
+    tw_status status = make_elements(&t, &problems) ? TW_OK : TW_NO_MEMORY;
+    const int count = status == TW_OK ? try_candidates(&t, found->kernel, &found->problem, candidates) : 0;
+    t.choices[0] = choice_of(s, NULL);
+    for (int i = 0; i < count; i++, problems.count++) {
+        problems.items[problems.count] = found->problem;
+        t.choices[problems.count] = choice_of(s, candidates[i]);
+    }
+    if (status == TW_OK) status = time_all(&t, &problems, works);
+    close_timing(&t);
+    if (status != TW_OK) return status;
+    const int best = fastest(&problems, works);
+    const bool other = best > 0 && works[best].result.median_s < works[0].result.median_s;
+    r->best_kernel = found->best_kernel = other ? candidates[best - 1]->name : found->kernel;
+    r->regret = found->regret = other ? works[0].result.median_s / works[best].result.median_s : 1;
     return TW_OK;
 }

@@ -39,14 +39,20 @@ typedef struct cliff {
     const char *kernel;
     double median_s, floor_s; /* floor_s: by the roofline; NAN: unknown */
     double friendlier_s, aligned_s;
-    double low, high; /* of the rounds' median_s / friendlier_s, without the sixth of them at each end */
+    double low, high;        /* of the rounds' median_s / friendlier_s, without the sixth of them at each end */
+    double regret;           /* the time over that of best_kernel; NAN: not asked for */
+    const char *best_kernel; /* of all candidates */
 } cliff;
 
 double cliff_ratio(const cliff *c); /* median_s / friendlier_s */
 
 /* cliffs_time - times the problems interleaved, and again where the shape looks like a cliff. `shape` is the first of
  * them, judged and timed by row_run(): it takes the times of these rounds, its record also those beside it. */
-tw_status cliffs_time(const bench_setup *s, const row_wish *wish, const cliff_problems *problems, row *shape,
-                      cliff *found);
+tw_status cliffs_time(const bench_setup *s, roofs *limits, const row_wish *wish, const cliff_problems *problems,
+                      row *shape, cliff *found);
+
+/* cliffs_regret - the planner's regret at a shape that cliffs_time() has timed: every production kernel that fits is
+ * tried, and the three fastest are timed interleaved with the planner's choice. Their products are not judged. */
+tw_status cliffs_regret(const bench_setup *s, double limit_s, row *shape, cliff *found);
 
 #endif

@@ -105,7 +105,7 @@ static void compare(const trial *t, roofs *limits, int tries, row *out)
 }
 
 /* A row beyond its bound is a reason to measure the bound again, harder, before it is called an error. */
-static void compare_fairly(const trial *t, roofs *limits, int tries, row *out)
+void row_compare(const trial *t, roofs *limits, int tries, row *out)
 {
     compare(t, limits, tries, out);
     for (int again = 0; again < 5 && out->record.fraction_of_bound > RECORD_MOST_OF_BOUND; again++)
@@ -144,7 +144,7 @@ static void keep_times(const bench_setup *s, const trial *t, roofs *limits, int 
     out->turns = timing->work;
     if (!t->host && !device_is_host(s->device)) describe_launch(&t->problem, timing, out);
     progress(s, out, "measuring the bounds");
-    compare_fairly(t, limits, tries, out);
+    row_compare(t, limits, tries, out);
     const busy_reading ended = busy_now();
     record_doubt_text doubt;
     r->others = busy_share(begun, &ended);
