@@ -174,7 +174,7 @@ static void print_table(FILE *text, cliff *cliffs, int count)
     for (int i = 0; i < shown; i++) print_cliff(&table, &cliffs[i]);
     layout_left_out(&table);
     if (shown < count)
-        fprintf(text, "%d more shapes, all with a cliff of %.2f or less, are in the records of --json\n", count - shown,
+        fprintf(text, "%d more, all with a cliff of %.2f or less: the records of --json have them\n", count - shown,
                 cliff_ratio(&cliffs[shown]));
     fputc('\n', text);
     print_summary(text, cliffs, count);
@@ -233,9 +233,9 @@ static void print_header(const session *s, const cliff_range *range, int count, 
 {
     term_number bytes;
     fprintf(s->text,
-            "cliffs     %s, %s: %d shapes of seed %" PRIu64 " in %s, 2^%.3g to 2^%.3g multiply-adds, operands of at "
+            "cliffs     %s, %s: %d shape%s of seed %" PRIu64 " in %s, 2^%.3g to 2^%.3g multiply-adds, operands of at "
             "most %s\n",
-            s->device.engine, s->device.name, count, s->opt->seed, tw_lab_dtype_of(dtype)->name,
+            s->device.engine, s->device.name, count, count == 1 ? "" : "s", s->opt->seed, tw_lab_dtype_of(dtype)->name,
             log2(range->least_work), log2(range->most_work), term_bytes(range->most_bytes, bytes));
 }
 
@@ -256,7 +256,8 @@ static exit_code run_type(session *s, cliff_run *x, int count, tw_dtype dtype)
     }
     if (code != EXIT_OK) return code;
     print_table(s->text, x->cliffs, x->count);
-    if (x->refused > 0) fprintf(s->text, "refused    %d shapes; the last: %s\n", x->refused, x->why);
+    if (x->refused > 0)
+        fprintf(s->text, "refused    %d shape%s; the last: %s\n", x->refused, x->refused == 1 ? "" : "s", x->why);
     return session_flush(s);
 }
 

@@ -151,9 +151,10 @@ static void worst_table(const report *r, const cliffs *c)
         units_text text;
         table_row(&t, shape(d, name));
         table_cell(&t, units_seconds(d->median_s, text));
+        const bool known = d->friendlier_m >= 0 && d->friendlier_n >= 0 && d->friendlier_k >= 0;
         snprintf(name, sizeof name, "%lldx%lldx%lld", (long long)d->friendlier_m, (long long)d->friendlier_n,
                  (long long)d->friendlier_k);
-        table_cell(&t, name);
+        table_cell(&t, known ? name : "-");
         table_cell(&t, units_seconds(d->friendlier_s, text));
         table_cell(&t, units_factor(ratio(d), text));
         table_cell(&t, units_factor(d->aligned_s > 0 ? d->median_s / d->aligned_s : (double)NAN, text));
