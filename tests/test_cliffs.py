@@ -19,7 +19,7 @@ RAN = []  # what `ran` did
 
 
 def ran():
-    """The text of one run of three shapes, whose records stand in r.json; it is made once."""
+    """The text of one run of three shapes, made once; its records are put into this case's folder."""
     if not RAN:
         text = good("bench", "--cliffs", "--regret", "--shapes", 3, "--seed", 4, "--samples", 1, "--threads", 1, "--json", "r.json").stdout
         RAN.extend((text, open("r.json", encoding="utf-8").read()))
