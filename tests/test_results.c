@@ -155,6 +155,13 @@ static const floats *floats_for(const narrow *to)
     return x;
 }
 
+/* A row of C of its sums. */
+static void finish_row(cpu_finish *finish, const void *sums, void *c, int64_t count, double alpha, double beta)
+{
+    finish(&(cpu_outputs){
+        .sums = sums, .sums_ld = count, .c = c, .ldc = count, .rows = 1, .cols = count, .alpha = alpha, .beta = beta});
+}
+
 static void narrow_case(const kernel_row *row, const narrow *to)
 {
     static uint16_t found[FLOATS + ROOM];
@@ -165,14 +172,14 @@ static void narrow_case(const kernel_row *row, const narrow *to)
     const floats *x = floats_for(to);
     for (; wrong < 0 && mode < ROUNDINGS; mode++) {
         fesetround(roundings[mode].mode);
-        finish(x->from, found, FLOATS, 1, 0);
+        finish_row(finish, x->from, found, FLOATS, 1, 0);
         fesetround(FE_TONEAREST);
         for (int i = 0; wrong < 0 && i < FLOATS; i++)
             if (found[i] != x->expected[i]) wrong = i;
     }
     for (int left = 0; wrong < 0 && left < ROOM; left++) {
         memset(found, 0xa5, sizeof(uint16_t) * (ROOM + 1));
-        finish(x->from + 3 * left, found, left, 1, 0);
+        finish_row(finish, x->from + 3 * left, found, left, 1, 0);
         for (int i = 0; wrong < 0 && i <= ROOM; i++)
             if (found[i] != (i < left ? x->expected[3 * left + i] : 0xa5a5)) wrong = 3 * left + i;
     }
@@ -230,7 +237,7 @@ static void scale_case(const kernel_row *row, tw_dtype dtype_c)
         memcpy(c, old, sizeof c), memcpy(expected, old, sizeof c);
         for (int64_t j = 0; j < count; j++)
             put_scaled(dtype_c, expected, first + j, sums[j], value_of(dtype_c, old, first + j), alpha, beta);
-        finish(sums, c + first * (dtype_c == TW_F32 ? 4 : 1), count, alpha, beta);
+        finish_row(finish, sums, c + first * (dtype_c == TW_F32 ? 4 : 1), count, alpha, beta);
         for (int j = 0; text[0] == '\0' && j < COUNT; j++)
             if (!alike(dtype_c, c, expected, j))
                 snprintf(text, sizeof text, "row %d, element %d of %d from %d on: alpha %g beta %g, %g instead of %g",
@@ -242,7 +249,7 @@ static void scale_case(const kernel_row *row, tw_dtype dtype_c)
         for (int32_t first = -40000; text[0] == '\0' && first < 70000; first += ROOM) {
             for (int j = 0; j < ROOM; j++) sums[j] = first + j;
             fesetround(roundings[r].mode);
-            finish(sums, c, ROOM, 0x1p-8, 0);
+            finish_row(finish, sums, c, ROOM, 0x1p-8, 0);
             fesetround(FE_TONEAREST);
             for (int j = 0; j < ROOM; j++)
                 if (value_of(dtype_c, c, j) != whole_of(dtype_c, sums[j] * 0x1p-8))
