@@ -37,7 +37,9 @@
  *           r13. block 384, dynamic shared memory sizeof(struct ring). Three tensor maps, rank 2, element strides 1, no
  *           interleave, zeros outside, swizzle 128 B, L2 promotion 256 B: A, B and C as they are stored, in boxes of 64
  *           rows and 128 bytes; where A or B is K-major, of ROW_M or ROW_N rows. C's map is read only where WIDE = 1
- *           and beta = 0. May be launched with PDL (programmatic stream serialization).
+ *           and beta = 0. May be launched with PDL (programmatic stream serialization). DIVIDED = 1: what is stored
+ *           are the sums of runs of k, for add.cu (arguments.h); C's map is of that workspace, m, n, k >= 1, any grid
+ *           of at most tiles * splits.
  * CHANGED   from r13: transposes, ping-pong, the epilogue by TMA, the tiles and their stages.
  * SOURCE    PTX ISA (matrix descriptors, stmatrix, cp.async.bulk.tensor); ping-pong: Thakkar et al.: CUTLASS 3, 2023 */
 #ifndef GROUP_M

@@ -90,8 +90,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             }
             tile_at<GROUP_M>(tile, {tiles_n, tiles_m}, &i0, &j0);
             UNROLLED
-            for (int q = 0; q < 2; q++)
-                epilogue_by_threads(OUT, i0 + group * 64, j0 + q * HALF, HALF, sum[q]);
+            for (int q = 0; q < 2; q++) epilogue_by_threads(OUT, i0 + group * 64, j0 + q * HALF, HALF, sum[q]);
         }
     }
 }
