@@ -220,6 +220,11 @@ static exit_code run_shape(session *s, cliff_run *x, const bench_case *c, tw_dty
     } else {
         tw_status regret = TW_OK;
         const tw_status status = cliffs_time(&x->setup, &x->limits, &x->wish, &problems, &result, &x->cliffs[x->count]);
+        if (status == TW_NO_MEMORY) {
+            snprintf(x->why, sizeof x->why, "%s", tw_error_text());
+            x->refused++;
+            return session_row(s, &result);
+        }
         if (status != TW_OK) return diag_lab(status, "the operands of a shape and of friendlier ones");
         if (s->opt->regret) regret = cliffs_regret(&x->setup, LIMIT_S, &result, &x->cliffs[x->count]);
         if (regret != TW_OK) return diag_lab(regret, "the operands of a shape");

@@ -56,7 +56,7 @@ static bool plan_each(const tw_lab_run *run, panels *x)
     const plan *whole = &run->plan;
     const tw_lab_choice same = {.kernel = whole->row->lab.name};
     device_facts facts = run->context->facts;
-    facts.clusters = whole->gpu.k_split.by_cluster;
+    facts.clusters = whole->gpu.k_split.by_cluster, facts.whole_k = whole->gpu.k_split.count == 0;
     for (int i = 0; i < 2; i++) {
         plan *packs = &x->plans[i].packs, *tile = &x->plans[i].tile;
         tw_problem p = whole->problem;

@@ -16,7 +16,7 @@ enum { BATCH_MOST_TILES = 1 << 30 };
 /* How blocks divide k. FAMILY_STREAM_K: `whole` blocks compute a tile each, `count` a run of `length` steps of tile_k,
  * of a residue three times as many. FAMILY_SWAP_AB: `splits` blocks have `length` steps of each tile, the last what is
  * left; splits = 0: stream-K, `length` steps of all tiles laid end to end. A second kernel adds: `splits` blocks share
- * each tile; of FAMILY_WGMMA persistent blocks compute `count` runs of `length` steps, `splits` of each tile. */
+ * each tile; of FAMILY_WGMMA persistent blocks compute `count` parts of `length` steps, `splits` of each tile. */
 typedef struct k_split {
     int64_t whole, count, length;
     int64_t bytes; /* of partial sums and flags, a multiple of 256 */

@@ -71,6 +71,7 @@ typedef struct device_facts {
     int vector_bytes;    /* OpenCL: of a vector register, where the device is a processor; else 0 */
     /* OpenCL: work-items of a sub-group, which has a barrier of its own; 0: only the whole work-group has */
     int warp;
+    bool whole_k; /* FAMILY_WGMMA: k is not divided, as in the plan of which this is a part */
     /* CUDA: launches may have clusters of blocks, and the compiler, if there is one, knows st.async: 12.1 */
     bool clusters;
     bool tensor_maps; /* CUDA: TMA, with a driver and a compiler that know it */

@@ -58,7 +58,7 @@ static void test_draw_has_all_kinds(void)
         ops[c.op_a == TW_T][c.op_b == TW_T]++;
         padded += c.pad > 0, odd += c.pad == 1;
         deep += c.k > 16 * c.m && c.k > 16 * c.n, thin += c.m <= 16 || c.n <= 16;
-        small += work<0x1p24, large += work> 0x1p28;
+        small += (work < 0x1p24), large += (work > 0x1p28);
     }
     for (int i = 0; i < 4; i++) assert_true(ops[i / 2][i % 2] > SHAPES / 8);
     assert_true(padded > SHAPES / 4 && padded < SHAPES / 2 && odd > SHAPES / 10);

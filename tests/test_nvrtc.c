@@ -428,7 +428,10 @@ static int options_of(const kernel_row *row, int sm, variant found[MOST_OPTIONS]
     int count = 0;
     for (int i = 0; i < ASKED; i++) {
         const asked a = asked_at(i);
-        const int64_t n = a.meets ? 4 : 640, m = a.tall ? 2 * n : n, k = a.meets ? 1280 : depths[a.depth];
+        const int64_t n = a.meets ? 4 : 640, m = a.tall ? 2 * n : n,
+                      k = !a.meets                          ? depths[a.depth]
+                          : row->gpu.family == FAMILY_WGMMA ? 65536
+                                                            : 1280;
         tw_problem p = tw_problem_make(row->lab.dtype, (tw_op)(a.op / 2), (tw_op)(a.op % 2), m, n, k);
         tw_lab_choice choice = {.kernel = row->lab.name, .tile = choices[a.tile], .default_build = a.as_is};
         plan made;

@@ -361,15 +361,15 @@ static void matrix_case(tw_op op_a, tw_op op_b, int64_t m, int64_t n, int64_t k,
                "%s, expected %s and %d bytes", planned ? text : tw_error_text(), expected, (int)bytes);
 }
 
-/* Few tiles and a deep k: runs of k fill the device, and add.cu makes C of their sums; not without a workspace. */
-static void runs_case(tw_dtype dtype, tw_dtype dtype_c, int64_t splits, int64_t length, const char *adds)
+/* Few tiles and a deep k: split-K fills the device, and add.cu makes C of partial sums; not without a workspace. */
+static void split_k_case(tw_dtype dtype, tw_dtype dtype_c, int64_t splits, int64_t length, const char *adds)
 {
     enum { M = 256, N = 250, K = 176640, COLUMNS = 252 };
     tw_problem p = tw_problem_make(dtype, TW_N, TW_T, M, N, K);
     device_facts bare = sm_90;
     plan out, without;
     gpu_launch launches[LAUNCH_KINDS];
-    if (!tap_case("%s %dx%dx%d is divided into runs", dtype_find(dtype)->lab.name, M, N, K)) return;
+    if (!tap_case("%s %dx%dx%d by split-K", dtype_find(dtype)->lab.name, M, N, K)) return;
     p.dtype_c = dtype_c, p.align_a = p.align_b = p.align_c = 256, bare.no_workspace = true;
     const bool planned = plan_find(&p, &sm_90, NULL, &out) == TW_OK && plan_find(&p, &bare, NULL, &without) == TW_OK;
     const int count = planned ? plan_launches(&out, launches) : 0;
@@ -377,24 +377,24 @@ static void runs_case(tw_dtype dtype, tw_dtype dtype_c, int64_t splits, int64_t 
     const int64_t tiles = planned ? ceil_div(M, out.gpu.block_m) * ceil_div(N, out.gpu.block_n) : 0;
     tap_result(count == 2 && s->splits == splits && s->length == length && s->count == tiles * splits &&
                    s->bytes == splits * M * COLUMNS * 4 && strstr(out.gpu.options, "-DC_HALF=0") != NULL &&
-                   strstr(out.gpu.options, "-DWIDE=1") != NULL && strstr(out.gpu.options, "-DDIVIDED=1") != NULL &&
+                   strstr(out.gpu.options, "-DWIDE=1") != NULL && strstr(out.gpu.options, "-DSPLIT_K=1") != NULL &&
                    launches[0].kind == LAUNCH_TILES && launches[1].kind == LAUNCH_ADD &&
                    strcmp(launches[1].kernel.source.file, "cuda/add.cu") == 0 &&
                    strcmp(launches[1].kernel.options, adds) == 0 && launches[1].grid_x == 2 * M &&
                    launches[1].threads_x == 32 && launches[1].threads_y == 8 && without.gpu.k_split.count == 0 &&
-                   strstr(without.gpu.options, "DIVIDED") == NULL,
-               "%d launches, %s: %d runs of %d steps, added by %s", count,
+                   strstr(without.gpu.options, "SPLIT_K") == NULL,
+               "%d launches, %s: %d parts of %d steps, added by %s", count,
                planned ? out.row->lab.name : tw_error_text(), planned ? (int)s->splits : 0,
                planned ? (int)s->length : 0, count == 2 ? launches[1].kernel.options : "");
 }
 
 static void matrix_cases(void)
 {
-    runs_case(TW_BF16, TW_F32, 33, 84, "");
-    runs_case(TW_BF16, TW_BF16, 33, 84, "-DC_HALF=1");
-    runs_case(TW_F16, TW_F16, 33, 84, "-DC_HALF=1 -DIN_F16=1");
-    runs_case(TW_I8, TW_I32, 33, 42, "-DSUMS_S32=1");
-    runs_case(TW_E4M3, TW_F16, 33, 42, "-DC_HALF=1 -DIN_F16=1");
+    split_k_case(TW_BF16, TW_F32, 33, 84, "");
+    split_k_case(TW_BF16, TW_BF16, 33, 84, "-DC_HALF=1");
+    split_k_case(TW_F16, TW_F16, 33, 84, "-DC_HALF=1 -DIN_F16=1");
+    split_k_case(TW_I8, TW_I32, 33, 42, "-DSUMS_S32=1");
+    split_k_case(TW_E4M3, TW_F16, 33, 42, "-DC_HALF=1 -DIN_F16=1");
     matrix_case(TW_N, TW_N, 4096, 4096, 4096, 0, TW_F32, "cuda_bf16_gemm_wgmma_sm90_128x128 grid 128x1", 0);
     matrix_case(TW_T, TW_N, 4096, 4096, 4096, 0, TW_BF16, "cuda_bf16_gemm_wgmma_sm90_128x128 grid 128x1", 0);
     /* 384 tiles, 2.9 rounds; of 128 x 128 4.4 */
@@ -418,7 +418,8 @@ static void matrix_cases(void)
     matrix_case(TW_N, TW_N, 16, 1024, 8192, 0, TW_F32,
                 "cuda_bf16_gemm_swapab_sm90_16x64 grid 112x1 (112 of them runs of 19 steps)", 459776);
     matrix_case(TW_N, TW_N, 64, 64, 65536, 0, TW_F32,
-                "cuda_bf16_gemm_wgmma_sm90_64x64 grid 79x1 (79 of them runs of 13 steps)", 79 * 256 * 64 * 4);
+                "cuda_bf16_gemm_wgmma_sm90_64x64 grid 64x1 (64 parts of 16 steps, 64 for each tile)",
+                64 * 256 * 64 * 4);
     matrix_case(TW_N, TW_N, 64, 64, 64, 0, TW_F32, "cuda_bf16_gemm_wgmma_sm90_64x64 grid 1x1", 0);
     matrix_case(TW_N, TW_N, 128, 512, 512, 0, TW_F32, "cuda_bf16_gemm_wgmma_sm90_64x64 grid 16x1", 0);
     matrix_case(TW_N, TW_N, 1, 512, 512, 0, TW_F32, "cuda_bf16_gemm_swapab_sm90_16x64 grid 8x1", 0);

@@ -327,13 +327,13 @@ static void expect(products *x)
 {
     const tw_problem *p = &x->p;
     const narrow *to = x->types.c == TW_F16 ? &narrows[0] : &narrows[1];
+    const double alpha = p->k == 0 ? 0 : p->alpha; /* C <- beta * C: no sum is scaled, so that 0 has no sign */
     for (int64_t i = 0; i < x->c_count; i++) {
         if (i % p->ldc >= p->n) continue;
         if (x->types.sums == TW_F32)
             ((uint16_t *)x->old)[i] = narrowed(to, ((float *)x->sums)[i]);
         else
-            put_scaled(x->types.c, x->old, i, ((int32_t *)x->sums)[i], value_of(x->types.c, x->old, i), p->alpha,
-                       p->beta);
+            put_scaled(x->types.c, x->old, i, ((int32_t *)x->sums)[i], value_of(x->types.c, x->old, i), alpha, p->beta);
     }
 }
 

@@ -81,14 +81,16 @@ static tw_status keep_row(work *w, const struct ahead_arch *arch, const kernel_r
     char done[MOST_OPTIONS][PLAN_OPTIONS_BYTES];
     int known = 0;
     for (int variant = 0; variant < 32 * DTYPES_END * DTYPES_END; variant++) {
-        /* 4: k is divided among the blocks of a cluster, where the row does that */
+        /* 4: k is divided among the blocks of a cluster, or of a deep k by split-K, where the row does that */
         const int64_t edge = variant / 8 % 2 ? 4 : 640,
                       height = variant / 16 % 2 ? 2 * edge : edge; /* C wide, or tall */
         const tw_dtype b = (tw_dtype)(variant / 32 % DTYPES_END), c = (tw_dtype)(variant / 32 / DTYPES_END);
         if (!dtypes_mix(row->lab.dtype, b) || !dtype_gives(row->lab.dtype, c)) continue;
         facts.clusters = edge == 4 && arch->from_sm >= 90;
         tw_problem p = tw_problem_make(row->lab.dtype, (tw_op)(variant / 2 % 2), (tw_op)(variant % 2), height, edge,
-                                       edge == 4 ? 1280 : 640);
+                                       edge == 640                       ? 640
+                                       : row->gpu.family == FAMILY_WGMMA ? 65536
+                                                                         : 1280);
         plan made;
         p.dtype_b = b, p.dtype_c = c;
         p.align_a = p.align_b = p.align_c = variant / 4 % 2 ? 4 : 256;

@@ -44,7 +44,12 @@ int rung_compare(const char *a, const char *b)
 
 bool row_timed(const records_row *row) { return !row->counted && row->r.refused == NULL && row->r.median_s > 0; }
 
-bool row_is_cliff(const records_row *row) { return row_timed(row) && row->r.friendlier_s > 0; }
+bool row_is_cliff(const records_row *row)
+{
+    const record *r = &row->r;
+    const double ratio = r->median_s / r->friendlier_s;
+    return row_timed(row) && r->friendlier_s > 0 && r->m > 0 && r->n > 0 && r->k > 0 && isfinite(ratio) && ratio > 0;
+}
 
 double row_speed(const records_row *row)
 {

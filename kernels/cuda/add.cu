@@ -1,13 +1,13 @@
-/* add - the second kernel where blocks divide k: adds the runs of each element of C, always in the same order.
+/* add - the second kernel of split-K: adds the partial sums of each element of C, always in the same order.
  *
- * IDEA      The sums of a run lie in the workspace as a matrix. A warp has a row of 128 columns, a lane every 32nd, so
- *           that loads and stores are of 32 neighbours, however C is aligned. Of many runs the warps of a block have a
- *           share each, which the first one adds.
+ * IDEA      The partial sums of a part of k lie in the workspace as a matrix. A warp has 128 columns of a row, a lane
+ *           every 32nd, so that 32 neighbours are loaded and stored at once, however C is aligned. Several warps of a
+ *           block divide the parts among them; warp 0 adds what they have.
  *
- *               runs      0   1   2  |  3   4   5  |  6   7        3 warps
+ *               parts     0   1   2  |  3   4   5  |  6   7        3 warps
  *               warp      0          |  1          |  2            then 0: 0-2, 3-5, 6-7, and C
  *
- * NUMBERS   Runs are read once, mostly from the L2, and C is written once: 4 m n (splits + 1) bytes.
+ * NUMBERS   Partial sums are read once, mostly from the L2, and C is written once: 4 m n (splits + 1) bytes.
  * LIMITS    m, n, splits >= 1; any C. C_HALF, IN_F16, SUMS_S32 as in epilogue.cuh.
  * HOST      threads 32 x the number of shares, at most 8; a block for 128 columns of a row; grid m * ceil(n / 128).
  *           memory as arguments.h says. May be launched with PDL (programmatic stream serialization).
@@ -18,7 +18,7 @@
 #include "epilogue.cuh"
 #include "pdl.cuh"
 
-enum { LANES = 32, EACH = 4, COLUMNS = LANES * EACH, MOST_SHARES = 8 };
+enum { LANES = ADD_LANES, COLUMNS = ADD_COLUMNS, EACH = COLUMNS / LANES };
 
 static __device__ __forceinline__ number plus(number x, number y)
 {
@@ -29,15 +29,15 @@ static __device__ __forceinline__ number plus(number x, number y)
 #endif
 }
 
-extern "C" __global__ void __launch_bounds__(LANES *MOST_SHARES)
+extern "C" __global__ void __launch_bounds__(LANES *ADD_SHARES)
     add(PLAIN_ARGUMENTS(PARAMETER, number, char, char, element_c), SPLIT_ARGUMENTS(PARAMETER, const number *))
 {
-    __shared__ number shares[MOST_SHARES][COLUMNS];
+    __shared__ number shares[ADD_SHARES][COLUMNS];
     const int lane = threadIdx.x, share = threadIdx.y, strips = ceil_div(n, COLUMNS), row = blockIdx.x / strips,
               column = blockIdx.x % strips * COLUMNS + lane, each = ceil_div(splits, blockDim.y), from = share * each,
               to = min(from + each, splits);
-    const long run = (long)RUN_ROWS(m) * RUN_COLUMNS(n);
-    const number *sums = memory + (long)row * RUN_COLUMNS(n) + column;
+    const long part = (long)SPLIT_ROWS(m) * SPLIT_COLUMNS(n);
+    const number *sums = memory + (long)row * SPLIT_COLUMNS(n) + column;
     number sum[EACH] = {0};
     pdl_trigger();
     pdl_wait();
@@ -45,7 +45,7 @@ extern "C" __global__ void __launch_bounds__(LANES *MOST_SHARES)
     {
         UNROLLED
         for (int q = 0; q < EACH; q++)
-            if (column + q * LANES < n) sum[q] = plus(sum[q], __ldcg(&sums[split * run + q * LANES]));
+            if (column + q * LANES < n) sum[q] = plus(sum[q], __ldcg(&sums[split * part + q * LANES]));
     }
     if (share > 0) {
         UNROLLED

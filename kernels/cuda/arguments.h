@@ -22,18 +22,19 @@
 #define MAPPED_C_ARGUMENTS(_, number, of_c)                                                                            \
     MAPS(_), _(MAP, c_map), SCALED(_, number), _(of_c *__restrict__, c), _(long, ldc)
 
-/* The same; where DIVIDED = 1, each tile's k is divided into `splits` runs of `length` steps, C is the workspace, and
- * add.cu adds: run r has the rows from r * RUN_ROWS(m) on, RUN_COLUMNS(n) apart, as high as any tile. */
-#ifndef DIVIDED
-#define DIVIDED 0
-#endif
-#if DIVIDED
-#define MAYBE_DIVIDED_ARGUMENTS(_, number, of_c) MAPPED_C_ARGUMENTS(_, number, of_c), RUNS_ARGUMENTS(_)
+/* The same. SPLIT_K = 1: split-K in two kernels. Each tile's k is divided into `splits` parts of `length` steps, their
+ * sums lie in the workspace, and add.cu adds them. Part number r has the rows from r * SPLIT_ROWS(m) on, which is a
+ * multiple of every tile's height, SPLIT_COLUMNS(n) apart. */
+#if defined SPLIT_K && SPLIT_K
+#define MAYBE_SPLIT_ARGUMENTS(_, number, of_c) MAPPED_C_ARGUMENTS(_, number, of_c), RUNS_ARGUMENTS(_)
 #else
-#define MAYBE_DIVIDED_ARGUMENTS MAPPED_C_ARGUMENTS
+#define MAYBE_SPLIT_ARGUMENTS MAPPED_C_ARGUMENTS
 #endif
-#define RUN_ROWS(m)    (((m) + 255) / 256 * 256)
-#define RUN_COLUMNS(n) (((n) + 3) / 4 * 4)
+#define SPLIT_ROWS(m)    (((m) + 255) / 256 * 256)
+#define SPLIT_COLUMNS(n) (((n) + 3) / 4 * 4)
+
+/* A block of add.cu has ADD_COLUMNS of a row of C, and ADD_SHARES of its warps at most share the parts. */
+enum { ADD_LANES = 32, ADD_COLUMNS = 128, ADD_SHARES = 8 };
 
 /* Behind either, where blocks divide k: how many blocks do, by runs of so many steps, and where their sums meet. */
 #define RUNS_ARGUMENTS(_)             _(int, splits), _(int, length)

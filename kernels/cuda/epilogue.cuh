@@ -1,6 +1,7 @@
 /* epilogue.cuh - what becomes of the sums of production kernels: c <- alpha * sum + beta * c, rounded once to C's type,
  * for 1, 2 or 4 neighbours of a row at a time. After rung.cuh. Whether C is read, for beta is not 0, is asked here, and
- * what lies outside C is left out: a kernel says which row and column its sums belong to, and no more.
+ * what lies outside C is left out: a kernel says which row and column its sums belong to. What leaves by TMA is scaled
+ * here and rounded by wgmma_c.cuh.
  * sgemm_simt, which is a rung for all transposes, stores by wide.cuh as rungs do: readers compile their texts as C.
  *
  * C_HALF = 1: C of 2 bytes, bf16 or with IN_F16 f16; else of the sums' type: f32, of integers i32, of f64 f64. WIDE = 1

@@ -60,12 +60,12 @@ ASSUME_BOXES(64, BK, 64, BK)
 #include "schedule.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    gemm_fp8_sm90(MAYBE_DIVIDED_ARGUMENTS(PARAMETER, float, element_c))
+    gemm_fp8_sm90(MAYBE_SPLIT_ARGUMENTS(PARAMETER, float, element_c))
 {
     extern __shared__ __align__(1024) struct ring ring[];
     int tid = threadIdx.x, lane = tid % 32, phase = 0, s = 0, blocks = ceil_div(k, BK), i0, j0;
     const struct tiling tiles = tiling_of<GROUP_M>(m, n);
-#if !DIVIDED
+#if !SPLIT_K
     const int splits = 1, length = blocks;
 #endif
     const int works = splits * tiles.count;
@@ -119,7 +119,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             if (++s == STAGES) s = 0, phase ^= 1;
         }
         work_at<GROUP_M>(work, tiles, &i0, &j0);
-        if (DIVIDED) i0 += item_at(work, tiles) * RUN_ROWS(m);
+        if (SPLIT_K) i0 += item_at(work, tiles) * SPLIT_ROWS(m);
         i0 += group * ROWS;
         UNROLLED
         for (int q = 0; q < SUBTILES; q++)

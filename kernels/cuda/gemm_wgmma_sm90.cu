@@ -30,16 +30,15 @@
  *           sums toward zero (docs/ACCURACY.md).
  * LIMITS    sm_90a only. m, n >= 1; a and b aligned to 16 bytes, lda and ldb multiples of 8 (pack.cu copies others
  *           first). WIDE = 1 promises c aligned to 16 bytes and rows of C a multiple of 16 bytes apart, less than 2^40;
- *           WIDE = 0 takes any. Tiles + 2 grids < 2^31. ROW_M 64 or 128, ROW_N 64, 128 or 192. C_HALF = 1: C of the
+ *           WIDE = 0 takes any. Tiles, or with SPLIT_K tiles * splits, + 2 grids < 2^31. ROW_M 64 or 128, ROW_N 64, 128 or 192. C_HALF = 1: C of the
  *           operands' type, else f32. IN_F16 = 1: f16 instead of bf16. Others by TYPE_A and TYPE_B (rung.cuh), A as m x
  *           k and B as n x k, whose rows are multiples of 16 bytes apart.
  * HOST      Any grid is correct. Best is the smallest that needs as few waves as one block per multiprocessor, as in
  *           r13. block 384, dynamic shared memory sizeof(struct ring). Three tensor maps, rank 2, element strides 1, no
  *           interleave, zeros outside, swizzle 128 B, L2 promotion 256 B: A, B and C as they are stored, in boxes of 64
  *           rows and 128 bytes; where A or B is K-major, of ROW_M or ROW_N rows. C's map is read only where WIDE = 1
- *           and beta = 0. May be launched with PDL (programmatic stream serialization). DIVIDED = 1: what is stored
- *           are the sums of runs of k, for add.cu (arguments.h); C's map is of that workspace, m, n, k >= 1, any grid
- *           of at most tiles * splits.
+ *           and beta = 0. May be launched with PDL (programmatic stream serialization). SPLIT_K = 1: the partial
+ *           sums of parts of k are stored for add.cu (arguments.h); C's map is of that workspace; m, n, k >= 1.
  * CHANGED   from r13: transposes, ping-pong, the epilogue by TMA, the tiles and their stages.
  * SOURCE    PTX ISA (matrix descriptors, stmatrix, cp.async.bulk.tensor); ping-pong: Thakkar et al.: CUTLASS 3, 2023 */
 #ifndef GROUP_M
@@ -108,12 +107,12 @@ static __device__ __forceinline__ void go_round(int *s, int *phase, int blocks)
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    gemm_wgmma_sm90(MAYBE_DIVIDED_ARGUMENTS(PARAMETER, number, element_c))
+    gemm_wgmma_sm90(MAYBE_SPLIT_ARGUMENTS(PARAMETER, number, element_c))
 {
     extern __shared__ __align__(1024) struct ring ring[];
     int tid = threadIdx.x, lane = tid % 32, group = tid / 128, phase = 0, s = 0, blocks = ceil_div(k, BK), i0, j0;
     const struct tiling tiles = tiling_of<GROUP_M>(m, n);
-#if !DIVIDED
+#if !SPLIT_K
     const int splits = 1, length = blocks;
 #endif
     const int works = splits * tiles.count;
@@ -191,7 +190,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             if (lane == 0) barrier_arrive(&ring->empty[before]);
             pass_by(next_work(work));
             work_at<GROUP_M>(work, tiles, &i0, &j0);
-            if (DIVIDED) i0 += item_at(work, tiles) * RUN_ROWS(m);
+            if (SPLIT_K) i0 += item_at(work, tiles) * SPLIT_ROWS(m);
             UNROLLED
             for (int q = 0; q < SUBTILES; q++)
                 store_sums(ring->out[group], WITHIN + group, &next, &c_map, OUT, i0 + q * 64, j0, BN, sum[q]);

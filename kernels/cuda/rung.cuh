@@ -42,6 +42,11 @@ typedef double number;
 typedef float number; /* of a sum, of alpha and beta */
 #endif
 
+/* Split-K in two kernels (arguments.h). */
+#ifndef SPLIT_K
+#define SPLIT_K 0
+#endif
+
 /* Elements of op(A) and op(B): offsets are 64 bits wide. */
 #define A(i, p) a[OP_A ? (long)(p)*lda + (i) : (long)(i)*lda + (p)]
 #define B(p, j) b[OP_B ? (long)(j)*ldb + (p) : (long)(p)*ldb + (j)]

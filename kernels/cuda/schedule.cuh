@@ -9,8 +9,8 @@
  *
  * A work is one tile of one item's C; work w is tile w % tiles of item w / tiles. A persistent block takes works b, b +
  * blocks, ... Its copies walk through the pieces of their k, ahead of the mainloop and across the borders of works.
- * DIVIDED = 1: in place of items there are runs of `length` steps of k, `splits` of each tile; blocks that compute at
- * the same time share the steps of a run. */
+ * SPLIT_K = 1: in place of items there are parts of k, `splits` of each tile; blocks that compute at the same time have
+ * the same steps. */
 
 /* C in tiles. */
 struct tiling {
@@ -41,11 +41,11 @@ static __device__ __forceinline__ void tile_at(T tile, struct tiling all, int *i
     *i0 = (group * GROUP + in_group % rows) * BM, *j0 = in_group / rows * BN;
 }
 
-/* The item or run of a work, and where in C, or that item's, it begins. */
+/* The item or part of k of a work, and where in C, or that item's, it begins. */
 static __device__ __forceinline__ int item_at(int work, struct tiling all) { return work / all.count; }
 template <int GROUP = 1> static __device__ __forceinline__ void work_at(int work, struct tiling all, int *i0, int *j0)
 {
-    tile_at<GROUP>(GROUP == 1 || DIVIDED ? work % all.count : work, all, i0, j0);
+    tile_at<GROUP>(GROUP == 1 || SPLIT_K ? work % all.count : work, all, i0, j0);
 }
 
 /* The works of a persistent block, or of one of its `groups` warpgroups that take turns. */
@@ -69,7 +69,7 @@ struct run {
 
 static __device__ __forceinline__ struct run run_at(int work, struct tiling all, int length, int steps)
 {
-    if (!DIVIDED) return {0, steps};
+    if (!SPLIT_K) return {0, steps};
     int from = item_at(work, all) * length;
     return {from, min(from + length, steps)};
 }

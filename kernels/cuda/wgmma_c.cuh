@@ -1,5 +1,5 @@
-/* wgmma_c.cuh - how the sums of wgmma become C, through shared memory: by TMA, or by the threads line by line. For
- * gemm_wgmma_sm90 and gemm_fp8_sm90, after hopper.cuh. WIDE = 1 promises c aligned to 16 bytes and rows of C a multiple
+/* wgmma_c.cuh - how the sums of wgmma become C: through shared memory by TMA or line by line, or as the threads hold
+ * them. For gemm_wgmma_sm90 and gemm_fp8_sm90, after hopper.cuh. WIDE = 1 promises c aligned to 16 bytes and rows of C a multiple
  * of 16 bytes apart. */
 #include "epilogue.cuh"
 
@@ -124,10 +124,10 @@ static __device__ __forceinline__ void epilogue_by_threads(const struct out &to,
 }
 
 /* May a tile of `columns` from column j0 on leave by TMA, which reads no C and writes whole 16 bytes? A last tile that
- * ends within them may not. A run's sums do. */
+ * ends within them may not. The partial sums of split-K may. */
 static __device__ __forceinline__ bool leaves_by_tma(int j0, const int columns, int n, number beta)
 {
-    return DIVIDED || WIDE && !reads_c(beta) && (j0 + columns <= n || n % (16 / (int)sizeof(element_c)) == 0);
+    return SPLIT_K || WIDE && !reads_c(beta) && (j0 + columns <= n || n % (16 / (int)sizeof(element_c)) == 0);
 }
 
 /* 64 x `columns` sums of a warpgroup become C from row i0, column j0 on. */
@@ -136,7 +136,7 @@ static __device__ __forceinline__ void store_sums(element_c (*buffers)[64][OUT_C
                                                   const int columns, const number *sum)
 {
     if (leaves_by_tma(j0, columns, to.n, to.beta))
-        epilogue_by_tma(buffers, within, next, c_map, i0, j0, columns, DIVIDED ? (number)1 : to.alpha, sum);
+        epilogue_by_tma(buffers, within, next, c_map, i0, j0, columns, SPLIT_K ? (number)1 : to.alpha, sum);
     else if (WIDE)
         epilogue_by_threads(to, i0, j0, columns, sum);
     else

@@ -30,7 +30,7 @@ double family_cycles(const gpu_family *family, const kernel_row *row, const tw_p
 double simt_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device, const tuned_values *tuned,
                    double launch, double pass, double multiply);
 
-/* wgmma_mainloop - cycles of a row of the matrix units alone, to compare tiles that pack and read the same. */
+/* wgmma_mainloop - cycles of a row of the matrix units without packing, to compare tiles that pack the same. */
 double wgmma_mainloop(const kernel_row *row, const tw_problem *p, const device_facts *device);
 
 /* packing_cycles - of the packing pass: it reads and writes each element; single bytes at a lower rate. */

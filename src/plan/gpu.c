@@ -1,5 +1,6 @@
 /* gpu.c - a GPU launch: the grid and the compiler's options; and which of two kernels is better. What a family's
  * kernels cost, and how they divide k, stands in the files beside this. Pure, as plan.c. */
+#include "../../kernels/cuda/arguments.h"
 #include "families.h"
 
 #include <stdio.h>
@@ -35,9 +36,9 @@ static k_split split_k_by_shape(const plan *plan, const device_facts *device)
 }
 
 /* Which type of 2 bytes the operands are of, or C: " -DIN_F16=1", bf16 where nothing is said. */
-static const char *half_text(const tw_problem *p, char text[24])
+static const char *half_text(const tw_problem *p, bool divided, char text[24])
 {
-    const dtype_row *a = dtype_find(p->dtype), *half = a->class == DTYPE_HALF ? a : dtype_find(p->dtype_c);
+    const dtype_row *a = dtype_find(p->dtype), *half = divided || a->class == DTYPE_HALF ? a : dtype_find(p->dtype_c);
     text[0] = '\0';
     if (half->class == DTYPE_HALF && half->lab.dtype != TW_BF16) snprintf(text, 24, " -DIN_%s=1", half->id);
     return text;
@@ -52,18 +53,17 @@ static int types_text(const tw_problem *p, char *text, size_t bytes)
                     b->gpu_name, a->result == TW_I32 ? " -DSUMS_S32=1" : "");
 }
 
-/* add.cu, where blocks divide k and do not add themselves: its lanes have 128 columns of a row of C. */
+/* add.cu, where blocks divide k and do not add themselves. */
 static gpu_launch add_launch(const plan *p)
 {
-    enum { COLUMNS = 128, LANES = 32, MOST_SHARES = 8 };
     const tw_problem *x = &p->problem;
     const char *options = dtype_find(x->dtype)->result == TW_I32 ? "-DSUMS_S32=1"
                           : x->dtype_c == TW_F16                 ? "-DC_HALF=1 -DIN_F16=1"
                           : x->dtype_c == TW_BF16                ? "-DC_HALF=1"
                                                                  : "";
     return (gpu_launch){
-        LAUNCH_ADD, {{"cuda/add.cu", p->row->gpu.adds, NULL}, options, 0}, x->m * ceil_div(x->n, COLUMNS), 1,
-        LANES,      (int)min_i64(p->gpu.k_split.splits, MOST_SHARES)};
+        LAUNCH_ADD, {{"cuda/add.cu", p->row->gpu.adds, NULL}, options, 0}, x->m * ceil_div(x->n, ADD_COLUMNS), 1,
+        ADD_LANES,  (int)min_i64(p->gpu.k_split.splits, ADD_SHARES)};
 }
 
 int plan_launches(const plan *p, gpu_launch launches[LAUNCH_KINDS])
@@ -141,7 +141,7 @@ void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choic
                         : gpu->transposes_b ? TW_T
                                             : p->op_b,
                         divided || kernel_is_wide(row, p), row_in_warp ? " -DSUBGROUP_BARRIER=1" : "",
-                        typed ? "" : half_text(p, half), choice->default_build ? " -DDEFAULT_BUILD" : "");
+                        typed ? "" : half_text(p, divided, half), choice->default_build ? " -DDEFAULT_BUILD" : "");
     if (row->gpu.stores == STORES_ANY && !typed)
         used += snprintf(gpu->options + used, sizeof gpu->options - (size_t)used,
                          " -DC_HALF=%d -DTILE_M=%d -DTILE_N=%d", !divided && dtype_find(p->dtype_c)->lab.bytes == 2,
@@ -150,7 +150,7 @@ void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choic
                   : types_text(p, gpu->options + used, sizeof gpu->options - (size_t)used);
     if (swap_ab)
         used += snprintf(gpu->options + used, sizeof gpu->options - (size_t)used, " -DFEW_ROWS=%d", gpu->few_rows);
-    if (divided) used += snprintf(gpu->options + used, sizeof gpu->options - (size_t)used, " -DDIVIDED=1");
+    if (divided) used += snprintf(gpu->options + used, sizeof gpu->options - (size_t)used, " -DSPLIT_K=1");
     if (gpu->k_split.by_cluster)
         used += snprintf(gpu->options + used, sizeof gpu->options - (size_t)used, " -DCLUSTER_REDUCE=1");
     gpu->own_options = used;

@@ -10,9 +10,10 @@ int plan_types_opencl(const tw_problem *p, char *text, size_t bytes)
     const tw_dtype types[3] = {p->dtype, p->dtype_b != 0 ? p->dtype_b : p->dtype, p->dtype_c},
                    sums = dtype_find(p->dtype)->result;
     int used = 0;
-    for (int i = 0; i < 3; i++)
-        used += snprintf(text + used, bytes - (size_t)used, " -DTYPE_%c=%s", "ABC"[i],
-                         dtype_find(types[i]) -> gpu_name);
+    for (int i = 0; i < 3; i++) {
+        const char *name = dtype_find(types[i])->gpu_name;
+        used += snprintf(text + used, bytes - (size_t)used, " -DTYPE_%c=%s", "ABC"[i], name);
+    }
     return used + snprintf(text + used, bytes - (size_t)used, "%s",
                            sums == TW_F64   ? " -DSUMS_F64=1"
                            : sums == TW_I32 ? " -DSUMS_S32=1"

@@ -1,9 +1,12 @@
-/* wgmma.c - gemm_wgmma_sm90 and gemm_fp8_sm90: persistent blocks; where tiles are few, k is divided into runs, and a
+/* wgmma.c - gemm_wgmma_sm90 and gemm_fp8_sm90: persistent blocks; where tiles are few, split-K: blocks divide k, and a
  * second kernel adds. */
 #include "../../kernels/cuda/arguments.h"
 #include "families.h"
 
-/* The cycles of the busiest multiprocessor, where each tile's k is `splits` runs of `length` steps. For each block of k
+/* Most blocks of split-K that a multiprocessor computes one after the other. */
+enum { MOST_ROUNDS = 4 };
+
+/* The cycles of the busiest multiprocessor, where each tile's k is `splits` parts of `length` steps. For each block of k
  * its tensor cores work and its copies arrive; these overlap to half. Copies share the bandwidth of the L2, and lines
  * that do not begin at multiples of 128 bytes cost four times as much. Two warpgroups ping-pong: one stores while the
  * other multiplies, until the last. Tiles with more sums multiply a little slower. Numbers fitted to an H200
@@ -29,22 +32,34 @@ static double cycles_of(const kernel_row *row, const tw_problem *p, const device
     return longer((double)rounds * multiply + store, last * (multiply + store));
 }
 
-/* Runs that end soonest. Their sums are written and read once more, by a launch of its own. */
-static k_split choose_runs(const kernel_row *row, const tw_problem *p, const device_facts *device,
-                           const tuned_values *tuned, double *busiest)
+/* The next number of parts to weigh: powers of two, and those with which so many rounds of blocks are full. */
+static int64_t next_splits(int64_t splits, int64_t full)
 {
-    enum { MOST_ROUNDS = 4 };
-    const int64_t tiles = tiles_of(row, p), steps = ceil_div(p->k, row->lab.tile_k),
-                  most = device->no_workspace ? 1 : MOST_ROUNDS * multiprocessors_of(device) / max_i64(tiles, 1);
+    int64_t next = 2;
+    while (next <= splits) next *= 2;
+    for (int64_t rounds = 1; rounds <= MOST_ROUNDS; rounds++)
+        if (rounds * full > splits && rounds * full < next) next = rounds * full;
+    return next;
+}
+
+/* Split-K: the number of parts that ends soonest. Partial sums are written and read once more, by a launch of its own.
+ */
+static k_split choose_splits(const kernel_row *row, const tw_problem *p, const device_facts *device,
+                             const tuned_values *tuned, double *busiest)
+{
+    const int64_t multiprocessors = multiprocessors_of(device), tiles = max_i64(tiles_of(row, p), 1),
+                  steps = ceil_div(p->k, row->lab.tile_k), full = multiprocessors / tiles,
+                  most = device->no_workspace || device->whole_k ? 1 : MOST_ROUNDS * multiprocessors / tiles;
+    const double cycle_bytes = tuned->dram_bytes * (double)multiprocessors;
     k_split made = {0};
     *busiest = cycles_of(row, p, device, tuned, 1, steps);
-    for (int64_t wish = 2; wish <= min_i64(most, steps); wish++) {
+    for (int64_t wish = next_splits(1, full); wish <= min_i64(most, steps); wish = next_splits(wish, full)) {
         const int64_t length = ceil_div(steps, wish), splits = ceil_div(steps, length),
-                      bytes = splits * RUN_ROWS(p->m) * RUN_COLUMNS(p->n) * 4;
+                      bytes = splits * SPLIT_ROWS(p->m) * SPLIT_COLUMNS(p->n) * 4;
+        if (bytes > MOST_SUMS * multiprocessors) break;
         const double sums = (double)(p->m * p->n * 4) * (double)(2 * splits + 1),
-                     time = cycles_of(row, p, device, tuned, splits, length) + tuned->pass +
-                            sums / (tuned->dram_bytes * (double)multiprocessors_of(device));
-        if (splits < wish || time >= *busiest || bytes > MOST_SUMS * multiprocessors_of(device)) continue;
+                     time = cycles_of(row, p, device, tuned, splits, length) + tuned->pass + sums / cycle_bytes;
+        if (time >= *busiest) continue;
         *busiest = time;
         made = (k_split){.count = tiles * splits, .length = length, .bytes = round_up(bytes, 256), .splits = splits};
     }
@@ -56,12 +71,12 @@ double wgmma_mainloop(const kernel_row *row, const tw_problem *p, const device_f
     tuned_values room;
     double busiest;
     const tuned_values *tuned = tuned_find(device, p, row, &room);
-    choose_runs(row, p, device, tuned, &busiest);
+    choose_splits(row, p, device, tuned, &busiest);
     return tuned->cost * busiest;
 }
 
 /* Each box line outside the matrix costs some TMA time, and the memory is kept a little less busy than could be: for 16
- * cycles of 19. */
+ * cycles of 19. Of split-K's parts all lines are counted, as of one: fitted without it. */
 static double cycles(const kernel_row *row, const tw_problem *p, const device_facts *device, const tuned_values *tuned,
                      double busiest)
 {
@@ -75,4 +90,4 @@ static double cycles(const kernel_row *row, const tw_problem *p, const device_fa
     return tuned->cost * (longer(busiest + loads, memory) + packing_cycles(row, p, device, tuned));
 }
 
-const gpu_family family_wgmma = {.divide = choose_runs, .cycles = cycles};
+const gpu_family family_wgmma = {.divide = choose_splits, .cycles = cycles};

@@ -101,10 +101,13 @@ void KERNEL(const cpu_gemv *line)
 #else
     const int64_t bytes = SIZE;
 #endif
-    const int64_t c_bytes = line->finish != NULL ? line->c_bytes : SIZE;
+    const cpu_epilogue *e = line->epilogue;
     touch_matrix(line->x, line->count, line->k, line->x_stride, line->x_k, bytes, false);
     touch_matrix(line->y, line->k, 1, line->y_stride, 1, bytes, false);
-    touch_matrix(line->c, line->count, 1, line->c_stride, 1, c_bytes, true);
+    if (e != NULL)
+        touch_matrix(e->c, line->count, 1, line->down ? e->ldc : 1, 1, e->c_bytes, true);
+    else
+        touch_matrix(line->c, line->count, 1, line->c_stride, 1, SIZE, true);
     BARE(line);
 }
 #endif

@@ -171,9 +171,9 @@ static tw_status encode_maps(engine *e, const plan *p, const buffer *a, const bu
         TRY(encode_operand(e, p, &made->b_map, b->device, &gpu->pack_b, b_along, !gpu->few_rows,
                            box_rows(p->row, b_along, b_across, gpu->block_n, g->b_box_rows), g->b_box_cols));
     }
-    if (g->family == FAMILY_WGMMA && gpu->k_split.count > 0) /* the runs' sums, one below the other */
+    if (g->family == FAMILY_WGMMA && gpu->k_split.count > 0) /* the partial sums, one part below the other */
         return encode_map(e, dtype_find(x->dtype)->result, &made->c_map, made->memory,
-                          gpu->k_split.splits * RUN_ROWS(x->m), RUN_COLUMNS(x->n), RUN_COLUMNS(x->n), 64, 32,
+                          gpu->k_split.splits * SPLIT_ROWS(x->m), SPLIT_COLUMNS(x->n), SPLIT_COLUMNS(x->n), 64, 32,
                           CU_TENSOR_SWIZZLE_128B, CU_TENSOR_L2_256B);
     if (g->stores == STORES_ANY && x->beta == 0 && kernel_is_wide(p->row, x))
         TRY(encode_map(e, x->dtype_c, &made->c_map, c->device, x->m, x->n, x->ldc, 64,
