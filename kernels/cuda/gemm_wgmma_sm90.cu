@@ -30,9 +30,9 @@
  *           sums toward zero (docs/ACCURACY.md).
  * LIMITS    sm_90a only. m, n >= 1; a and b aligned to 16 bytes, lda and ldb multiples of 8 (pack.cu copies others
  *           first). WIDE = 1 promises c aligned to 16 bytes and rows of C a multiple of 16 bytes apart, less than 2^40;
- *           WIDE = 0 takes any. Tiles, or with SPLIT_K tiles * splits, + 2 grids < 2^31. ROW_M 64 or 128, ROW_N 64, 128 or 192. C_HALF = 1: C of the
- *           operands' type, else f32. IN_F16 = 1: f16 instead of bf16. Others by TYPE_A and TYPE_B (rung.cuh), A as m x
- *           k and B as n x k, whose rows are multiples of 16 bytes apart.
+ *           WIDE = 0 takes any. Tiles, or with SPLIT_K tiles * splits, + 2 grids < 2^31. ROW_M 64 or 128, ROW_N 64, 128
+ *           or 192. C_HALF = 1: C of the operands' type, else f32. IN_F16 = 1: f16 instead of bf16. Others by TYPE_A
+ *           and TYPE_B (rung.cuh), A as m x k and B as n x k, whose rows are multiples of 16 bytes apart.
  * HOST      Any grid is correct. Best is the smallest that needs as few waves as one block per multiprocessor, as in
  *           r13. block 384, dynamic shared memory sizeof(struct ring). Three tensor maps, rank 2, element strides 1, no
  *           interleave, zeros outside, swizzle 128 B, L2 promotion 256 B: A, B and C as they are stored, in boxes of 64

@@ -1,6 +1,6 @@
 /* wgmma_c.cuh - how the sums of wgmma become C: through shared memory by TMA or line by line, or as the threads hold
- * them. For gemm_wgmma_sm90 and gemm_fp8_sm90, after hopper.cuh. WIDE = 1 promises c aligned to 16 bytes and rows of C a multiple
- * of 16 bytes apart. */
+ * them. For gemm_wgmma_sm90 and gemm_fp8_sm90, after hopper.cuh. WIDE = 1 promises c aligned to 16 bytes and rows of C
+ * a multiple of 16 bytes apart. */
 #include "epilogue.cuh"
 
 enum { OUT_COLS = 128 / sizeof(element_c) };

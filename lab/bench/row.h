@@ -56,8 +56,8 @@ tw_status row_run(const bench_setup *s, trial *t, roofs *limits, const row_wish 
 /* row_builds - whether a user kernel can be compiled and opened for this device. TW_OK also where its rung refuses. */
 tw_status row_builds(const bench_setup *s, const row_wish *wish);
 
-/* row_compare - give a row that has its times its bounds, which are measured so many times; 0: as before. Its outcome is
- * ROW_TIMED or ROW_IMPOSSIBLE then. */
+/* row_compare - give a row that has its times its bounds, which are measured so many times; 0: as before. Its outcome
+ * is ROW_TIMED or ROW_IMPOSSIBLE then. */
 void row_compare(const trial *t, roofs *limits, int tries, row *out);
 
 bool row_failed(const row *r);       /* wrong or impossible */

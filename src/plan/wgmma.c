@@ -6,13 +6,13 @@
 /* Most blocks of split-K that a multiprocessor computes one after the other. */
 enum { MOST_ROUNDS = 4 };
 
-/* The cycles of the busiest multiprocessor, where each tile's k is `splits` parts of `length` steps. For each block of k
- * its tensor cores work and its copies arrive; these overlap to half. Copies share the bandwidth of the L2, and lines
+/* The cycles of the busiest multiprocessor, where each tile's k is `splits` parts of `length` steps. For each block of
+ * k its tensor cores work and its copies arrive; these overlap to half. Copies share the bandwidth of the L2, and lines
  * that do not begin at multiples of 128 bytes cost four times as much. Two warpgroups ping-pong: one stores while the
  * other multiplies, until the last. Tiles with more sums multiply a little slower. Numbers fitted to an H200
  * (docs/perf/gemm-wgmma.md#c-by-tma). */
-static double cycles_of(const kernel_row *row, const tw_problem *p, const device_facts *device,
-                        const tuned_values *tuned, int64_t splits, int64_t length)
+static double wgmma_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device,
+                           const tuned_values *tuned, int64_t splits, int64_t length)
 {
     enum { MULTIPLIED_BYTES = 4096, STORED_BYTES = 11, LINE = 128, ACROSS_LINES = 4 };
     double m = row->lab.tile_m, n = row->lab.tile_n, k = row->lab.tile_k, bytes = dtype_find(p->dtype)->lab.bytes,
@@ -52,13 +52,13 @@ static k_split choose_splits(const kernel_row *row, const tw_problem *p, const d
                   most = device->no_workspace || device->whole_k ? 1 : MOST_ROUNDS * multiprocessors / tiles;
     const double cycle_bytes = tuned->dram_bytes * (double)multiprocessors;
     k_split made = {0};
-    *busiest = cycles_of(row, p, device, tuned, 1, steps);
+    *busiest = wgmma_cycles(row, p, device, tuned, 1, steps);
     for (int64_t wish = next_splits(1, full); wish <= min_i64(most, steps); wish = next_splits(wish, full)) {
         const int64_t length = ceil_div(steps, wish), splits = ceil_div(steps, length),
                       bytes = splits * SPLIT_ROWS(p->m) * SPLIT_COLUMNS(p->n) * 4;
         if (bytes > MOST_SUMS * multiprocessors) break;
         const double sums = (double)(p->m * p->n * 4) * (double)(2 * splits + 1),
-                     time = cycles_of(row, p, device, tuned, splits, length) + tuned->pass + sums / cycle_bytes;
+                     time = wgmma_cycles(row, p, device, tuned, splits, length) + tuned->pass + sums / cycle_bytes;
         if (time >= *busiest) continue;
         *busiest = time;
         made = (k_split){.count = tiles * splits, .length = length, .bytes = round_up(bytes, 256), .splits = splits};
