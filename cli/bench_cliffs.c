@@ -218,17 +218,15 @@ static exit_code run_shape(session *s, cliff_run *x, const bench_case *c, tw_dty
         term_progress_end();
         fprintf(s->text, "WRONG      %s: %s\n", case_text(shape, name), result.text);
     } else {
-        tw_status regret = TW_OK;
-        const tw_status status = cliffs_time(&x->setup, &x->limits, &x->wish, &problems, &result, &x->cliffs[x->count]);
-        if (status == TW_NO_MEMORY) {
-            snprintf(x->why, sizeof x->why, "%s", tw_error_text());
-            x->refused++;
-            return session_row(s, &result);
-        }
-        if (status != TW_OK) return diag_lab(status, "the operands of a shape and of friendlier ones");
-        if (s->opt->regret) regret = cliffs_regret(&x->setup, LIMIT_S, &result, &x->cliffs[x->count]);
-        if (regret != TW_OK) return diag_lab(regret, "the operands of a shape");
-        x->count++;
+        cliff *found = &x->cliffs[x->count];
+        tw_status status = cliffs_time(&x->setup, &x->limits, &x->wish, &problems, &result, found);
+        if (status == TW_OK && s->opt->regret) status = cliffs_regret(&x->setup, LIMIT_S, &result, found);
+        if (status == TW_OK)
+            x->count++;
+        else if (status == TW_NO_MEMORY)
+            x->refused++, snprintf(x->why, sizeof x->why, "no memory for friendlier shapes: %.400s", tw_error_text());
+        else
+            return diag_lab(status, "the operands of a shape and of friendlier ones");
     }
     rows_count(&x->tally, &result);
     return session_row(s, &result);

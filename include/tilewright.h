@@ -512,8 +512,8 @@ typedef struct tw_launch {
  *           them load by TMA, which needs addresses and rows that are multiples of 16 bytes. Other operands are
  *           transposed or copied into the workspace first. Without a workspace a slower kernel reads them in place; in
  *           bf16 and f16 that needs C in f32 (sm_80 on). The workspace also holds the partial sums where k is divided,
- *           which makes a product in f32 up to a sixth faster, and a deep one with a small C several times. It need not
- *           be cleared, and its content afterwards has no meaning.
+ *           which makes a product in f32 up to a sixth faster, and a deep one with a small C in the matrix units' types
+ *           several times. It need not be cleared, and its content afterwards has no meaning.
  *           Our kernels trigger programmatic dependent launch (PDL). A kernel of the caller's that follows with
  *           programmatic stream serialization must wait (griddepcontrol.wait, cudaGridDependencySynchronize) before it
  *           reads C.
