@@ -99,6 +99,7 @@ typedef enum gpu_family_id {
     /* swap-AB: tile_m is for the shorter edge of C, tile_n for the longer (-DFEW_ROWS says which is which); split-K or
      * stream-K where C has few tiles */
     FAMILY_SWAP_AB,
+    FAMILY_THIN, /* few rows or columns, operands of any alignment in place; the tile lies as in FAMILY_SWAP_AB */
     FAMILY_OPENCL,
     FAMILY_PANELS, /* OpenCL: a group is one work-item with a workspace of its own, for devices that are processors */
     FAMILY_BATCH,

@@ -1,16 +1,17 @@
 /* add - the second kernel of split-K: adds the partial sums of each element of C, always in the same order.
  *
- * IDEA      The partial sums of a part of k lie in the workspace as a matrix. A warp has 128 columns of a row, a lane
- *           every 32nd, so that 32 neighbours are loaded and stored at once, however C is aligned. Several warps of a
- *           block divide the parts among them; warp 0 adds what they have.
+ * IDEA      The partial sums of a part of k lie in the workspace as a matrix. A warp has 128 elements of C, which
+ *           follow each other row by row, a lane every 32nd, so that 32 neighbours are loaded and stored at once, however
+ *           C is aligned and however narrow it is. Several warps of a block divide the parts among them; warp 0 adds
+ *           what they have.
  *
  *               parts     0   1   2  |  3   4   5  |  6   7        3 warps
  *               warp      0          |  1          |  2            then 0: 0-2, 3-5, 6-7, and C
  *
  * NUMBERS   Partial sums are read once, mostly from the L2, and C is written once: 4 m n (splits + 1) bytes.
- * LIMITS    m, n, splits >= 1; any C. C_HALF, IN_F16, SUMS_S32 as in epilogue.cuh.
- * HOST      threads 32 x the number of shares, at most 8; a block for 128 columns of a row; grid m * ceil(n / 128).
- *           memory as arguments.h says. May be launched with PDL (programmatic stream serialization).
+ * LIMITS    m, n, splits >= 1, m n < 2^31; any C. C_HALF, IN_F16, SUMS_S32 as in epilogue.cuh.
+ * HOST      threads 32 x the number of shares, at most 8; a block for 128 elements; grid ceil(m n / 128). memory as
+ *           arguments.h says. May be launched with PDL (programmatic stream serialization).
  * SOURCE    NVIDIA: CUTLASS, 2017 (split-K with a reduction) */
 #define WIDE 0
 #include "rung.cuh"
@@ -18,7 +19,7 @@
 #include "epilogue.cuh"
 #include "pdl.cuh"
 
-enum { LANES = ADD_LANES, COLUMNS = ADD_COLUMNS, EACH = COLUMNS / LANES };
+enum { LANES = ADD_LANES, ELEMENTS = ADD_ELEMENTS, EACH = ELEMENTS / LANES };
 
 static __device__ __forceinline__ number plus(number x, number y)
 {
@@ -30,22 +31,28 @@ static __device__ __forceinline__ number plus(number x, number y)
 }
 
 extern "C" __global__ void __launch_bounds__(LANES *ADD_SHARES)
-    add(PLAIN_ARGUMENTS(PARAMETER, number, char, char, element_c), SPLIT_ARGUMENTS(PARAMETER, const number *))
+    add(PLAIN_ARGUMENTS(PARAMETER, number, char, char, element_c), PARTS_ARGUMENTS(PARAMETER, const number *))
 {
-    __shared__ number shares[ADD_SHARES][COLUMNS];
-    const int lane = threadIdx.x, share = threadIdx.y, strips = ceil_div(n, COLUMNS), row = blockIdx.x / strips,
-              column = blockIdx.x % strips * COLUMNS + lane, each = ceil_div(splits, blockDim.y), from = share * each,
+    __shared__ number shares[ADD_SHARES][ELEMENTS];
+    const int lane = threadIdx.x, share = threadIdx.y, each = ceil_div(splits, blockDim.y), from = share * each,
               to = min(from + each, splits);
-    const long part = (long)SPLIT_ROWS(m) * SPLIT_COLUMNS(n);
-    const number *sums = memory + (long)row * SPLIT_COLUMNS(n) + column;
+    const long part = (long)part_rows * SPLIT_COLUMNS(n);
+    int row[EACH], column[EACH];
+    const number *sums[EACH];
     number sum[EACH] = {0};
+    UNROLLED
+    for (int q = 0; q < EACH; q++) {
+        const int element = blockIdx.x * ELEMENTS + q * LANES + lane;
+        row[q] = element / n, column[q] = element % n;
+        sums[q] = memory + (long)row[q] * SPLIT_COLUMNS(n) + column[q];
+    }
     pdl_trigger();
     pdl_wait();
     _Pragma("unroll 4") for (int split = from; split < to; split++)
     {
         UNROLLED
         for (int q = 0; q < EACH; q++)
-            if (column + q * LANES < n) sum[q] = plus(sum[q], __ldcg(&sums[split * part + q * LANES]));
+            if (row[q] < m) sum[q] = plus(sum[q], __ldcg(&sums[q][split * part]));
     }
     if (share > 0) {
         UNROLLED
@@ -56,6 +63,6 @@ extern "C" __global__ void __launch_bounds__(LANES *ADD_SHARES)
     UNROLLED
     for (int q = 0; q < EACH; q++) {
         for (int other = 1; other < blockDim.y; other++) sum[q] = plus(sum[q], shares[other][lane + q * LANES]);
-        put_one(OUT, row, column + q * LANES, sum[q]);
+        put_one(OUT, row[q], column[q], sum[q]);
     }
 }

@@ -33,14 +33,16 @@
 #define SPLIT_ROWS(m)    (((m) + 255) / 256 * 256)
 #define SPLIT_COLUMNS(n) (((n) + 3) / 4 * 4)
 
-/* A block of add.cu has ADD_COLUMNS of a row of C, and ADD_SHARES of its warps at most share the parts. */
-enum { ADD_LANES = 32, ADD_COLUMNS = 128, ADD_SHARES = 8 };
+/* A block of add.cu has ADD_ELEMENTS of C, and ADD_SHARES of its warps at most share the parts. */
+enum { ADD_LANES = 32, ADD_ELEMENTS = 128, ADD_SHARES = 8 };
 
 /* Behind either, where blocks divide k: how many blocks do, by runs of so many steps, and where their sums meet. */
 #define RUNS_ARGUMENTS(_)             _(int, splits), _(int, length)
 #define FLAGGED(_, sums)              _(sums, memory), _(unsigned long long *, flags), _(unsigned long long, epoch)
 #define SPLIT_ARGUMENTS(_, sums)      _(int, splits), FLAGGED(_, sums)
 #define SPLIT_RUNS_ARGUMENTS(_, sums) RUNS_ARGUMENTS(_), FLAGGED(_, sums)
+/* split-K in two kernels without tensor maps: parts have `part_rows` rows each, SPLIT_COLUMNS(n) apart */
+#define PARTS_ARGUMENTS(_, sums)      SPLIT_ARGUMENTS(_, sums), _(int, part_rows)
 #define STREAM_K_ARGUMENTS(_, sums)   _(int, whole), _(int, length), FLAGGED(_, sums)
 
 /* Batches: the first items, or arrays of addresses; at strides by tensor maps of rank 3. */

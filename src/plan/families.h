@@ -19,7 +19,7 @@ typedef struct gpu_family {
 } gpu_family;
 
 extern const gpu_family family_whole, family_stream_k, family_sliced_k, family_splits, family_wgmma, family_swap_ab,
-    family_opencl;
+    family_thin, family_opencl;
 
 /* family_divide, family_cycles - a family's two, with the tuned values of the device. */
 k_split family_divide(const gpu_family *family, const kernel_row *row, const tw_problem *p, const device_facts *device);
@@ -36,6 +36,9 @@ double wgmma_mainloop(const kernel_row *row, const tw_problem *p, const device_f
 /* packing_cycles - of the packing pass: it reads and writes each element; single bytes at a lower rate. */
 double packing_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device,
                       const tuned_values *tuned);
+
+/* thin_tiles - of C, by a FAMILY_THIN row: where the long operand lies across k they overlap by 16 bytes. */
+int64_t thin_tiles(const kernel_row *row, const tw_problem *p);
 
 /* plan_opencl_beats - whether one row is better than a later one, where at least one is a GPU_TYPES row: on processors
  * FAMILY_PANELS rows are better than others, of these the last whose vectors the device has, else the first; elsewhere

@@ -12,8 +12,8 @@ static const gpu_family *family_of(const kernel_row *row)
     static const gpu_family *const families[] = {
         [FAMILY_NONE] = &family_others,       [FAMILY_WHOLE] = &family_whole,   [FAMILY_STREAM_K] = &family_stream_k,
         [FAMILY_SLICED_K] = &family_sliced_k, [FAMILY_SPLITS] = &family_splits, [FAMILY_WGMMA] = &family_wgmma,
-        [FAMILY_SWAP_AB] = &family_swap_ab,   [FAMILY_OPENCL] = &family_opencl, [FAMILY_PANELS] = &family_others,
-        [FAMILY_BATCH] = &family_others};
+        [FAMILY_SWAP_AB] = &family_swap_ab,   [FAMILY_THIN] = &family_thin,     [FAMILY_OPENCL] = &family_opencl,
+        [FAMILY_PANELS] = &family_others,     [FAMILY_BATCH] = &family_others};
     _Static_assert(sizeof families / sizeof *families == GPU_FAMILIES, "every family is here");
     return families[row->gpu.family];
 }
@@ -62,7 +62,7 @@ static gpu_launch add_launch(const plan *p)
                           : x->dtype_c == TW_BF16                ? "-DC_HALF=1"
                                                                  : "";
     return (gpu_launch){
-        LAUNCH_ADD, {{"cuda/add.cu", p->row->gpu.adds, NULL}, options, 0}, x->m * ceil_div(x->n, ADD_COLUMNS), 1,
+        LAUNCH_ADD, {{"cuda/add.cu", p->row->gpu.adds, NULL}, options, 0}, ceil_div(x->m * x->n, ADD_ELEMENTS), 1,
         ADD_LANES,  (int)min_i64(p->gpu.k_split.splits, ADD_SHARES)};
 }
 
@@ -79,7 +79,7 @@ int plan_launches(const plan *p, gpu_launch launches[LAUNCH_KINDS])
         launches[count++] = (gpu_launch){.kind = LAUNCH_PACK, .kernel = packs};
     launches[count++] = (gpu_launch){LAUNCH_TILES, tiles, gpu->grid_x, gpu->grid_y, gpu->threads_x, gpu->threads_y};
     if (p->row->gpu.adds == NULL || gpu->k_split.count == 0) return count;
-    if (p->row->gpu.family == FAMILY_WGMMA) {
+    if (p->row->gpu.family == FAMILY_WGMMA || p->row->gpu.family == FAMILY_THIN) {
         launches[count++] = add_launch(p);
         return count;
     }
@@ -102,9 +102,10 @@ void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choic
     gpu->source = choice->source != NULL ? *choice->source
                                          : (tw_lab_source){.file = row->lab.file, .entry = row->gpu.entry};
     plan->tile = kernel_tile(row, p, choice->tile);
-    const bool swap_ab = row->gpu.family == FAMILY_SWAP_AB, panels = row->gpu.family == FAMILY_PANELS;
-    gpu->few_rows = swap_ab && p->m <= p->n;
-    bool long_m = swap_ab && !gpu->few_rows;
+    const bool by_edges = row->gpu.family == FAMILY_SWAP_AB || row->gpu.family == FAMILY_THIN,
+               panels = row->gpu.family == FAMILY_PANELS;
+    gpu->few_rows = by_edges && p->m <= p->n;
+    bool long_m = by_edges && !gpu->few_rows;
     gpu->block_m = square ? plan->tile : long_m ? row->lab.tile_n : row->lab.tile_m;
     gpu->block_n = square ? plan->tile : long_m ? row->lab.tile_m : row->lab.tile_n;
     gpu->threads_x = square ? plan->tile : row->gpu.threads_x;
@@ -112,6 +113,7 @@ void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choic
     gpu->grid_x = ceil_div(p->n, gpu->block_n);
     gpu->grid_y = ceil_div(p->m, gpu->block_m);
     if (row->gpu.traits & GPU_LINEAR_GRID) gpu->grid_x *= gpu->grid_y, gpu->grid_y = 1;
+    if (row->gpu.family == FAMILY_THIN) gpu->grid_x = thin_tiles(row, p);
     if (gpu->one_launch)
         gpu->grid_x = row->gpu.blocks_each > 0 ? (int64_t)row->gpu.blocks_each * multiprocessors_of(device) : INT32_MAX;
     /* sgemm_batched_tma_sm90: two of the three blocks on each multiprocessor */
@@ -148,7 +150,7 @@ void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choic
                          (int)gpu->block_m, (int)gpu->block_n);
     used += typed ? plan_types_opencl(p, gpu->options + used, sizeof gpu->options - (size_t)used)
                   : types_text(p, gpu->options + used, sizeof gpu->options - (size_t)used);
-    if (swap_ab)
+    if (by_edges)
         used += snprintf(gpu->options + used, sizeof gpu->options - (size_t)used, " -DFEW_ROWS=%d", gpu->few_rows);
     if (divided) used += snprintf(gpu->options + used, sizeof gpu->options - (size_t)used, " -DSPLIT_K=1");
     if (gpu->k_split.by_cluster)
@@ -175,6 +177,10 @@ bool plan_gpu_beats(const kernel_row *one, const kernel_row *later, const tw_pro
     const gpu_family *of_one = family_of(one), *of_later = family_of(later);
     const double lead = of_one == of_later && of_later == &family_stream_k ? 1.005 : 1;
     if ((one->gpu.traits | later->gpu.traits) & GPU_TYPES) return plan_opencl_beats(one, later, p, device);
+    if (of_later == &family_thin)
+        return !of_later->suits(later, p, device) ||
+               (of_one->cycles != NULL &&
+                family_cycles(of_one, one, p, device) <= family_cycles(of_later, later, p, device));
     if (of_later == &family_swap_ab) {
         /* whatever it is, a wider tile is weighed as one of the matrix units */
         const gpu_family *wide = of_one == &family_swap_ab ? of_one : &family_wgmma;

@@ -85,7 +85,9 @@ static tw_status launch_kernel(engine *e, const runnable *r, cu_function kernel,
 static int splits_each(const plan *p)
 {
     const gpu_plan *gpu = &p->gpu;
-    if (p->row->gpu.family == FAMILY_SWAP_AB || p->row->gpu.family == FAMILY_WGMMA) return (int)gpu->k_split.splits;
+    const gpu_family_id family = p->row->gpu.family;
+    if (family == FAMILY_SWAP_AB || family == FAMILY_WGMMA) return (int)gpu->k_split.splits;
+    if (family == FAMILY_THIN) return (int)max_i64(gpu->k_split.splits, 1);
     return gpu->k_split.count > 0 ? (int)(gpu->k_split.count /
                                           (ceil_div(p->problem.m, gpu->block_m) * ceil_div(p->problem.n, gpu->block_n)))
                                   : 1;
@@ -115,6 +117,7 @@ typedef struct arguments {
     int64_t lda, ldb, ldc;
     int whole, length;        /* of the plan's k_split */
     int splits;               /* blocks that divide the k of a tile */
+    int part_rows;            /* rows of partial sums of each of them */
     cu_pointer memory, flags; /* of the partial sums */
     uint64_t epoch;           /* the value that signals a flag of this launch */
 } arguments;
@@ -140,6 +143,7 @@ static arguments arguments_of(engine *e, const runnable *r, const buffer *a, con
                       .whole = (int)gpu->k_split.whole,
                       .length = (int)gpu->k_split.length,
                       .splits = splits_each(r->plan),
+                      .part_rows = (int)(r->plan->row->gpu.family == FAMILY_THIN ? p->m : SPLIT_ROWS(p->m)),
                       .memory = r->workspace + (cu_pointer)(gpu->pack_a.bytes + gpu->pack_b.bytes),
                       .epoch = next_epoch(e)};
     made.flags = made.memory +
@@ -214,7 +218,7 @@ static tw_status launch_plain(engine *e, runnable *r, const gpu_launch *how, con
         x.a += (cu_pointer)(first * (gpu->pack_a.needed || p->op_a == TW_N ? x.lda : 1) * bytes);
         x.c += (cu_pointer)(first * x.ldc * c_bytes);
         /* a kernel takes as many as it has */
-        void *plain[] = {PLAIN_ARGUMENTS(ADDRESS, , , , ), SPLIT_ARGUMENTS(ADDRESS, )};
+        void *plain[] = {PLAIN_ARGUMENTS(ADDRESS, , , , ), PARTS_ARGUMENTS(ADDRESS, )};
         TRY(launch_grid(e, r, how, how->grid_x, min_i64(how->grid_y - y, MOST_GRID_Y), plain));
     }
     return TW_OK;
@@ -224,7 +228,7 @@ static tw_status launch_add(engine *e, const runnable *r, const gpu_launch *how,
                             const buffer *c)
 {
     arguments x = arguments_of(e, r, a, b, c);
-    void *plain[] = {PLAIN_ARGUMENTS(ADDRESS, , , , ), SPLIT_ARGUMENTS(ADDRESS, )};
+    void *plain[] = {PLAIN_ARGUMENTS(ADDRESS, , , , ), PARTS_ARGUMENTS(ADDRESS, )};
     return launch_grid(e, r, how, how->grid_x, how->grid_y, plain);
 }
 
