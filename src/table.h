@@ -99,7 +99,10 @@ typedef enum gpu_family_id {
     /* swap-AB: tile_m is for the shorter edge of C, tile_n for the longer (-DFEW_ROWS says which is which); split-K or
      * stream-K where C has few tiles */
     FAMILY_SWAP_AB,
-    FAMILY_THIN, /* few rows or columns, operands of any alignment in place; the tile lies as in FAMILY_SWAP_AB */
+    /* operands of any alignment in place; blocks divide k where C has few tiles, and a second kernel adds. THIN: few rows
+     * or columns, the tile lies as in FAMILY_SWAP_AB */
+    FAMILY_THIN,
+    FAMILY_IN_PLACE,
     FAMILY_OPENCL,
     FAMILY_PANELS, /* OpenCL: a group is one work-item with a workspace of its own, for devices that are processors */
     FAMILY_BATCH,
@@ -212,6 +215,13 @@ static inline bool kernel_reads_along_k(const kernel_row *row) { return row->gpu
 
 /* kernel_by_tma - whether a GPU row loads its operands by TMA. */
 static inline bool kernel_by_tma(const kernel_row *row) { return (row->gpu.loads & TMA) != 0; }
+
+/* kernel_in_parts - whether a second kernel adds what blocks that divide k have in the workspace, parts of as many rows
+ * as C has. */
+static inline bool kernel_in_parts(const kernel_row *row)
+{
+    return row->gpu.family == FAMILY_THIN || row->gpu.family == FAMILY_IN_PLACE;
+}
 
 /* kernel_batch_at - the rows for whole batches, which kernel_at() does not list; NULL beyond the last. */
 const kernel_row *kernel_batch_at(int index);

@@ -33,6 +33,7 @@
 #include "epilogue.cuh"
 #include "pdl.cuh"
 #include "ampere.cuh"
+#include "pieces.cuh"
 
 #if FEW_ROWS
 #define LONG_ACROSS  (1 - OP_B)
@@ -43,13 +44,9 @@ enum { FEW = TILE_M, LONG = TILE_N };
 #define SHORT_ACROSS (1 - OP_B)
 enum { FEW = TILE_N, LONG = TILE_M };
 #endif
-typedef unsigned short element;
-
 enum {
     THREADS = 256,
-    RESIDUES = 8, /* of lines, and warps */
-    PIECE = 8,    /* elements of 16 bytes */
-    LINES = 16,   /* of a warp at a time, 16 pieces of each */
+    LINES = 16, /* of a warp at a time, 16 pieces of each */
     EDGE = LONG_ACROSS ? LONG - PIECE : LONG,
     STEP = LONG_ACROSS ? LINES * RESIDUES : 16 * PIECE, /* of k */
     STAGES = ROW_STAGES,
@@ -60,7 +57,8 @@ enum {
     SHORT_LINE = LONG_ACROSS ? BROUGHT / 2 + 4 : BROUGHT + 64,
     SHIFTED = BROUGHT / 2 + 16
 };
-ASSUME(THREADS == ROW_THREADS && LONG == LINES * RESIDUES && FEW == 8 && STEP == ROW_K && SHORT % STEP == 0)
+ASSUME(THREADS == ROW_THREADS && THREADS == RESIDUES * 32 && LONG == LINES * RESIDUES && FEW == 8 && STEP == ROW_K &&
+       SHORT % STEP == 0)
 
 /* What a warp has of the long operand at a time. */
 typedef uint4 pieces[LINES * 16];
@@ -73,21 +71,6 @@ struct room {
     unsigned few[FEW * SHORT_LINE];
 };
 ASSUME(sizeof(struct room) <= ROW_BYTES)
-
-/* Elements of a line in 16 bytes before it. */
-static __device__ __forceinline__ int before(const element *line)
-{
-    return (int)((unsigned long long)line % 16 / sizeof(element));
-}
-
-/* The last 16 bytes of an operand, of which `count` elements are there. */
-static __device__ __noinline__ uint4 last_piece(const element *from, int count)
-{
-    unsigned x[PIECE];
-    UNROLLED
-    for (int q = 0; q < PIECE; q++) x[q] = q < count ? from[q] : 0;
-    return make_uint4(x[0] | x[1] << 16, x[2] | x[3] << 16, x[4] | x[5] << 16, x[6] | x[7] << 16);
-}
 
 static __device__ __forceinline__ unsigned word(uint4 x, int q)
 {
@@ -209,10 +192,7 @@ static __device__ __forceinline__ void copy(pieces &to, struct operand &all, int
             const element *from = all.x + there * all.ld + first;
             const bool is = there < (LONG_ACROSS ? all.k : all.many) && first < (LONG_ACROSS ? all.many : all.k);
             uint4 *into = &to[piece_at(q * 4 + line, h * 8 + piece)];
-            if (is && all.end - from < PIECE)
-                *into = last_piece(from, (int)(all.end - from));
-            else
-                COPY_16_OF_128(shared_address(into), from, is ? 16 : 0);
+            copy_piece(into, from, is, all.end);
         }
     }
     copies_commit();

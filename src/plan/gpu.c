@@ -12,8 +12,8 @@ static const gpu_family *family_of(const kernel_row *row)
     static const gpu_family *const families[] = {
         [FAMILY_NONE] = &family_others,       [FAMILY_WHOLE] = &family_whole,   [FAMILY_STREAM_K] = &family_stream_k,
         [FAMILY_SLICED_K] = &family_sliced_k, [FAMILY_SPLITS] = &family_splits, [FAMILY_WGMMA] = &family_wgmma,
-        [FAMILY_SWAP_AB] = &family_swap_ab,   [FAMILY_THIN] = &family_thin,     [FAMILY_OPENCL] = &family_opencl,
-        [FAMILY_PANELS] = &family_others,     [FAMILY_BATCH] = &family_others};
+        [FAMILY_SWAP_AB] = &family_swap_ab,   [FAMILY_THIN] = &family_thin,     [FAMILY_IN_PLACE] = &family_in_place,
+        [FAMILY_OPENCL] = &family_opencl,     [FAMILY_PANELS] = &family_others, [FAMILY_BATCH] = &family_others};
     _Static_assert(sizeof families / sizeof *families == GPU_FAMILIES, "every family is here");
     return families[row->gpu.family];
 }
@@ -79,7 +79,7 @@ int plan_launches(const plan *p, gpu_launch launches[LAUNCH_KINDS])
         launches[count++] = (gpu_launch){.kind = LAUNCH_PACK, .kernel = packs};
     launches[count++] = (gpu_launch){LAUNCH_TILES, tiles, gpu->grid_x, gpu->grid_y, gpu->threads_x, gpu->threads_y};
     if (p->row->gpu.adds == NULL || gpu->k_split.count == 0) return count;
-    if (p->row->gpu.family == FAMILY_WGMMA || p->row->gpu.family == FAMILY_THIN) {
+    if (p->row->gpu.family == FAMILY_WGMMA || kernel_in_parts(p->row)) {
         launches[count++] = add_launch(p);
         return count;
     }
@@ -177,14 +177,14 @@ bool plan_gpu_beats(const kernel_row *one, const kernel_row *later, const tw_pro
     const gpu_family *of_one = family_of(one), *of_later = family_of(later);
     const double lead = of_one == of_later && of_later == &family_stream_k ? 1.005 : 1;
     if ((one->gpu.traits | later->gpu.traits) & GPU_TYPES) return plan_opencl_beats(one, later, p, device);
-    if (of_later == &family_thin)
-        return !of_later->suits(later, p, device) ||
+    if (of_later == &family_thin || of_later == &family_in_place)
+        return (of_later->suits != NULL && !of_later->suits(later, p, device)) ||
                (of_one->cycles != NULL &&
                 family_cycles(of_one, one, p, device) <= family_cycles(of_later, later, p, device));
     if (of_later == &family_swap_ab) {
         /* whatever it is, a wider tile is weighed as one of the matrix units */
         const gpu_family *wide = of_one == &family_swap_ab ? of_one : &family_wgmma;
-        return !of_later->suits(later, p, device) ||
+        return (of_later->suits != NULL && !of_later->suits(later, p, device)) ||
                family_cycles(wide, one, p, device) <= family_cycles(of_later, later, p, device);
     }
     if (of_later == &family_wgmma && (of_one == &family_wgmma || of_one == &family_swap_ab))
