@@ -359,7 +359,7 @@ static bool asks_more(const kernel_row *row, const asked *a)
     if (a->as_is && row->lab.production) return false;
     if (a->mixed && (a->narrow || a->as_is || a->own_c || a->meets || partner_of(row->lab.dtype) == row->lab.dtype))
         return false;
-    if (a->tall && row->gpu.family != FAMILY_SWAP_AB) return false;
+    if (a->tall && row->gpu.family != FAMILY_SWAP_AB && row->gpu.family != FAMILY_THIN) return false;
     if (a->own_c && row->gpu.stores != STORES_ANY) return false;
     return !a->meets || row->gpu.family == FAMILY_SLICED_K || row->gpu.family == FAMILY_WGMMA || row->gpu.clusters;
 }

@@ -380,7 +380,7 @@ static void split_k_case(tw_dtype dtype, tw_dtype dtype_c, int64_t splits, int64
                    strstr(out.gpu.options, "-DWIDE=1") != NULL && strstr(out.gpu.options, "-DSPLIT_K=1") != NULL &&
                    launches[0].kind == LAUNCH_TILES && launches[1].kind == LAUNCH_ADD &&
                    strcmp(launches[1].kernel.source.file, "cuda/add.cu") == 0 &&
-                   strcmp(launches[1].kernel.options, adds) == 0 && launches[1].grid_x == 2 * M &&
+                   strcmp(launches[1].kernel.options, adds) == 0 && launches[1].grid_x == M * N / 128 &&
                    launches[1].threads_x == 32 && launches[1].threads_y == 8 && without.gpu.k_split.count == 0 &&
                    strstr(without.gpu.options, "SPLIT_K") == NULL,
                "%d launches, %s: %d parts of %d steps, added by %s", count,
@@ -402,7 +402,9 @@ static void matrix_cases(void)
     matrix_case(TW_T, TW_T, 768, 1536, 4096, 0, TW_F32, "cuda_bf16_gemm_wgmma_sm90_64x192 grid 96x1", 0);
     matrix_case(TW_N, TW_N, 1024, 1024, 1024, 0, TW_F32, "cuda_bf16_gemm_wgmma_sm90_64x128 grid 128x1", 0);
     matrix_case(TW_N, TW_N, 512, 512, 512, 0, TW_F32, "cuda_bf16_gemm_wgmma_sm90_64x64 grid 64x1", 0);
-    matrix_case(TW_T, TW_N, 203, 304, 100, 0, TW_F32, "cuda_bf16_gemm_wgmma_sm90_64x64 copies A grid", 100 * 256 * 2);
+    matrix_case(TW_T, TW_N, 203, 304, 100, 0, TW_F32, "cuda_bf16_gemm_inplace_sm80_64x64 grid 20x1 threads", 0);
+    matrix_case(TW_T, TW_N, 1003, 1004, 1000, 0, TW_F32, "cuda_bf16_gemm_wgmma_sm90_64x128 copies A copies B",
+                2 * 1000 * 1024 * 2);
     matrix_case(TW_N, TW_N, 1, 8192, 8192, 0, TW_F32, "cuda_bf16_gemm_swapab_sm90_16x64 grid 128x1 threads", 0);
     matrix_case(TW_T, TW_N, 16, 8192, 8192, 0, TW_BF16, "cuda_bf16_gemm_swapab_sm90_16x64 grid 128x1 threads", 0);
     matrix_case(TW_N, TW_T, 8192, 16, 8192, 0, TW_F32, "cuda_bf16_gemm_swapab_sm90_16x64 grid 128x1 threads", 0);
@@ -423,8 +425,17 @@ static void matrix_cases(void)
     matrix_case(TW_N, TW_N, 64, 64, 64, 0, TW_F32, "cuda_bf16_gemm_wgmma_sm90_64x64 grid 1x1", 0);
     matrix_case(TW_N, TW_N, 128, 512, 512, 0, TW_F32, "cuda_bf16_gemm_wgmma_sm90_64x64 grid 16x1", 0);
     matrix_case(TW_N, TW_N, 1, 512, 512, 0, TW_F32, "cuda_bf16_gemm_swapab_sm90_16x64 grid 8x1", 0);
-    matrix_case(TW_N, TW_T, 203, 300, 100, 1, TW_F32, "cuda_bf16_gemm_wgmma_sm90_64x64 copies A copies B grid",
-                203 * 128 * 2 + 300 * 128 * 2);
+    matrix_case(TW_N, TW_T, 1000, 1000, 1000, 1, TW_F32, "cuda_bf16_gemm_wgmma_sm90_64x128 copies A copies B grid",
+                2 * 1000 * 1024 * 2);
+    /* at addresses that TMA does not take: in place where k is short, or C has few rows or columns */
+    matrix_case(TW_N, TW_N, 15, 2306, 37, 0, TW_F32, "cuda_bf16_gemm_inplace_sm80_32x128 grid 19x1 threads", 0);
+    matrix_case(TW_N, TW_N, 15, 2306, 37, 0, TW_BF16, "cuda_bf16_gemm_inplace_sm80_32x128 grid 19x1 threads", 0);
+    matrix_case(TW_N, TW_N, 19, 746, 92841, 8, TW_F32,
+                "cuda_bf16_gemm_inplace_sm80_32x128 grid 264x1 (264 of them runs of 33 steps)", 44 * 19 * 748 * 4 + 64);
+    matrix_case(TW_T, TW_N, 7283, 3, 10716, 8, TW_F32,
+                "cuda_bf16_gemm_thin_sm80_8x128 grid 244x1 (244 of them runs of 21 steps)", 4 * 7283 * 4 * 4 + 64);
+    matrix_case(TW_N, TW_T, 1, 456, 8116, 1, TW_BF16,
+                "cuda_bf16_gemm_thin_sm80_8x128 grid 256x1 (256 of them runs of 1 steps)", 64 * 456 * 4);
 }
 
 /* Few rows or columns in types that the units read along k only: the longer operand is read as it lies, and only the

@@ -225,7 +225,8 @@ static void each_is_read_case(void)
     } products[] = {{TW_F32, true, 16, 2000},  {TW_F32, true, 500, 500},  {TW_F32, true, 2000, 2000},
                     {TW_F32, true, 301, 999},  {TW_F64, true, 300, 300},  {TW_BF16, true, 2048, 2048},
                     {TW_BF16, true, 16, 4096}, {TW_I8, true, 16, 4096},   {TW_I8, false, 16, 1024},
-                    {TW_I8, true, 40, 4096},   {TW_F32, true, 100, 6000}, {TW_BF16, true, 16, 20000}};
+                    {TW_I8, true, 40, 4096},   {TW_F32, true, 100, 6000}, {TW_BF16, true, 16, 20000},
+                    {TW_BF16, true, 1, 3001},  {TW_BF16, false, 1, 3001}};
     if (!tap_case("cuda: the planner reads each parameter")) return;
     char idle[200] = "";
     for (int i = 0; tuned_about_at(i) != NULL; i++) {

@@ -71,6 +71,8 @@ sgemm_slicedk_tma_sm90_64x32 sgemm_slicedk_tma_sm90 -
 gemm_wgmma_sm90_128x128 gemm_wgmma_sm90 -
 gemm_swapab_sm90_16x128 gemm_swapab_sm90 -
 gemm_fp8_sm90_256x128 gemm_fp8_sm90 -
+gemm_thin_sm80_8x128 gemm_thin_sm80 -
+gemm_inplace_sm80_64x64 gemm_inplace_sm80 -
 gemm_mma_sm80_128x128 gemm_mma_sm80 -
 gemm_simt_64x64 gemm_simt -
 d1 d1_splitk t

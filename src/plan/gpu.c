@@ -170,17 +170,20 @@ static bool beats_by_rule(const kernel_row *one, const kernel_row *later, const 
 }
 
 /* Whether `one` is better than `later`, a later row of the table. Cost models decide between thin and wide swap-AB
- * tiles, between tiles of one family (a later tile of stream-K must win by 0.5 %), and wherever k can be divided.
- * Otherwise the later row is better, unless only `one` loads by TMA, or a tuned row says so. */
+ * tiles, between tiles of one family (a later tile of stream-K must win by 0.5 %), between what packs and what reads in
+ * place, and wherever k can be divided. Otherwise the later row is better, unless only `one` loads by TMA, or a tuned row says so. */
 bool plan_gpu_beats(const kernel_row *one, const kernel_row *later, const tw_problem *p, const device_facts *device)
 {
     const gpu_family *of_one = family_of(one), *of_later = family_of(later);
     const double lead = of_one == of_later && of_later == &family_stream_k ? 1.005 : 1;
     if ((one->gpu.traits | later->gpu.traits) & GPU_TYPES) return plan_opencl_beats(one, later, p, device);
-    if (of_later == &family_thin || of_later == &family_in_place)
-        return (of_later->suits != NULL && !of_later->suits(later, p, device)) ||
-               (of_one->cycles != NULL &&
-                family_cycles(of_one, one, p, device) <= family_cycles(of_later, later, p, device));
+    if (kernel_in_parts(later)) {
+        const bool modelled = kernel_in_parts(one) || of_one == &family_wgmma || of_one == &family_swap_ab;
+        if (of_later->suits != NULL && !of_later->suits(later, p, device)) return true;
+        /* others have tiles that few rows waste, and are not compared where C has many */
+        if (!modelled) return of_later != &family_thin;
+        return family_cycles(of_one, one, p, device) <= family_cycles(of_later, later, p, device);
+    }
     if (of_later == &family_swap_ab) {
         /* whatever it is, a wider tile is weighed as one of the matrix units */
         const gpu_family *wide = of_one == &family_swap_ab ? of_one : &family_wgmma;

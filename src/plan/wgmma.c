@@ -8,14 +8,13 @@ enum { MOST_ROUNDS = 4 };
 
 /* The cycles of the busiest multiprocessor, where each tile's k is `splits` parts of `length` steps. For each block of
  * k its tensor cores work and its copies arrive; these overlap to half. Copies share the bandwidth of the L2, and lines
- * that do not begin at multiples of 128 bytes cost four times as much. C leaves by TMA, or line by line where its rows
- * are not of whole 16 bytes. Two warpgroups ping-pong: one stores while the
+ * that do not begin at multiples of 128 bytes cost four times as much. Two warpgroups ping-pong: one stores while the
  * other multiplies, until the last. Tiles with more sums multiply a little slower. Numbers fitted to an H200
  * (docs/perf/gemm-wgmma.md#c-by-tma). */
 static double wgmma_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device,
                            const tuned_values *tuned, int64_t splits, int64_t length)
 {
-    enum { MULTIPLIED_BYTES = 4096, STORED_BYTES = 11, STORED_BY_LINES = 6, LINE = 128, ACROSS_LINES = 4 };
+    enum { MULTIPLIED_BYTES = 4096, STORED_BYTES = 11, LINE = 128, ACROSS_LINES = 4 };
     double m = row->lab.tile_m, n = row->lab.tile_n, k = row->lab.tile_k, bytes = dtype_find(p->dtype)->lab.bytes,
            c_bytes = splits > 1 ? 4 : dtype_find(p->dtype_c)->lab.bytes;
     int64_t works = tiles_of(row, p) * splits;
@@ -25,8 +24,7 @@ static double wgmma_cycles(const kernel_row *row, const tw_problem *p, const dev
     double units = m * n * k * bytes / MULTIPLIED_BYTES * (m * n > 128 * 128 ? 1.03 : 1),
            copies = lines * k * bytes * (double)ceil_div(works, max_i64(rounds, 1)) / tuned->wgmma_l2_bytes;
     double block = units > copies ? units + copies / 2 : copies + units / 2;
-    double multiply = (double)length * block + tuned->block,
-           store = m * n * c_bytes / (splits > 1 || kernel_is_wide(row, p) ? STORED_BYTES : STORED_BY_LINES),
+    double multiply = (double)length * block + tuned->block, store = m * n * c_bytes / STORED_BYTES,
            last = (double)(rounds > 1 ? rounds : 0) / 2;
     /* the two that share a tile of fp8 store it before they go on */
     if (bytes == 1 && dtype_find(p->dtype)->result != TW_I32) return (double)rounds * (multiply + store);
