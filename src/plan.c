@@ -184,11 +184,11 @@ static const char *packing_text(const packing *p, const char *transposes, const 
 }
 
 /* How the grid's blocks divide the work, where they do not compute a tile each. */
-static void grid_text(const gpu_plan *p, gpu_family_id family, char text[96])
+static void grid_text(const gpu_plan *p, const kernel_row *row, char text[96])
 {
     text[0] = '\0';
     if (p->cut > 0) snprintf(text, 96, " (%" PRId64 " of more than %" PRId64 " in two parts)", p->cut, p->cut * 3 / 2);
-    if (p->k_split.splits > 1 && p->k_split.whole == 0 && family == FAMILY_WGMMA)
+    if (p->k_split.splits > 1 && p->k_split.whole == 0 && kernel_by_add(row))
         snprintf(text, 96, " (%" PRId64 " parts of %" PRId64 " steps, %" PRId64 " for each tile)", p->k_split.count,
                  p->k_split.length, p->k_split.splits);
     else if (p->k_split.count > 0)
@@ -202,7 +202,7 @@ void plan_text(const plan *plan, char *text, size_t bytes)
     const cpu_plan *cpu = &plan->cpu;
     const gpu_plan *gpu = &plan->gpu;
     char grid[96] = "", shares[96] = "", woken[48] = "";
-    if (plan->row->gpu.entry != NULL) grid_text(gpu, plan->row->gpu.family, grid);
+    if (plan->row->gpu.entry != NULL) grid_text(gpu, plan->row, grid);
     if (plan->row->micro != NULL && plan->woken > 0 && plan->woken < plan->threads)
         snprintf(woken, sizeof woken, ", after a rest %d,", plan->woken);
     if (plan->row->micro != NULL && cpu->divided)

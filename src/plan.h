@@ -16,7 +16,7 @@ enum { BATCH_MOST_TILES = 1 << 30 };
 /* How blocks divide k. FAMILY_STREAM_K: `whole` blocks compute a tile each, `count` a run of `length` steps of tile_k,
  * of a residue three times as many. FAMILY_SWAP_AB: `splits` blocks have `length` steps of each tile, the last what is
  * left; splits = 0: stream-K, `length` steps of all tiles laid end to end. A second kernel adds: `splits` blocks share
- * each tile; of FAMILY_WGMMA persistent blocks compute `count` parts of `length` steps, `splits` of each tile. */
+ * each tile; of kernel_by_add() rows `count` parts of `length` steps are computed, `splits` of each tile. */
 typedef struct k_split {
     int64_t whole, count, length;
     int64_t bytes; /* of partial sums and flags, a multiple of 256 */
@@ -94,7 +94,7 @@ typedef struct gpu_plan {
     /* packed on the device before the kernel: B at the start of the workspace, A behind it, so that B stays in place
      * for panels of any height */
     packing pack_a, pack_b;
-    bool few_rows;                    /* FAMILY_SWAP_AB: the shorter edge of C is m */
+    bool few_rows;                    /* FAMILY_SWAP_AB, FAMILY_THIN: the shorter edge of C is m */
     k_split k_split;                  /* partial sums, behind both in the workspace */
     char options[PLAN_OPTIONS_BYTES]; /* for the compiler: the plan's own options, then those of its row */
     int own_options;                  /* bytes of the plan's own */

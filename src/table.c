@@ -419,7 +419,9 @@ static bool gpu_fits(const kernel_row *row, const tw_problem *p, const device_fa
                  device->sm > 0 ? "it needs sm_%d%s, kernels here are for sm_%d"
                                 : "it needs sm_%d%s, whose instructions OpenCL C may not hold on this device",
                  g->sm, g->traits & GPU_THIS_SM ? " and no other" : "", device->sm);
-    else if ((g->reads == READS_NT_LONG || kernel_in_parts(row)) && device->tiles)
+    else if (kernel_in_place(row) && device->tiles)
+        snprintf(reason, size, "it packs nothing, and other tiles of the product may read packed panels");
+    else if (g->reads == READS_NT_LONG && device->tiles)
         snprintf(reason, size, "whether it packs an operand depends on the tile's shape");
     else if ((g->traits & GPU_GEMV) && (row->lab.tile_m == 1 ? p->m : p->n) > 1)
         snprintf(reason, size, "it computes one %s of C, the problem has %lld", row->lab.tile_m == 1 ? "row" : "column",

@@ -71,7 +71,7 @@ typedef struct device_facts {
     int vector_bytes;    /* OpenCL: of a vector register, where the device is a processor; else 0 */
     /* OpenCL: work-items of a sub-group, which has a barrier of its own; 0: only the whole work-group has */
     int warp;
-    bool whole_k; /* FAMILY_WGMMA: k is not divided, as in the plan of which this is a part */
+    bool whole_k; /* kernel_by_add() rows: k is not divided, as in the plan of which this is a part */
     /* CUDA: launches may have clusters of blocks, and the compiler, if there is one, knows st.async: 12.1 */
     bool clusters;
     bool tensor_maps; /* CUDA: TMA, with a driver and a compiler that know it */
@@ -99,8 +99,8 @@ typedef enum gpu_family_id {
     /* swap-AB: tile_m is for the shorter edge of C, tile_n for the longer (-DFEW_ROWS says which is which); split-K or
      * stream-K where C has few tiles */
     FAMILY_SWAP_AB,
-    /* operands of any alignment in place; blocks divide k where C has few tiles, and a second kernel adds. THIN: few rows
-     * or columns, the tile lies as in FAMILY_SWAP_AB */
+    /* operands at any address in place; blocks divide k where C has few tiles, and add.cu adds. THIN: few rows or
+     * columns, the tile lies as in FAMILY_SWAP_AB */
     FAMILY_THIN,
     FAMILY_IN_PLACE,
     FAMILY_OPENCL,
@@ -216,11 +216,15 @@ static inline bool kernel_reads_along_k(const kernel_row *row) { return row->gpu
 /* kernel_by_tma - whether a GPU row loads its operands by TMA. */
 static inline bool kernel_by_tma(const kernel_row *row) { return (row->gpu.loads & TMA) != 0; }
 
-/* kernel_in_parts - whether a second kernel adds what blocks that divide k have in the workspace, parts of as many rows
- * as C has. */
-static inline bool kernel_in_parts(const kernel_row *row)
+/* kernel_in_place - whether a row is of the families that never pack: FAMILY_THIN, FAMILY_IN_PLACE. kernel_by_add -
+ * whether add.cu adds what the blocks have that divide k. */
+static inline bool kernel_in_place(const kernel_row *row)
 {
     return row->gpu.family == FAMILY_THIN || row->gpu.family == FAMILY_IN_PLACE;
+}
+static inline bool kernel_by_add(const kernel_row *row)
+{
+    return row->gpu.family == FAMILY_WGMMA || kernel_in_place(row);
 }
 
 /* kernel_batch_at - the rows for whole batches, which kernel_at() does not list; NULL beyond the last. */

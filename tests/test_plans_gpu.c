@@ -431,11 +431,13 @@ static void matrix_cases(void)
     matrix_case(TW_N, TW_N, 15, 2306, 37, 0, TW_F32, "cuda_bf16_gemm_inplace_sm80_32x128 grid 19x1 threads", 0);
     matrix_case(TW_N, TW_N, 15, 2306, 37, 0, TW_BF16, "cuda_bf16_gemm_inplace_sm80_32x128 grid 19x1 threads", 0);
     matrix_case(TW_N, TW_N, 19, 746, 92841, 8, TW_F32,
-                "cuda_bf16_gemm_inplace_sm80_32x128 grid 264x1 (264 of them runs of 33 steps)", 44 * 19 * 748 * 4 + 64);
+                "cuda_bf16_gemm_inplace_sm80_32x128 grid 264x1 (264 parts of 33 steps, 44 for each tile)",
+                44 * 19 * 748 * 4 + 64);
     matrix_case(TW_T, TW_N, 7283, 3, 10716, 8, TW_F32,
-                "cuda_bf16_gemm_thin_sm80_8x128 grid 244x1 (244 of them runs of 21 steps)", 4 * 7283 * 4 * 4 + 64);
+                "cuda_bf16_gemm_thin_sm80_8x128 grid 244x1 (244 parts of 21 steps, 4 for each tile)",
+                4 * 7283 * 4 * 4 + 64);
     matrix_case(TW_N, TW_T, 1, 456, 8116, 1, TW_BF16,
-                "cuda_bf16_gemm_thin_sm80_8x128 grid 256x1 (256 of them runs of 1 steps)", 64 * 456 * 4);
+                "cuda_bf16_gemm_thin_sm80_8x128 grid 256x1 (256 parts of 1 steps, 64 for each tile)", 64 * 456 * 4);
 }
 
 /* Few rows or columns in types that the units read along k only: the longer operand is read as it lies, and only the

@@ -1,9 +1,9 @@
 /* add - the second kernel of split-K: adds the partial sums of each element of C, always in the same order.
  *
  * IDEA      The partial sums of a part of k lie in the workspace as a matrix. A warp has 128 elements of C, which
- *           follow each other row by row, a lane every 32nd, so that 32 neighbours are loaded and stored at once, however
- *           C is aligned and however narrow it is. Several warps of a block divide the parts among them; warp 0 adds
- *           what they have.
+ *           follow each other row by row, a lane every 32nd, so that 32 neighbours are loaded and stored at once,
+ *           however C is aligned and however narrow it is. Several warps of a block divide the parts among them; warp 0
+ *           adds what they have.
  *
  *               parts     0   1   2  |  3   4   5  |  6   7        3 warps
  *               warp      0          |  1          |  2            then 0: 0-2, 3-5, 6-7, and C
@@ -31,7 +31,7 @@ static __device__ __forceinline__ number plus(number x, number y)
 }
 
 extern "C" __global__ void __launch_bounds__(LANES *ADD_SHARES)
-    add(PLAIN_ARGUMENTS(PARAMETER, number, char, char, element_c), PARTS_ARGUMENTS(PARAMETER, const number *))
+    add(PLAIN_ARGUMENTS(PARAMETER, number, char, char, element_c), ADDED_ARGUMENTS(PARAMETER, const number *))
 {
     __shared__ number shares[ADD_SHARES][ELEMENTS];
     const int lane = threadIdx.x, share = threadIdx.y, each = ceil_div(splits, blockDim.y), from = share * each,

@@ -1,10 +1,10 @@
 /* gemm_inplace_sm80 - the production kernel for bf16 and f16 where operands at any address are worth no copy: k is
  * short, or C has few rows or few columns.
  *
- * IDEA      Operands whose rows are not of whole 16 bytes are read where they lie (pieces.cuh), through a ring in shared
- *           memory. What a lane gives to mma.sync it puts together from two elements of a line each, since a line
- *           begins at any element of its first piece. Lines that are 8 apart begin at the same, so that a lane works
- *           that out once for each operand: the rows that it multiplies are 8 apart, and so are its steps of k.
+ * IDEA      Operands whose rows are not of whole 16 bytes are read where they lie (pieces.cuh), through a ring in
+ *           shared memory. A line begins at any element of its first piece, so that a lane puts together what it
+ *           gives to mma.sync, two elements at a time. Lines that are 8 apart begin alike, and the rows and the steps
+ *           of k that a lane multiplies are 8 apart: it works out once for each operand where they begin.
  *
  *               line 0   |. . . a b c d e|f g h ...     line 8 the same      lane: a and b, later i and j
  *               line 1   |. . . . a b c d|e f g ...     line 9 the same            a and b, later i and j
@@ -12,7 +12,7 @@
  *
  *           C leaves through shared memory, 32 neighbours of a row at once, at any address too. Blocks may divide k
  *           (split-K), and add.cu adds.
- * NUMBERS   64 x 64: four warps of 32 x 32; 2 elements loaded for each of the 4 registers that 512 multiply-adds take.
+ * NUMBERS   64 x 64: four warps of 32 x 32, which put together 16 registers from 32 loads of 2 bytes for 16 steps of k.
  * LIMITS    m, n >= 1; operands at any address and ld. TILE_M, TILE_N multiples of 32. Any C; C_HALF, IN_F16 as in
  *           epilogue.cuh.
  * HOST      block ROW_THREADS, dynamic shared memory ROW_BYTES; grid ceil(m / TILE_M) * ceil(n / TILE_N) * splits.
@@ -59,9 +59,8 @@ union room {
 ASSUME(sizeof(union room) <= ROW_BYTES)
 
 /* All threads: asks for a tile whose first element is number `first` of line number `line`; the operand has so many
- * lines of so many elements, ld apart. Up to eight threads ask for neighbours in a line; a thread's lines are so many apart
- * that they begin alike. What the lines end with, of which most begin within their first pieces, other threads ask for,
- * one for each line. */
+ * lines of so many elements, ld apart. Up to eight threads ask for neighbours in a line, and a thread's lines are so
+ * far apart that they begin alike. A line that begins within its first piece has a last one: a thread asks for it. */
 template <typename T>
 static __device__ __forceinline__ void copy_tile(T &to, const element *x, long ld, int line, int lines, int first,
                                                  int length)
@@ -84,7 +83,7 @@ static __device__ __forceinline__ void copy_tile(T &to, const element *x, long l
             uint4 *into = &to.piece[own + e][piece + q];
             const bool there = (piece + q) * PIECE - shift < behind;
             if (!safe)
-                copy_piece(into, from + q * PIECE, there && line + own + e < lines, end);
+                ask_for_piece(into, from + q * PIECE, there && line + own + e < lines, end);
             else if (there)
                 COPY_16_OF_128(shared_address(into), from + q * PIECE, 16);
         }
@@ -92,7 +91,7 @@ static __device__ __forceinline__ void copy_tile(T &to, const element *x, long l
     }
     if (threadIdx.x >= T::LINES) return;
     if (!safe)
-        copy_piece(&to.piece[ending][LAST], to_end + LAST * PIECE - end_shift, ends, end);
+        ask_for_piece(&to.piece[ending][LAST], to_end + LAST * PIECE - end_shift, ends, end);
     else if (ends)
         COPY_16_OF_128(shared_address(&to.piece[ending][LAST]), to_end + LAST * PIECE - end_shift, 16);
 }
@@ -169,7 +168,7 @@ static __device__ __forceinline__ void places(int (&at)[2], const element *begin
 
 extern "C" __global__ void __launch_bounds__(THREADS)
     gemm_inplace_sm80(PLAIN_ARGUMENTS(PARAMETER, number, element, element, element_c),
-                      PARTS_ARGUMENTS(PARAMETER, number *))
+                      ADDED_ARGUMENTS(PARAMETER, number *))
 {
     extern __shared__ __align__(128) union room room[];
     const struct tiling tiles = tiling_of(m, n);

@@ -134,7 +134,8 @@ struct operand {
     long stride;
 };
 
-/* Where in memory the warp's line number `line` of a step lies, and the element of it that piece `piece` begins with. */
+/* Which line of the operand the warp's line number `line` of a step is, and with which of its elements piece number
+ * `piece` begins. */
 static __device__ __forceinline__ long line_of(const struct operand &all, int step, int line)
 {
     return (LONG_ACROSS ? (long)step * STEP : all.i0) + line * RESIDUES + all.warp;
@@ -192,7 +193,7 @@ static __device__ __forceinline__ void copy(pieces &to, struct operand &all, int
             const element *from = all.x + there * all.ld + first;
             const bool is = there < (LONG_ACROSS ? all.k : all.many) && first < (LONG_ACROSS ? all.many : all.k);
             uint4 *into = &to[piece_at(q * 4 + line, h * 8 + piece)];
-            copy_piece(into, from, is, all.end);
+            ask_for_piece(into, from, is, all.end);
         }
     }
     copies_commit();
@@ -256,14 +257,14 @@ static __device__ __forceinline__ void multiply(sums &sum, const pieces &from, c
 
 extern "C" __global__ void __launch_bounds__(THREADS, 2)
     gemm_thin_sm80(PLAIN_ARGUMENTS(PARAMETER, number, element, element, element_c),
-                   PARTS_ARGUMENTS(PARAMETER, number *))
+                   ADDED_ARGUMENTS(PARAMETER, number *))
 {
     extern __shared__ __align__(128) struct room room[];
     const int few = FEW_ROWS ? m : n, many = FEW_ROWS ? n : m, tall = ceil_div(many, EDGE),
               tiles = tall * ceil_div(few, FEW), tile = blockIdx.x % tiles, split = blockIdx.x / tiles,
               i0 = tile % tall * EDGE, j0 = tile / tall * FEW, lines = min(few - j0, (int)FEW);
     /* pieces along k may begin up to 7 elements before it */
-    const int more = !LONG_ACROSS && k > 0 && (k % STEP == 0 || k % STEP > STEP - PIECE),
+    const int more = !LONG_ACROSS && k > 0 && (k % STEP == 0 || k % STEP > STEP - PIECE + 1),
               steps = ceil_div(k, STEP) + more, length = ceil_div(steps, splits), from = min(split * length, steps),
               to = min(from + length, steps);
     const element *y = (FEW_ROWS ? a : b) + (long)j0 * (SHORT_ACROSS ? 1 : FEW_ROWS ? lda : ldb);

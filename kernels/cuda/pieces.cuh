@@ -26,7 +26,7 @@ static __device__ __noinline__ uint4 last_piece(const element *from, int count)
 }
 
 /* Copies a piece, if it is there, else zeros: of an operand that ends before `end`, without reading beyond. */
-static __device__ __forceinline__ void copy_piece(uint4 *to, const element *from, bool there, const element *end)
+static __device__ __forceinline__ void ask_for_piece(uint4 *to, const element *from, bool there, const element *end)
 {
     if (there && end - from < PIECE)
         *to = last_piece(from, (int)(end - from));

@@ -79,7 +79,7 @@ int plan_launches(const plan *p, gpu_launch launches[LAUNCH_KINDS])
         launches[count++] = (gpu_launch){.kind = LAUNCH_PACK, .kernel = packs};
     launches[count++] = (gpu_launch){LAUNCH_TILES, tiles, gpu->grid_x, gpu->grid_y, gpu->threads_x, gpu->threads_y};
     if (p->row->gpu.adds == NULL || gpu->k_split.count == 0) return count;
-    if (p->row->gpu.family == FAMILY_WGMMA || kernel_in_parts(p->row)) {
+    if (kernel_by_add(p->row)) {
         launches[count++] = add_launch(p);
         return count;
     }
@@ -171,16 +171,17 @@ static bool beats_by_rule(const kernel_row *one, const kernel_row *later, const 
 
 /* Whether `one` is better than `later`, a later row of the table. Cost models decide between thin and wide swap-AB
  * tiles, between tiles of one family (a later tile of stream-K must win by 0.5 %), between what packs and what reads in
- * place, and wherever k can be divided. Otherwise the later row is better, unless only `one` loads by TMA, or a tuned row says so. */
+ * place, and wherever k can be divided. Otherwise the later row is better, unless only `one` loads by TMA, or a tuned
+ * row says so. */
 bool plan_gpu_beats(const kernel_row *one, const kernel_row *later, const tw_problem *p, const device_facts *device)
 {
     const gpu_family *of_one = family_of(one), *of_later = family_of(later);
     const double lead = of_one == of_later && of_later == &family_stream_k ? 1.005 : 1;
     if ((one->gpu.traits | later->gpu.traits) & GPU_TYPES) return plan_opencl_beats(one, later, p, device);
-    if (kernel_in_parts(later)) {
-        const bool modelled = kernel_in_parts(one) || of_one == &family_wgmma || of_one == &family_swap_ab;
-        if (of_later->suits != NULL && !of_later->suits(later, p, device)) return true;
-        /* others have tiles that few rows waste, and are not compared where C has many */
+    if (kernel_in_place(later)) {
+        /* of tiles without a cost model those of many rows stay; of few they waste most */
+        const bool modelled = kernel_in_place(one) || of_one == &family_wgmma || of_one == &family_swap_ab;
+        if (of_later == &family_thin && !of_later->suits(later, p, device)) return true;
         if (!modelled) return of_later != &family_thin;
         return family_cycles(of_one, one, p, device) <= family_cycles(of_later, later, p, device);
     }

@@ -19,7 +19,9 @@ static k_split least_time(const product *x, int64_t most,
     for (int64_t splits = 1, length; splits <= most; splits = length > 1 ? ceil_div(x->steps, length - 1) : most + 1) {
         length = ceil_div(x->steps, splits);
         const int64_t each = ceil_div(x->steps, length), sums = each * x->p->m * round_up(x->p->n, 4) * 4;
-        if (splits > 1 && (x->device->no_workspace || sums > MOST_SUMS * multiprocessors_of(x->device))) break;
+        if (splits > 1 &&
+            (x->device->no_workspace || x->device->whole_k || sums > MOST_SUMS * multiprocessors_of(x->device)))
+            break;
         double ends = time(x, x->tiles * each, length);
         if (each > 1) ends += x->tuned->adding + x->tuned->adding_part * (double)each;
         if (made.length > 0 && ends >= *busiest) continue;
@@ -28,6 +30,12 @@ static k_split least_time(const product *x, int64_t most,
         if (each > 1) made.count = x->tiles * each, made.bytes = round_up(sums, 256);
     }
     return made;
+}
+
+/* Blocks that a multiprocessor has room for, each with the KiB that the device takes. */
+static int64_t room_of(const product *x)
+{
+    return max_i64(x->device->local_bytes / (x->row->gpu.dynamic_bytes + 1024), 1);
 }
 
 static double cycles(const kernel_row *row, const tw_problem *p, const device_facts *device, const tuned_values *tuned,
@@ -48,14 +56,12 @@ int64_t thin_tiles(const kernel_row *row, const tw_problem *p)
     return ceil_div(min_i64(p->m, p->n), row->lab.tile_m) * ceil_div(max_i64(p->m, p->n), edge);
 }
 
-enum { THIN_ROOM = 2 }; /* blocks of a multiprocessor */
-
 /* A step of k takes so many cycles, and more for each line of the short operand. Memory delivers the long one at the
  * rate of the blocks that have room at a time; where it lies across k, at a lower one. */
 static double thin_time(const product *x, int64_t blocks, int64_t length)
 {
     const int64_t many = max_i64(x->p->m, x->p->n), few = min_i64(x->p->m, x->p->n),
-                  places = THIN_ROOM * multiprocessors_of(x->device), rounds = ceil_div(blocks, places);
+                  places = room_of(x) * multiprocessors_of(x->device), rounds = ceil_div(blocks, places);
     const double step = x->tuned->thin_step + x->tuned->thin_line * (double)min_i64(few, x->row->lab.tile_m),
                  rate = lies_across(x->p) ? x->tuned->thin_across_bytes : x->tuned->thin_bytes,
                  memory = (double)(many * dtype_find(x->p->dtype)->lab.bytes) * (double)x->p->k /
@@ -64,13 +70,19 @@ static double thin_time(const product *x, int64_t blocks, int64_t length)
     return x->tuned->block + longer((double)(rounds * length) * step, memory * full);
 }
 
+/* Of k, as the kernel counts: where the long operand lies along k, its pieces may begin up to 7 elements before it. */
+static int64_t thin_steps(const kernel_row *row, const tw_problem *p)
+{
+    const int64_t before = lies_across(p) ? 0 : 16 / dtype_find(p->dtype)->lab.bytes - 1;
+    return max_i64(ceil_div(p->k + before, row->lab.tile_k), 1);
+}
+
 static k_split divide_thin(const kernel_row *row, const tw_problem *p, const device_facts *device,
                            const tuned_values *tuned, double *busiest)
 {
     enum { MOST_ROUNDS = 2 };
-    const product x = {
-        row, p, device, tuned, max_i64(thin_tiles(row, p), 1), max_i64(ceil_div(p->k, row->lab.tile_k), 1)};
-    const int64_t most = MOST_ROUNDS * THIN_ROOM * multiprocessors_of(device) / x.tiles;
+    const product x = {row, p, device, tuned, max_i64(thin_tiles(row, p), 1), thin_steps(row, p)};
+    const int64_t most = MOST_ROUNDS * room_of(&x) * multiprocessors_of(device) / x.tiles;
     return least_time(&x, max_i64(min_i64(most, x.steps), 1), thin_time, busiest);
 }
 
@@ -90,18 +102,16 @@ const gpu_family family_thin = {.divide = divide_thin, .cycles = cycles, .suits 
  * that. */
 static double in_place_time(const product *x, int64_t blocks, int64_t length)
 {
-    enum { FIRST_WAIT = 2800 };
     const kernel_row *row = x->row;
-    const int64_t each = ceil_div(blocks, multiprocessors_of(x->device)),
-                  room = max_i64(x->device->local_bytes / row->gpu.dynamic_bytes, 1);
+    const int64_t each = ceil_div(blocks, multiprocessors_of(x->device));
     const double along = (double)(x->p->op_a == TW_N ? row->lab.tile_m : 0) +
                          (double)(x->p->op_b == TW_N ? 0 : row->lab.tile_n),
                  step = x->tuned->in_place_edge * (double)(row->lab.tile_m + row->lab.tile_n) +
                         x->tuned->in_place_along * along,
                  left = (double)min_i64(x->p->k, row->lab.tile_k) / (double)row->lab.tile_k,
                  steps = (double)(length - 1) + (1 + left) / 2;
-    return longer(FIRST_WAIT + (double)(ceil_div(each, room) * length) *
-                                   (x->tuned->in_place_wait + x->tuned->in_place_wait_along * along),
+    return longer(x->tuned->in_place_first + (double)(ceil_div(each, room_of(x)) * length) *
+                                                 (x->tuned->in_place_wait + x->tuned->in_place_wait_along * along),
                   (double)each * (x->tuned->block + steps * step));
 }
 

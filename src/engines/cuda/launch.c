@@ -87,7 +87,7 @@ static int splits_each(const plan *p)
     const gpu_plan *gpu = &p->gpu;
     const gpu_family_id family = p->row->gpu.family;
     if (family == FAMILY_SWAP_AB || family == FAMILY_WGMMA) return (int)gpu->k_split.splits;
-    if (kernel_in_parts(p->row)) return (int)max_i64(gpu->k_split.splits, 1);
+    if (kernel_in_place(p->row)) return (int)max_i64(gpu->k_split.splits, 1);
     return gpu->k_split.count > 0 ? (int)(gpu->k_split.count /
                                           (ceil_div(p->problem.m, gpu->block_m) * ceil_div(p->problem.n, gpu->block_n)))
                                   : 1;
@@ -143,7 +143,7 @@ static arguments arguments_of(engine *e, const runnable *r, const buffer *a, con
                       .whole = (int)gpu->k_split.whole,
                       .length = (int)gpu->k_split.length,
                       .splits = splits_each(r->plan),
-                      .part_rows = (int)(kernel_in_parts(r->plan->row) ? p->m : SPLIT_ROWS(p->m)),
+                      .part_rows = (int)(kernel_in_place(r->plan->row) ? p->m : SPLIT_ROWS(p->m)),
                       .memory = r->workspace + (cu_pointer)(gpu->pack_a.bytes + gpu->pack_b.bytes),
                       .epoch = next_epoch(e)};
     made.flags = made.memory +
@@ -218,7 +218,7 @@ static tw_status launch_plain(engine *e, runnable *r, const gpu_launch *how, con
         x.a += (cu_pointer)(first * (gpu->pack_a.needed || p->op_a == TW_N ? x.lda : 1) * bytes);
         x.c += (cu_pointer)(first * x.ldc * c_bytes);
         /* a kernel takes as many as it has */
-        void *plain[] = {PLAIN_ARGUMENTS(ADDRESS, , , , ), PARTS_ARGUMENTS(ADDRESS, )};
+        void *plain[] = {PLAIN_ARGUMENTS(ADDRESS, , , , ), ADDED_ARGUMENTS(ADDRESS, )};
         TRY(launch_grid(e, r, how, how->grid_x, min_i64(how->grid_y - y, MOST_GRID_Y), plain));
     }
     return TW_OK;
@@ -228,7 +228,7 @@ static tw_status launch_add(engine *e, const runnable *r, const gpu_launch *how,
                             const buffer *c)
 {
     arguments x = arguments_of(e, r, a, b, c);
-    void *plain[] = {PLAIN_ARGUMENTS(ADDRESS, , , , ), PARTS_ARGUMENTS(ADDRESS, )};
+    void *plain[] = {PLAIN_ARGUMENTS(ADDRESS, , , , ), ADDED_ARGUMENTS(ADDRESS, )};
     return launch_grid(e, r, how, how->grid_x, how->grid_y, plain);
 }
 
