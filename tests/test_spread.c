@@ -50,8 +50,8 @@ static void fill(tw_dtype dtype, void *to, int64_t count)
 /* What the fake driver's device is to be, and the product. */
 typedef struct spread_case {
     const char *driver; /* FAKE_CUDA, beside "product=1" */
-    int devices;
-    int64_t kib; /* of each; 0: no limit */
+    int devices;        /* 0: one, which is not given as a list of devices, so that products are not tiles */
+    int64_t kib;        /* of each; 0: no limit */
     tw_dtype dtype;
     tw_op op_a, op_b;
     int64_t m, n, k;
@@ -75,15 +75,18 @@ static tw_problem problem_of(const spread_case *x)
 static void set_driver(const spread_case *x)
 {
     char text[200];
-    snprintf(text, sizeof text, "product=1 gpus=%d %s", x->devices, x->driver);
+    snprintf(text, sizeof text, "product=1 gpus=%d %s", x->devices > 0 ? x->devices : 1, x->driver);
     setenv("FAKE_CUDA", text, 1);
     setenv("FAKES", x->fault != NULL ? x->fault : "", 1);
 }
 
 static tw_status open_devices(const spread_case *x, tw_context **context)
 {
-    const tw_options options = {
-        .size = sizeof options, .engine = "cuda", .device_count = -1, .threads = 3, .memory_bytes = x->kib << 10};
+    const tw_options options = {.size = sizeof options,
+                                .engine = "cuda",
+                                .device_count = x->devices > 0 ? -1 : 0,
+                                .threads = 3,
+                                .memory_bytes = x->kib << 10};
     set_driver(x);
     return tw_open(&options, context);
 }
@@ -619,6 +622,9 @@ int main(int argc, char **argv)
         {"sm=80 order=1", 1, 0, TW_I8, TW_N, TW_N, 2100, 8200, 33, 1, 0, false, NULL},
         {"sm=80 order=1", 1, 0, TW_U8, TW_N, TW_T, 2100, 8200, 33, 1, 0, false, NULL},
         {"sm=80 order=1", 1, 0, TW_I8, TW_N, TW_T, 2100, 8200, 33, 1, 3, true, NULL},
+        /* few rows or columns of bf16 in place, k divided: partial sums, and the kernel that adds them */
+        {"sm=80 order=1", 0, 0, TW_BF16, TW_N, TW_N, 3, 300, 4000, 1, 0, false, NULL},
+        {"sm=80 order=3", 0, 0, TW_BF16, TW_T, TW_T, 301, 7, 4001, 2, -1, false, NULL},
         /* kernels of which some read the longer operand of a whole product as stored */
         {"sm=90 order=5", 2, 0, TW_I8, TW_T, TW_N, 200, 3700, 1500, 1, 0, false, NULL},
         {"sm=90 order=3", 1, 1500, TW_I8, TW_N, TW_N, 128, 3100, 1000, 1, 0, false, NULL},

@@ -9,13 +9,14 @@
  * after=9": device 1 fails from its tenth launch on; "stuck=1": its products never end, "slow_ms=500": they end so
  * long after their launch (both with "order=..."). Host memory that cuMemHostAlloc gave is pinned. No kernel is run,
  * but with "product=1" on the host sgemm_simt, sgemm_cpasync_sm80, sgemm_tma_sm90, sgemm_slicedk_sm80 and its like
- * by TMA, dgemm_simt, gemm_simt of bf16 and of bytes, pack, f32's gemm_batched_simt and, in tiles of "tile=32",
- * sgemm_batched_cpasync_sm80. With "shapes=1" FAKE_LOG gets m, n and k of each product, and its leading
+ * by TMA, dgemm_simt, gemm_simt of bf16 and of bytes, gemm_thin_sm80, gemm_inplace_sm80 and their add, pack, f32's
+ * gemm_batched_simt and, in tiles of "tile=32", sgemm_batched_cpasync_sm80. With "shapes=1" FAKE_LOG gets m, n and k of each product, and its leading
  * dimensions where they are arguments. With "order=..." (order.h)
  * streams are ordered by events alone, new memory holds NaN, and a copy or a product outside its device's memory
  * ends the context. */
 #include <stdint.h>
 
+#include "../../kernels/cuda/arguments.h"
 #include "engines/cuda/cu_api.h"
 #include "fake.h"
 #include "order.h"
@@ -473,6 +474,36 @@ static void multiply_batch_simt(const kernel *f, void **x) { multiply_batch_in(6
 
 static void multiply_typed(const kernel *f, void **x) { (f->type_a != '-' ? multiply_bytes : multiply_bf16)(f, x); }
 
+/* The kernels that read in place: where blocks divide k all sums are in the last part, and add.cu has them. */
+static void multiply_parts(const kernel *f, void **x)
+{
+    const int n = *(int *)x[1], splits = *(int *)x[11], rows = *(int *)x[15];
+    float one = 1, zero = 0, *memory = *(float **)x[12];
+    int64_t ld = SPLIT_COLUMNS(n);
+    if (splits == 1) {
+        multiply_bf16(f, x);
+        return;
+    }
+    float *last = memory + (splits - 1) * (int64_t)rows * ld;
+    for (float *other = memory; other < last; other++) *other = 0;
+    multiply_bf16(f, (void *[]){x[0], x[1], x[2], &one, x[4], x[5], x[6], x[7], &zero, &last, &ld});
+}
+
+static void add_parts(const kernel *f, void **x)
+{
+    const int m = *(int *)x[0], n = *(int *)x[1], splits = *(int *)x[11], rows = *(int *)x[15];
+    const float alpha = *(float *)x[3], beta = *(float *)x[8], *memory = *(float **)x[12];
+    float *c = *(float **)x[9];
+    const int64_t ldc = *(int64_t *)x[10], ld = SPLIT_COLUMNS(n);
+    (void)f;
+    for (int64_t i = 0; i < m; i++)
+        for (int j = 0; j < n; j++) {
+            float sum = 0, *to = &c[i * ldc + j];
+            for (int64_t part = 0; part < splits; part++) sum += memory[(part * rows + i) * ld + j];
+            *to = beta == 0 ? alpha * sum : alpha * sum + beta * *to;
+        }
+}
+
 /* Operands that tensor maps tell of. */
 static void multiply_mapped(const kernel *f, void **x)
 {
@@ -534,10 +565,14 @@ static void name_kernel(kernel *f, const char *name)
              : strcmp(name, "gemm_batched_simt") == 0                 ? multiply_batch_simt
              : strcmp(name, "dgemm_simt") == 0                        ? multiply_f64
              : strcmp(name, "gemm_simt") == 0                         ? multiply_typed
+             : strcmp(name, "gemm_thin_sm80") == 0                    ? multiply_parts
+             : strcmp(name, "gemm_inplace_sm80") == 0                 ? multiply_parts
+             : strcmp(name, "add") == 0 && f->type_a == '-'           ? add_parts /* of bytes C is stored already */
              : strcmp(name, "gemm_mma_sm80") == 0 && f->type_a != '-' ? multiply_typed
                                                                       : NULL;
     f->maps = f->run != multiply_mapped ? 0 : strcmp(name, "gemm_wgmma_sm90") == 0 ? 3 : 2; /* C's too */
-    f->arguments = f->run == pack                                                                 ? 2
+    f->arguments = f->run == multiply_parts || f->run == add_parts                                ? 16
+                   : f->run == pack                                                               ? 2
                    : f->run == multiply_mapped                                                    ? 7 + f->maps
                    : f->run == multiply_f32 || f->run == multiply_f64 || f->run == multiply_typed ? 11
                                                                                                   : 0;
@@ -622,7 +657,7 @@ static cu_result launch(kernel *f, cu_stream stream, void **x)
     while (f->hangs) pause();
     fake_pass(f->us * (f->launches++ / 4 % 2 ? f->wavers : 1));
     if (f->run == pack) log_packs(x);
-    if (f->run != pack && f->arguments > 0 && choice("shapes", 0)) log_shape(f, x);
+    if (f->run != pack && f->run != add_parts && f->arguments > 0 && choice("shapes", 0)) log_shape(f, x);
     if (device == choice("lost", -1) && launches[device]++ >= choice("after", 0)) lost[device] = CU_LAUNCH_FAILED;
     if (lost[device] != 0) return lost[device];
     if (order() == 0 || stream == NULL || (f->arguments == 0 && !choice("slow_ms", 0))) {

@@ -44,6 +44,7 @@ static nvrtc_result compile(char *to, int count, const char *const *options)
     memcpy(to, "FAKE NN--4", sizeof(binary));
     for (int i = 0; i < count; i++) {
         if (strncmp(options[i], "-DTYPE_A=", 9) == 0) to[7] = options[i][9];
+        if (strcmp(options[i], "-DSUMS_S32=1") == 0 && to[7] == '-') to[7] = 's';
         if (strncmp(options[i], "-DTYPE_B=", 9) == 0) to[8] = options[i][9];
         if (strncmp(options[i], "-DELEMENT_BYTES=", 16) == 0) to[9] = options[i][16];
         for (int q = 0; q < 2; q++)
