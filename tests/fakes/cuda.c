@@ -10,9 +10,9 @@
  * long after their launch (both with "order=..."). Host memory that cuMemHostAlloc gave is pinned. No kernel is run,
  * but with "product=1" on the host sgemm_simt, sgemm_cpasync_sm80, sgemm_tma_sm90, sgemm_slicedk_sm80 and its like
  * by TMA, dgemm_simt, gemm_simt of bf16 and of bytes, gemm_thin_sm80, gemm_inplace_sm80 and their add, pack, f32's
- * gemm_batched_simt and, in tiles of "tile=32", sgemm_batched_cpasync_sm80. With "shapes=1" FAKE_LOG gets m, n and k of each product, and its leading
- * dimensions where they are arguments. With "order=..." (order.h)
- * streams are ordered by events alone, new memory holds NaN, and a copy or a product outside its device's memory
+ * gemm_batched_simt and, in tiles of "tile=32", sgemm_batched_cpasync_sm80. With "shapes=1" FAKE_LOG gets m, n
+ * and k of each product, and its leading dimensions where they are arguments. With "order=..." (order.h) streams are
+ * ordered by events alone, new memory holds NaN, and a copy or a product outside its device's memory
  * ends the context. */
 #include <stdint.h>
 
