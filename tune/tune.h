@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include "tilewright_lab.h"
 
-enum { TUNE_PARAMETERS = 48, TUNE_KERNELS = 16, TUNE_DIMS = 128, TUNE_ROW = 600, TUNE_ROWS = 4096, TUNE_WHY = 400 };
+enum { TUNE_PARAMETERS = 64, TUNE_KERNELS = 24, TUNE_DIMS = 128, TUNE_ROW = 600, TUNE_ROWS = 4096, TUNE_WHY = 400 };
 
 /* A parameter of all kernels ("*") or of one. */
 typedef struct tune_dim {
