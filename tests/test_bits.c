@@ -256,6 +256,72 @@ static void line_cases(void)
     free(x), free(y), free(one), free(many);
 }
 
+static void put_real(void *to, bool doubles, int64_t at, double value)
+{
+    if (doubles)
+        ((double *)to)[at] = value;
+    else
+        ((float *)to)[at] = (float)value;
+}
+
+/* A tall product of few columns and steps of k, of which one row follows the other, beside that of 50 columns, which
+ * tiles compute: the same bits, and nothing else is written, where rows of C lie next to each other and where not. */
+static bool sliver_agrees(tw_context *context, tw_dtype dtype, tw_op op_a, int64_t m, int64_t n, int64_t k, int pad,
+                          double beta)
+{
+    enum { MOST = 3001, STEPS = 10, WIDE = 50, BEHIND = 64 };
+    static double a[MOST * STEPS], b[STEPS * WIDE], wide[MOST * WIDE], narrow[MOST * WIDE + BEHIND],
+        before[MOST * WIDE + BEHIND]; /* of either type */
+    const bool doubles = dtype == TW_F64;
+    const size_t bytes = doubles ? sizeof(double) : sizeof(float);
+    tw_problem p = tw_problem_make(dtype, op_a, TW_N, m, n, k), q = tw_problem_make(dtype, op_a, TW_N, m, WIDE, k);
+    p.ldb = q.ldb, p.ldc = n + pad, p.alpha = q.alpha = -1.5, p.beta = q.beta = beta;
+    for (int64_t i = 0; i < MOST * STEPS; i++)
+        put_real(a, doubles, i,
+                 i == 77      ? NAN
+                 : i == 123   ? INFINITY
+                 : i % 41 < 1 ? -0.0
+                              : (double)(i * 7919 % 1009) / 1009 - 0.5);
+    for (int64_t i = 0; i < STEPS * WIDE; i++) put_real(b, doubles, i, (double)(i * 104729 % 1013) / 1013 - 0.5);
+    memset(narrow, 0x5a, sizeof narrow);
+    for (int64_t i = 0; i < m; i++) {
+        for (int64_t j = 0; j < WIDE; j++) {
+            const double old = beta == 0 ? NAN : (double)((i * 31 + j) % 17) - 8;
+            put_real(wide, doubles, i * WIDE + j, old);
+            if (j < n) put_real(narrow, doubles, i * p.ldc + j, old);
+        }
+    }
+    memcpy(before, narrow, sizeof before);
+    if (tw_gemm(context, &p, a, b, narrow) != TW_OK || tw_gemm(context, &q, a, b, wide) != TW_OK) return false;
+    for (int64_t i = 0; i < m; i++) /* what is to be there: what was, but for rows of C */
+        memcpy((char *)before + (size_t)(i * p.ldc) * bytes, (char *)wide + (size_t)(i * WIDE) * bytes,
+               (size_t)n * bytes);
+    return memcmp(narrow, before, sizeof before) == 0;
+}
+
+static void sliver_cases(void)
+{
+    static const char *const sets[] = {"base", "avx2", "avx512"};
+    static const int64_t heights[] = {5, 9, 10, 17, 64, 3001}, widths[] = {1, 2, 3, 4, 5, 7, 8, 9, 13, 16, 17};
+    for (int s = 0; s < 3; s++) {
+        tw_context *context = NULL;
+        bool same = true;
+        if (!tap_case("few columns and few steps of k with %s instructions: the bits of a wider product", sets[s]))
+            continue;
+        if (tw_open(
+                &(tw_options){.size = sizeof(tw_options), .engine = "cpu", .threads = 2, .instruction_set = sets[s]},
+                &context) != TW_OK) {
+            tap_skip(tw_error_text());
+            continue;
+        }
+        for (int t = 0; same && t < 6 * 11 * 10 * 8; t += tap_rounds(1, 7)) /* 7: each height, width and depth */
+            same = sliver_agrees(context, t & 1 ? TW_F64 : TW_F32, (tw_op)(t >> 1 & 1), heights[t / 8 % 6],
+                                 widths[t / 48 % 11], t / 528, t >> 2 & 1 ? 3 : 0, t % 3 ? 0 : 0.5);
+        tap_result(same, "they differ");
+        tw_close(context);
+    }
+}
+
 enum { WORDS_OF_X = 4000000, WORDS_OF_Y = 600000 };
 static uint16_t words_x[WORDS_OF_X], words_y[WORDS_OF_Y];
 
@@ -657,6 +723,7 @@ int main(int argc, char **argv)
     copying_cases();
     transposed_cases();
     line_cases();
+    sliver_cases();
     word_line_cases();
     word_cases();
     alone_cases();

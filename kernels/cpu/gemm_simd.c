@@ -23,6 +23,7 @@
  *           row or of half a vector takes as long as a larger one. If both operands are transposed, C^T = B A needs no
  *           transpose of either: a block of it is computed beside C and transposed in registers as it is stored, which
  *           is less work than to pack both.
+ *           Slivers: where B, of few steps and at most a vector wide, fits into registers, rows of A stream past it.
  *           Complex (PARTS 2): the columns of a row of B are its real and imaginary parts side by side, the rows of a
  *           column of A likewise, so that the tile above computes re(a) b and im(a) b of MR / 2 rows of C, by as many
  *           multiply-adds as four real products. At the end of a panel each two rows become one: re(a) b + i im(a) b,
@@ -342,15 +343,69 @@ ALWAYS void prefetch_rows(const void *at, int64_t rows, int64_t ld_bytes, int64_
 }
 
 enum { TINY_BYTES = 3584, B_AHEAD = 8 }; /* docs/perf/cpu-small.md#even-tiles */
+enum { SLIVER_STEPS = 8 };
 
 #define JOIN(x, y)  JOIN_(x, y)
 #define JOIN_(x, y) x##y
+
+/* Slivers: a tall product with so few steps of k and so few columns, at most `lanes`, that B stays in registers. One
+ * row of A after the other makes a row of C, at the rate of the memory, with the sums of tiles in their order. Where
+ * rows of C follow each other and C is not read, whole vectors are stored, whose last lanes the next rows overwrite:
+ * some processors take long for masked stores. */
+/* clang-format off */
+#define SLIVERS(kind, lanes)                                                                                           \
+    ALWAYS void kind##_slivers_of(const cpu_unpacked *x, real alpha, real beta, const real *a, const real *b, real *c, \
+                                  const int steps)                                                                     \
+    {                                                                                                                  \
+        const some first = vec_first(x->n);                                                                            \
+        const bool reads_c = epilogue_reads(beta), follow = x->ldc == x->n && !reads_c;                                \
+        const int64_t cells = x->m * x->n, whole = follow && cells >= (lanes) ? (cells - (lanes)) / x->n + 1 : 0;      \
+        const kind scale = kind##_all(alpha), of_c = kind##_all(beta);                                                 \
+        kind row[SLIVER_STEPS];                                                                                        \
+        UNROLLED(8)                                                                                                    \
+        for (int p = 0; p < steps; p++) row[p] = kind##_load_some(b + p * x->b_rs, first);                             \
+        for (int64_t i = 0; i < x->m; i++, a += x->a_rs, c += x->ldc) {                                                \
+            kind sum = kind##_all(0);                                                                                  \
+            UNROLLED(8)                                                                                                \
+            for (int p = 0; p < steps; p++) sum = kind##_fma(kind##_all(a[p * x->a_cs]), row[p], sum);                 \
+            sum = EPILOGUE(kind, scale, sum, of_c, reads_c, kind##_load_some(c, first));                               \
+            if (i < whole)                                                                                             \
+                kind##_store(c, sum);                                                                                  \
+            else                                                                                                       \
+                kind##_store_some(c, first, sum);                                                                      \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static void kind##_slivers(const cpu_unpacked *x, real alpha, real beta, const real *a, const real *b, real *c)    \
+    {                                                                                                                  \
+        switch (x->k) {                                                                                                \
+        case 1: kind##_slivers_of(x, alpha, beta, a, b, c, 1); break;                                                  \
+        case 2: kind##_slivers_of(x, alpha, beta, a, b, c, 2); break;                                                  \
+        case 3: kind##_slivers_of(x, alpha, beta, a, b, c, 3); break;                                                  \
+        case 4: kind##_slivers_of(x, alpha, beta, a, b, c, 4); break;                                                  \
+        case 5: kind##_slivers_of(x, alpha, beta, a, b, c, 5); break;                                                  \
+        case 6: kind##_slivers_of(x, alpha, beta, a, b, c, 6); break;                                                  \
+        case 7: kind##_slivers_of(x, alpha, beta, a, b, c, 7); break;                                                  \
+        default: kind##_slivers_of(x, alpha, beta, a, b, c, SLIVER_STEPS);                                             \
+        }                                                                                                              \
+    }
+#if PARTS == 1
+SLIVERS(vec, LANES)
+SLIVERS(half, UNIT)
+#endif
+/* clang-format on */
+
 static void unpacked_product(const cpu_unpacked *x, double alpha, double beta, const void *a_all, const void *b_all,
                              void *c_all)
 {
     const int64_t m = x->m, n = x->n, k = x->k, a_rs = x->a_rs, a_cs = x->a_cs, b_rs = x->b_rs, ldc = x->ldc;
     const element *a = a_all;
     element *c = c_all;
+#if PARTS == 1
+    if (n <= LANES && k >= 1 && k <= SLIVER_STEPS && m > TILE_ROWS) {
+        (n <= UNIT ? half_slivers : vec_slivers)(x, real_of(alpha), real_of(beta), a_all, b_all, c_all);
+        return;
+    }
+#endif
     cpu_tile t; /* each field of it set that is used, since clearing it takes longer than to fill it */
     t.k = k, t.a_rs = a_rs, t.a_cs = a_cs, t.b_rs = b_rs, t.sum_in = t.total = t.sum_out = NULL, t.ldc = ldc,
     t.alpha = alpha, t.beta = beta;

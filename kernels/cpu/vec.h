@@ -82,6 +82,7 @@ typedef __mmask8 some; /* the first lanes of a vector */
 typedef __m256d half;
 #define half_load_some(p, s)     _mm256_maskz_loadu_pd((__mmask8)(s), p)
 #define half_store_some(p, s, v) _mm256_mask_storeu_pd(p, (__mmask8)(s), v)
+#define half_store(p, v)         _mm256_storeu_pd(p, v)
 #define half_all(x)              _mm256_set1_pd(x)
 #define half_of(v)               _mm512_castpd512_pd256(v) /* its first lanes */
 #define half_add(a, b)           _mm256_add_pd(a, b)
@@ -101,6 +102,7 @@ typedef __mmask16 some;
 typedef __m256 half;
 #define half_load_some(p, s)     _mm256_maskz_loadu_ps((__mmask8)(s), p)
 #define half_store_some(p, s, v) _mm256_mask_storeu_ps(p, (__mmask8)(s), v)
+#define half_store(p, v)         _mm256_storeu_ps(p, v)
 #define half_all(x)              _mm256_set1_ps(x)
 #define half_of(v)               _mm512_castps512_ps256(v)
 #define half_add(a, b)           _mm256_add_ps(a, b)
@@ -244,6 +246,7 @@ enum { HAS_HALVES = 0 };
 typedef vec half;
 #define half_load_some(p, s)     vec_load_some(p, s)
 #define half_store_some(p, s, v) vec_store_some(p, s, v)
+#define half_store(p, v)         vec_store(p, v)
 #define half_all(x)              vec_all(x)
 #define half_of(v)               (v)
 #define half_add(a, b)           vec_add(a, b)

@@ -14,6 +14,15 @@ static bool splits_lines(const cpu_case *c)
            !rows_apart(p->ldb, c->bytes, CPU_LINE_BYTES);
 }
 
+/* Slivers (kernels/cpu/gemm_simd.c): whether B, of few steps of k and at most a vector wide, stays in registers while
+ * each row of A makes one of C, so that nothing is read again. */
+static bool is_sliver(const cpu_case *c)
+{
+    enum { STEPS = 8 };
+    return !c->complex && c->p->k >= 1 && c->p->k <= STEPS && c->p->m > c->mr &&
+           c->p->n * c->bytes <= cpu_vector_bytes(c->row->features);
+}
+
 /* Whether A, B and C together are at most `unpacked` times the L2, or `unpacked_tall` times where C has more than few
  * rows and the rows of A are not transposed (docs/perf/cpu-packing.md#strips-of-b). Not where C is more than one tile
  * high and what its tiles read again (a tile's width of B, its rows of A and the next ones, which are prefetched) takes
@@ -26,6 +35,7 @@ static bool fits_unpacked(const cpu_case *c)
                  l2 = (double)c->device->l2_bytes;
     const bool rows_of_a = !c->a_transposed, tall = rows_of_a && !has_few_rows(c),
                long_rows_conflict = rows_of_a && p->k * c->bytes >= LONG_ROW && c->a_conflicts;
+    if (is_sliver(c)) return true;
     if (p->m > c->mr && (long_rows_conflict || 2 * k * (double)((2 * c->mr + c->nr) * c->bytes) > l2)) return false;
     return !splits_lines(c) &&
            (m * k + k * n + m * n) * bytes <= (tall ? c->tuned->unpacked_tall : c->tuned->unpacked) * l2;
