@@ -354,13 +354,13 @@ enum { SLIVER_STEPS = 8 };
  * some processors take long for masked stores. */
 /* clang-format off */
 #define SLIVERS(kind, lanes)                                                                                           \
-    ALWAYS void kind##_slivers_of(const cpu_unpacked *x, real alpha, real beta, const real *a, const real *b, real *c, \
-                                  const int steps)                                                                     \
+    ALWAYS void kind##_slivers_of(const cpu_unpacked *x, double alpha, double beta, const real *a, const real *b,      \
+                                  real *c, const int steps)                                                            \
     {                                                                                                                  \
         const some first = vec_first(x->n);                                                                            \
         const bool reads_c = epilogue_reads(beta), follow = x->ldc == x->n && !reads_c;                                \
         const int64_t cells = x->m * x->n, whole = follow && cells >= (lanes) ? (cells - (lanes)) / x->n + 1 : 0;      \
-        const kind scale = kind##_all(alpha), of_c = kind##_all(beta);                                                 \
+        const kind scale = kind##_all(real_of(alpha)), of_c = kind##_all(real_of(beta));                               \
         kind row[SLIVER_STEPS];                                                                                        \
         UNROLLED(8)                                                                                                    \
         for (int p = 0; p < steps; p++) row[p] = kind##_load_some(b + p * x->b_rs, first);                             \
@@ -375,7 +375,8 @@ enum { SLIVER_STEPS = 8 };
                 kind##_store_some(c, first, sum);                                                                      \
         }                                                                                                              \
     }                                                                                                                  \
-    static void kind##_slivers(const cpu_unpacked *x, real alpha, real beta, const real *a, const real *b, real *c)    \
+    static void kind##_slivers(const cpu_unpacked *x, double alpha, double beta, const real *a, const real *b,         \
+                               real *c)                                                                                \
     {                                                                                                                  \
         switch (x->k) {                                                                                                \
         case 1: kind##_slivers_of(x, alpha, beta, a, b, c, 1); break;                                                  \
@@ -402,7 +403,7 @@ static void unpacked_product(const cpu_unpacked *x, double alpha, double beta, c
     element *c = c_all;
 #if PARTS == 1
     if (n <= LANES && k >= 1 && k <= SLIVER_STEPS && m > TILE_ROWS) {
-        (n <= UNIT ? half_slivers : vec_slivers)(x, real_of(alpha), real_of(beta), a_all, b_all, c_all);
+        (n <= UNIT ? half_slivers : vec_slivers)(x, alpha, beta, a_all, b_all, c_all);
         return;
     }
 #endif

@@ -149,29 +149,50 @@ ALWAYS vec add_columns(vec sum, const vec *column, const stored *y, const int64_
     return sum;
 }
 
-/* LANES rows from x on, k side by side, their sums over all of k. */
-ALWAYS vec transposed_sums(const stored *x, int64_t stride, const stored *y, const int64_t y_stride, int64_t k)
+/* A square of LANES rows from x on, transposed. */
+ALWAYS void read_square(vec *column, const stored *x, int64_t stride, bool masked, some last)
 {
-    vec sum = vec_all(0), square[LANES], column[LANES];
-    int64_t p = 0;
-    for (; p + SQUARE <= k; p += SQUARE) {
-        const stored *four = x + p;
-        UNROLLED(16)
-        for (int i = 0; i < LANES; i++) {
-            const stored *row = four + i % 4 * stride;
-            if (i % 4 == 3) four += 4 * stride;
-            __builtin_prefetch((const void *)((uintptr_t)row + AHEAD), 0, NEAR);
-            square[i] = read_words(row);
-        }
-        vec_transpose(square, column);
-        sum = add_columns(sum, column, y + p * y_stride, y_stride);
+    vec square[LANES];
+    UNROLLED(16)
+    for (int i = 0; i < LANES; i++) {
+        const stored *row = x + i % 4 * stride;
+        if (i % 4 == 3) x += 4 * stride;
+        __builtin_prefetch((const void *)((uintptr_t)row + AHEAD), 0, NEAR);
+        square[i] = masked ? vec_load_some((const real *)row, last) : read_words(row);
     }
-    for (; p < k; p++) {
+    vec_transpose(square, column);
+}
+
+/* The steps of k that are left over, less than a square has. */
+ALWAYS vec add_rest(vec sum, const stored *x, int64_t stride, const stored *y, const int64_t y_stride, int64_t left)
+{
+#ifdef HALF
+    for (int64_t p = 0; p < left; p++) {
         stored step[LANES];
         for (int i = 0; i < LANES; i++) step[i] = x[i * stride + p];
         sum = vec_fma(read_at(step, false, vec_first(0)), vec_all(value_of(y[p * y_stride])), sum);
     }
+#else
+    vec column[LANES];
+    if (left == 0) return sum;
+    read_square(column, x, stride, true, vec_first(left));
+    UNROLLED(16)
+    for (int q = 0; q < LANES; q++)
+        if (q < left) sum = vec_fma(column[q], vec_all(y[q * y_stride]), sum);
+#endif
     return sum;
+}
+
+/* LANES rows from x on, k side by side, their sums over all of k. */
+ALWAYS vec transposed_sums(const stored *x, int64_t stride, const stored *y, const int64_t y_stride, int64_t k)
+{
+    vec sum = vec_all(0), column[LANES];
+    int64_t p = 0;
+    for (; p + SQUARE <= k; p += SQUARE) {
+        read_square(column, x + p, stride, false, vec_first(0));
+        sum = add_columns(sum, column, y + p * y_stride, y_stride);
+    }
+    return add_rest(sum, x + p, stride, y + p * y_stride, y_stride, k - p);
 }
 
 /* Fewer rows than lanes, element by element. */

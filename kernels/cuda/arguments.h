@@ -42,8 +42,8 @@ enum { ADD_LANES = 32, ADD_ELEMENTS = 128, ADD_SHARES = 8 };
 #define SPLIT_ARGUMENTS(_, sums)      _(int, splits), FLAGGED(_, sums)
 #define SPLIT_RUNS_ARGUMENTS(_, sums) RUNS_ARGUMENTS(_), FLAGGED(_, sums)
 /* split-K in two kernels without tensor maps: parts have `part_rows` rows each, SPLIT_COLUMNS(n) apart */
-#define ADDED_ARGUMENTS(_, sums)      SPLIT_ARGUMENTS(_, sums), _(int, part_rows)
-#define STREAM_K_ARGUMENTS(_, sums)   _(int, whole), _(int, length), FLAGGED(_, sums)
+#define ADDED_ARGUMENTS(_, sums)    SPLIT_ARGUMENTS(_, sums), _(int, part_rows)
+#define STREAM_K_ARGUMENTS(_, sums) _(int, whole), _(int, length), FLAGGED(_, sums)
 
 /* Batches: the first items, or arrays of addresses; at strides by tensor maps of rank 3. */
 #define BATCH_ARGUMENTS(_, number)                                                                                     \
