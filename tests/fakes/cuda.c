@@ -489,7 +489,7 @@ static void multiply_parts(const kernel *f, void **x)
     multiply_bf16(f, (void *[]){x[0], x[1], x[2], &one, x[4], x[5], x[6], x[7], &zero, &last, &ld});
 }
 
-static void add_sums(const kernel *f, void **x)
+static void sum_parts(const kernel *f, void **x)
 {
     const int m = *(int *)x[0], n = *(int *)x[1], splits = *(int *)x[11], rows = *(int *)x[15];
     const float alpha = *(float *)x[3], beta = *(float *)x[8], *memory = *(float **)x[12];
@@ -567,11 +567,11 @@ static void name_kernel(kernel *f, const char *name)
              : strcmp(name, "gemm_simt") == 0                         ? multiply_typed
              : strcmp(name, "gemm_thin_sm80") == 0                    ? multiply_parts
              : strcmp(name, "gemm_inplace_sm80") == 0                 ? multiply_parts
-             : strcmp(name, "add") == 0 && f->type_a == '-'           ? add_sums /* of bytes C is stored already */
+             : strcmp(name, "add") == 0 && f->type_a == '-'           ? sum_parts /* of bytes C is stored already */
              : strcmp(name, "gemm_mma_sm80") == 0 && f->type_a != '-' ? multiply_typed
                                                                       : NULL;
     f->maps = f->run != multiply_mapped ? 0 : strcmp(name, "gemm_wgmma_sm90") == 0 ? 3 : 2; /* C's too */
-    f->arguments = f->run == multiply_parts || f->run == add_sums                                 ? 16
+    f->arguments = f->run == multiply_parts || f->run == sum_parts                                ? 16
                    : f->run == pack                                                               ? 2
                    : f->run == multiply_mapped                                                    ? 7 + f->maps
                    : f->run == multiply_f32 || f->run == multiply_f64 || f->run == multiply_typed ? 11
@@ -657,7 +657,7 @@ static cu_result launch(kernel *f, cu_stream stream, void **x)
     while (f->hangs) pause();
     fake_pass(f->us * (f->launches++ / 4 % 2 ? f->wavers : 1));
     if (f->run == pack) log_packs(x);
-    if (f->run != pack && f->run != add_sums && f->arguments > 0 && choice("shapes", 0)) log_shape(f, x);
+    if (f->run != pack && f->run != sum_parts && f->arguments > 0 && choice("shapes", 0)) log_shape(f, x);
     if (device == choice("lost", -1) && launches[device]++ >= choice("after", 0)) lost[device] = CU_LAUNCH_FAILED;
     if (lost[device] != 0) return lost[device];
     if (order() == 0 || stream == NULL || (f->arguments == 0 && !choice("slow_ms", 0))) {
