@@ -158,7 +158,7 @@ ALWAYS void read_square(vec *column, const stored *x, int64_t stride, bool maske
         const stored *row = x + i % 4 * stride;
         if (i % 4 == 3) x += 4 * stride;
         __builtin_prefetch((const void *)((uintptr_t)row + AHEAD), 0, NEAR);
-        square[i] = masked ? vec_load_some((const real *)row, last) : read_words(row);
+        square[i] = masked ? vec_load_some((const void *)row, last) : read_words(row);
     }
     vec_transpose(square, column);
 }
