@@ -314,7 +314,7 @@ static void sliver_cases(void)
             tap_skip(tw_error_text());
             continue;
         }
-        for (int t = 0; same && t < 6 * 11 * 10 * 8; t += tap_rounds(1, 7)) /* 7: each height, width and depth */
+        for (int t = 0; same && t < 6 * 11 * 10 * 8; t += tap_rounds(1, 23)) /* 23: each height, width and depth */
             same = sliver_agrees(context, t & 1 ? TW_F64 : TW_F32, (tw_op)(t >> 1 & 1), heights[t / 8 % 6],
                                  widths[t / 48 % 11], t / 528, t >> 2 & 1 ? 3 : 0, t % 3 ? 0 : 0.5);
         tap_result(same, "they differ");
