@@ -276,14 +276,15 @@ static bool sliver_agrees(tw_context *context, tw_dtype dtype, tw_op op_a, int64
     const size_t bytes = doubles ? sizeof(double) : sizeof(float);
     tw_problem p = tw_problem_make(dtype, op_a, TW_N, m, n, k), q = tw_problem_make(dtype, op_a, TW_N, m, WIDE, k);
     p.ldb = q.ldb, p.ldc = n + pad, p.alpha = q.alpha = -1.5, p.beta = q.beta = beta;
-    for (int64_t i = 0; i < MOST * STEPS; i++)
+    for (int64_t i = 0; i < m * k; i++)
         put_real(a, doubles, i,
                  i == 77      ? NAN
                  : i == 123   ? INFINITY
                  : i % 41 < 1 ? -0.0
                               : (double)(i * 7919 % 1009) / 1009 - 0.5);
     for (int64_t i = 0; i < STEPS * WIDE; i++) put_real(b, doubles, i, (double)(i * 104729 % 1013) / 1013 - 0.5);
-    memset(narrow, 0x5a, sizeof narrow);
+    const size_t used = (size_t)(m * p.ldc + BEHIND) * bytes;
+    memset(narrow, 0x5a, used);
     for (int64_t i = 0; i < m; i++) {
         for (int64_t j = 0; j < WIDE; j++) {
             const double old = beta == 0 ? NAN : (double)((i * 31 + j) % 17) - 8;
@@ -291,12 +292,12 @@ static bool sliver_agrees(tw_context *context, tw_dtype dtype, tw_op op_a, int64
             if (j < n) put_real(narrow, doubles, i * p.ldc + j, old);
         }
     }
-    memcpy(before, narrow, sizeof before);
+    memcpy(before, narrow, used);
     if (tw_gemm(context, &p, a, b, narrow) != TW_OK || tw_gemm(context, &q, a, b, wide) != TW_OK) return false;
     for (int64_t i = 0; i < m; i++) /* what is to be there: what was, but for rows of C */
         memcpy((char *)before + (size_t)(i * p.ldc) * bytes, (char *)wide + (size_t)(i * WIDE) * bytes,
                (size_t)n * bytes);
-    return memcmp(narrow, before, sizeof before) == 0;
+    return memcmp(narrow, before, used) == 0;
 }
 
 static void sliver_cases(void)
