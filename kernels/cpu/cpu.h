@@ -86,6 +86,9 @@ typedef void cpu_micro(const cpu_tile *tile);
 
 enum { CPU_MOST_TILE_BYTES = 4096 }; /* mr x nr sums of any micro-kernel */
 
+/* Slivers: an unpacked product of at most so many steps of k keeps B in registers (gemm_simd.c). */
+enum { CPU_SLIVER_STEPS = 8 };
+
 /* An unpacked product: operands are read in place, in one panel. Strides as in cpu_tile; m and n at least 1. */
 typedef struct cpu_unpacked {
     int64_t m, n, k, a_rs, a_cs, b_rs, ldc;

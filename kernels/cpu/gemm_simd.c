@@ -343,7 +343,6 @@ ALWAYS void prefetch_rows(const void *at, int64_t rows, int64_t ld_bytes, int64_
 }
 
 enum { TINY_BYTES = 3584, B_AHEAD = 8 }; /* docs/perf/cpu-small.md#even-tiles */
-enum { SLIVER_STEPS = 8 };
 
 #define JOIN(x, y)  JOIN_(x, y)
 #define JOIN_(x, y) x##y
@@ -361,7 +360,7 @@ enum { SLIVER_STEPS = 8 };
         const bool reads_c = epilogue_reads(beta), follow = x->ldc == x->n && !reads_c;                                \
         const int64_t cells = x->m * x->n, whole = follow && cells >= (lanes) ? (cells - (lanes)) / x->n + 1 : 0;      \
         const kind scale = kind##_all(real_of(alpha)), of_c = kind##_all(real_of(beta));                               \
-        kind row[SLIVER_STEPS];                                                                                        \
+        kind row[CPU_SLIVER_STEPS];                                                                                    \
         UNROLLED(8)                                                                                                    \
         for (int p = 0; p < steps; p++) row[p] = kind##_load_some(b + p * x->b_rs, first);                             \
         for (int64_t i = 0; i < x->m; i++, a += x->a_rs, c += x->ldc) {                                                \
@@ -386,7 +385,7 @@ enum { SLIVER_STEPS = 8 };
         case 5: kind##_slivers_of(x, alpha, beta, a, b, c, 5); break;                                                  \
         case 6: kind##_slivers_of(x, alpha, beta, a, b, c, 6); break;                                                  \
         case 7: kind##_slivers_of(x, alpha, beta, a, b, c, 7); break;                                                  \
-        default: kind##_slivers_of(x, alpha, beta, a, b, c, SLIVER_STEPS);                                             \
+        default: kind##_slivers_of(x, alpha, beta, a, b, c, CPU_SLIVER_STEPS);                                         \
         }                                                                                                              \
     }
 #if PARTS == 1
@@ -402,7 +401,7 @@ static void unpacked_product(const cpu_unpacked *x, double alpha, double beta, c
     const element *a = a_all;
     element *c = c_all;
 #if PARTS == 1
-    if (n <= LANES && k >= 1 && k <= SLIVER_STEPS && m > TILE_ROWS) {
+    if (n <= LANES && k >= 1 && k <= CPU_SLIVER_STEPS && m > TILE_ROWS) {
         (n <= UNIT ? half_slivers : vec_slivers)(x, alpha, beta, a_all, b_all, c_all);
         return;
     }

@@ -18,8 +18,7 @@ static bool splits_lines(const cpu_case *c)
  * each row of A makes one of C, so that nothing is read again. */
 static bool is_sliver(const cpu_case *c)
 {
-    enum { STEPS = 8 };
-    return !c->complex && c->p->k >= 1 && c->p->k <= STEPS && c->p->m > c->mr &&
+    return !c->complex && c->p->k >= 1 && c->p->k <= CPU_SLIVER_STEPS && c->p->m > c->mr &&
            c->p->n * c->bytes <= cpu_vector_bytes(c->row->features);
 }
 

@@ -10,10 +10,19 @@ typedef struct product {
     int64_t tiles, steps;
 } product;
 
-/* The number of parts that ends soonest, of at most `most`: `time` says when, of so many blocks of so many steps. */
-static k_split least_time(const product *x, int64_t most,
-                          double (*time)(const product *x, int64_t blocks, int64_t length), double *busiest)
+/* Blocks that a multiprocessor has room for, each with the KiB that the device takes. */
+static int64_t room_of(const product *x)
 {
+    return max_i64(x->device->local_bytes / (x->row->gpu.dynamic_bytes + 1024), 1);
+}
+
+/* The number of parts that ends soonest, of at most two rounds of blocks: `time` says when, of so many blocks of so many
+ * steps. */
+static k_split least_time(const product *x, double (*time)(const product *x, int64_t blocks, int64_t length),
+                          double *busiest)
+{
+    const int64_t fit = 2 * room_of(x) * multiprocessors_of(x->device) / x->tiles,
+                  most = max_i64(min_i64(fit, x->steps), 1);
     k_split made = {0};
     /* each length of a part once */
     for (int64_t splits = 1, length; splits <= most; splits = length > 1 ? ceil_div(x->steps, length - 1) : most + 1) {
@@ -30,12 +39,6 @@ static k_split least_time(const product *x, int64_t most,
         if (each > 1) made.count = x->tiles * each, made.bytes = round_up(sums, 256);
     }
     return made;
-}
-
-/* Blocks that a multiprocessor has room for, each with the KiB that the device takes. */
-static int64_t room_of(const product *x)
-{
-    return max_i64(x->device->local_bytes / (x->row->gpu.dynamic_bytes + 1024), 1);
 }
 
 static double cycles(const kernel_row *row, const tw_problem *p, const device_facts *device, const tuned_values *tuned,
@@ -80,10 +83,8 @@ static int64_t thin_steps(const kernel_row *row, const tw_problem *p)
 static k_split divide_thin(const kernel_row *row, const tw_problem *p, const device_facts *device,
                            const tuned_values *tuned, double *busiest)
 {
-    enum { MOST_ROUNDS = 2 };
     const product x = {row, p, device, tuned, max_i64(thin_tiles(row, p), 1), thin_steps(row, p)};
-    const int64_t most = MOST_ROUNDS * room_of(&x) * multiprocessors_of(device) / x.tiles;
-    return least_time(&x, max_i64(min_i64(most, x.steps), 1), thin_time, busiest);
+    return least_time(&x, thin_time, busiest);
 }
 
 /* Other tiles are taller. */
@@ -118,11 +119,9 @@ static double in_place_time(const product *x, int64_t blocks, int64_t length)
 static k_split divide_in_place(const kernel_row *row, const tw_problem *p, const device_facts *device,
                                const tuned_values *tuned, double *busiest)
 {
-    enum { MOST_BLOCKS = 6 }; /* of a multiprocessor */
     const product x = {
         row, p, device, tuned, max_i64(tiles_of(row, p), 1), max_i64(ceil_div(p->k, row->lab.tile_k), 1)};
-    const int64_t most = MOST_BLOCKS * multiprocessors_of(device) / x.tiles;
-    return least_time(&x, max_i64(min_i64(most, x.steps), 1), in_place_time, busiest);
+    return least_time(&x, in_place_time, busiest);
 }
 
 const gpu_family family_in_place = {.divide = divide_in_place, .cycles = cycles};
