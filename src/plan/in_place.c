@@ -16,8 +16,8 @@ static int64_t room_of(const product *x)
     return max_i64(x->device->local_bytes / (x->row->gpu.dynamic_bytes + 1024), 1);
 }
 
-/* The number of parts that ends soonest, of at most two rounds of blocks: `time` says when, of so many blocks of so many
- * steps. */
+/* The number of parts that ends soonest, of at most two rounds of blocks: `time` says when, of so many blocks of so
+ * many steps. */
 static k_split least_time(const product *x, double (*time)(const product *x, int64_t blocks, int64_t length),
                           double *busiest)
 {
