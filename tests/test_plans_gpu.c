@@ -517,7 +517,7 @@ static void cost_case(void)
         tuned_values room;
         if (strcmp(row->lab.engine, "cuda") != 0) continue;
         const tuned_values own = *tuned_find(&sm_90, &p, row, &room);
-        /* a cost keeps FAMILY_IN_PLACE from being chosen untimed; an H200's multiprocessor has room for a second block */
+        /* an H200's multiprocessor has room for a second block; a cost keeps FAMILY_IN_PLACE from being chosen */
         const bool two_fit = 2 * row->gpu.dynamic_bytes <= 227 << 10;
         if ((weighed && own.full == 1) || (divides && (own.alone == 1 || (!two_fit && own.full != own.alone))) ||
             (family == FAMILY_SLICED_K && own.copy == 1) || (own.cost != 1 && family != FAMILY_IN_PLACE))

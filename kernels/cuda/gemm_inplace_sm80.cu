@@ -13,6 +13,7 @@
  *           C leaves through shared memory, 32 neighbours of a row at once, at any address too. Blocks may divide k
  *           (split-K), and add.cu adds.
  * NUMBERS   64 x 64: four warps of 32 x 32, which put together 16 registers from 32 loads of 2 bytes for 16 steps of k.
+ *           The planner does not choose it yet (docs/perf/gemm-thin.md#in-place).
  * LIMITS    m, n >= 1; operands at any address and ld. TILE_M, TILE_N multiples of 32. Any C; C_HALF, IN_F16 as in
  *           epilogue.cuh.
  * HOST      block ROW_THREADS, dynamic shared memory ROW_BYTES; grid ceil(m / TILE_M) * ceil(n / TILE_N) * splits.
