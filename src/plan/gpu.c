@@ -179,7 +179,7 @@ bool plan_gpu_beats(const kernel_row *one, const kernel_row *later, const tw_pro
     const double lead = of_one == of_later && of_later == &family_stream_k ? 1.005 : 1;
     if ((one->gpu.traits | later->gpu.traits) & GPU_TYPES) return plan_opencl_beats(one, later, p, device);
     if (kernel_in_place(later)) {
-        /* of tiles without a cost model those of many rows stay; of few they waste most */
+        /* a tile without a cost model stays, but where C has few rows or columns: it would waste most of itself */
         const bool modelled = kernel_in_place(one) || of_one == &family_wgmma || of_one == &family_swap_ab;
         if (of_later == &family_thin && !of_later->suits(later, p, device)) return true;
         if (!modelled) return of_later != &family_thin;

@@ -42,8 +42,7 @@ static int64_t next_splits(int64_t splits, int64_t full)
     return next;
 }
 
-/* Split-K: the number of parts that ends soonest. Partial sums are written and read once more, by a launch of its own.
- */
+/* Split-K: the number of parts that ends soonest. Partial sums are written, and read by a launch of its own. */
 static k_split choose_splits(const kernel_row *row, const tw_problem *p, const device_facts *device,
                              const tuned_values *tuned, double *busiest)
 {
