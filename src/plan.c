@@ -92,6 +92,31 @@ static bool plans_alike(const plan *made, const tw_problem *p)
            (cpu || (p->align_a == q->align_a && p->align_b == q->align_b && p->align_c == q->align_c));
 }
 
+static tw_status fill_plan(const tw_problem *problem, const device_facts *device, const tw_lab_choice *choice, plan *out)
+{
+    const kernel_row *row = NULL;
+    TRY(choose_row(problem, device, choice, &row));
+    *out = (plan){.problem = *problem, .row = row, .finish = kernel_finish(row, problem->dtype_c)};
+    if (row->gpu.entry != NULL)
+        out->gpu = (gpu_plan){0}, plan_gpu(out, device, choice);
+    else if (row->micro != NULL)
+        plan_loops(out, device, choice->threads);
+    else
+        plan_rung(out, device, choice);
+    return TW_OK;
+}
+
+/* Without a workspace the plan is the usual one, if that needs none: who was told of 0 bytes gets what was planned. */
+static tw_status make_plan(const tw_problem *problem, const device_facts *device, const tw_lab_choice *choice, plan *out)
+{
+    device_facts usual = *device;
+    usual.no_workspace = false;
+    if (device->no_workspace && device->copies && fill_plan(problem, &usual, choice, out) == TW_OK &&
+        out->workspace_bytes == 0)
+        return TW_OK;
+    return fill_plan(problem, device, choice, out);
+}
+
 tw_status plan_find(const tw_problem *problem, const device_facts *device, const tw_lab_choice *choice, plan *out)
 {
     static const tw_lab_choice free_choice = {0};
@@ -106,15 +131,7 @@ tw_status plan_find(const tw_problem *problem, const device_facts *device, const
     if (choice->tile < 0 || choice->tile > MOST_TILE || choice->threads < 0 || choice->threads > MOST_THREADS)
         return fail(TW_BAD_ARGUMENT, "tile %d and threads %d are forced, expected 0 to %d and 0 to %d", choice->tile,
                     choice->threads, MOST_TILE, MOST_THREADS);
-    const kernel_row *row = NULL;
-    TRY(choose_row(problem, device, choice, &row));
-    *out = (plan){.problem = *problem, .row = row, .finish = kernel_finish(row, problem->dtype_c)};
-    if (row->gpu.entry != NULL)
-        out->gpu = (gpu_plan){0}, plan_gpu(out, device, choice);
-    else if (row->micro != NULL)
-        plan_loops(out, device, choice->threads);
-    else
-        plan_rung(out, device, choice);
+    TRY(make_plan(problem, device, choice, out));
     if (recalls) {
         last.context = device->context, last.no_workspace = device->no_workspace, last.verdicts = device->verdicts;
         last.plan = *out;

@@ -270,6 +270,20 @@ static void count_strategy(const plan *made, const device_facts *facts)
     for (int i = 0; i < MOST_STRATEGIES && cpu_strategy_at(i) != NULL; i++) plans_of[i] += cpu_strategy_at(i) == taken;
 }
 
+static int without, differ; /* plans that need no workspace, and where having none chose another */
+
+/* Who was told that a product needs no workspace gets the plan that said so. */
+static void compare_without(const plan *made, const tw_problem *p, const device_facts *facts)
+{
+    device_facts usual = *facts;
+    plan told = {0};
+    usual.no_workspace = false;
+    if (made->row->gpu.entry == NULL || plan_find(p, &usual, NULL, &told) != TW_OK || told.workspace_bytes > 0) return;
+    without++;
+    differ += told.row != made->row || told.gpu.grid_x != made->gpu.grid_x ||
+              told.gpu.k_split.length != made->gpu.k_split.length;
+}
+
 /* The plan of problem `number` of a device: as a line, the compiler's options in another. */
 static kind plan_of(int device, int64_t number, int *type, char text[LINE], char options[PLAN_OPTIONS_BYTES])
 {
@@ -297,6 +311,7 @@ static kind plan_of(int device, int64_t number, int *type, char text[LINE], char
         status = asked == BATCH ? plan_find_batch(&p, &batch, &facts, &made)
                                 : plan_find(&p, &facts, asked == FORCED ? &choice : NULL, &made);
     if (status == TW_OK && asked == FREE && made.row->micro != NULL) count_strategy(&made, &facts);
+    if (status == TW_OK && asked == BARE) compare_without(&made, &p, &facts);
     bool shrinks = status == TW_OK && asked == BARE && made.row->micro != NULL;
     while (shrinks && roll(&d, 2) && plan_shrink(&made)) continue;
     options[0] = '\0';
@@ -419,6 +434,8 @@ int main(int argc, char **argv)
     for (int i = 0; cpu_strategy_at(i) != NULL; i++)
         if (tap_case("some plan of a CPU is made by: %s", cpu_strategy_at(i)->name))
             tap_result(plans_of[i] > 0, "no random problem is");
+    if (tap_case("who is told of 0 bytes of workspace gets that plan"))
+        tap_result(without > 0 && differ == 0, "%d of %d differ", differ, without);
 #else
     if (tap_case("plans")) tap_skip("the digests are of x86-64's rows");
 #endif

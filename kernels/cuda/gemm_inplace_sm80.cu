@@ -13,7 +13,6 @@
  *           C leaves through shared memory, 32 neighbours of a row at once, at any address too. Blocks may divide k
  *           (split-K), and add.cu adds.
  * NUMBERS   64 x 64: four warps of 32 x 32, which put together 16 registers from 32 loads of 2 bytes for 16 steps of k.
- *           The planner does not choose it yet (docs/perf/gemm-thin.md#in-place).
  * LIMITS    m, n >= 1; operands at any address and ld. TILE_M, TILE_N multiples of 32. Any C; C_HALF, IN_F16 as in
  *           epilogue.cuh.
  * HOST      block ROW_THREADS, dynamic shared memory ROW_BYTES; grid ceil(m / TILE_M) * ceil(n / TILE_N) * splits.
@@ -60,41 +59,32 @@ union room {
 ASSUME(sizeof(union room) <= ROW_BYTES)
 
 /* All threads: asks for a tile whose first element is number `first` of line number `line`; the operand has so many
- * lines of so many elements, ld apart. Up to eight threads ask for neighbours in a line, and a thread's lines are so
- * far apart that they begin alike. A line that begins within its first piece has a last one: a thread asks for it. */
+ * lines of so many elements, ld apart. What is beyond a line, and a line beyond the operand, becomes 0. Up to eight
+ * threads ask for neighbours in a line, and a thread's lines are so far apart that they begin alike. A line that begins
+ * within its first piece has a last one: a thread asks for it. */
 template <typename T>
 static __device__ __forceinline__ void copy_tile(T &to, const element *x, long ld, int line, int lines, int first,
                                                  int length)
 {
     enum { LAST = T::PIECES - 1, TOGETHER = LAST < 8 ? LAST : 8, APART = THREADS / TOGETHER };
     const int own = threadIdx.x / TOGETHER, piece = threadIdx.x % TOGETHER, ending = threadIdx.x % T::LINES,
-              behind = min(length - first, (int)T::LENGTH);
+              behind = length - first;
     const element *from = x + (long)(line + own) * ld + first, *end = x + (lines - 1) * ld + length,
                   *to_end = x + (long)(line + ending) * ld + first;
     const int shift = before(from), end_shift = before(to_end);
-    /* no piece of the tile goes beyond the operand */
-    const bool safe = line + T::LINES < lines && (lines - line - (int)T::LINES) * ld >= PIECE,
-               ends = LAST * PIECE - end_shift < behind && line + ending < lines;
     ASSUME(APART % RESIDUES == 0 && T::LINES % APART == 0 && LAST % TOGETHER == 0 && T::LINES <= THREADS)
     from += piece * PIECE - shift;
     UNROLLED
     for (int e = 0; e < T::LINES; e += APART) {
         UNROLLED
-        for (int q = 0; q < LAST; q += TOGETHER) {
-            uint4 *into = &to.piece[own + e][piece + q];
-            const bool there = (piece + q) * PIECE - shift < behind;
-            if (!safe)
-                ask_for_piece(into, from + q * PIECE, there && line + own + e < lines, end);
-            else if (there)
-                COPY_16_OF_128(shared_address(into), from + q * PIECE, 16);
-        }
+        for (int q = 0; q < LAST; q += TOGETHER)
+            ask_for_piece(&to.piece[own + e][piece + q], from + q * PIECE, line + own + e < lines,
+                          behind - (piece + q) * PIECE + shift, end);
         from += APART * ld;
     }
-    if (threadIdx.x >= T::LINES) return;
-    if (!safe)
-        ask_for_piece(&to.piece[ending][LAST], to_end + LAST * PIECE - end_shift, ends, end);
-    else if (ends)
-        COPY_16_OF_128(shared_address(&to.piece[ending][LAST]), to_end + LAST * PIECE - end_shift, 16);
+    if (threadIdx.x < T::LINES && end_shift > 0)
+        ask_for_piece(&to.piece[ending][LAST], to_end + LAST * PIECE - end_shift, line + ending < lines,
+                      behind - LAST * PIECE + end_shift, end);
 }
 
 /* Two elements, one beside the other. */
@@ -103,14 +93,9 @@ static __device__ __forceinline__ unsigned pair(const element *x, const element 
     return __byte_perm(*x, *y, 0x5410);
 }
 
-/* What lies beyond k is no number: `left` steps of 16 count, of which the pair has the first at `step`. */
-static __device__ __forceinline__ unsigned counted(unsigned two, int step, int left)
-{
-    return step + 1 < left ? two : step < left ? two & 0xffff : 0;
-}
-
-/* Adds the tiles' products: `left` steps of k count. a_at, b_at: the lane's first elements of either, in its first line
- * and in the one beside it. */
+/* Adds the tiles' products: all BK steps of k if WHOLE, else `left`, the rest of their last 16 being 0. a_at, b_at: the
+ * lane's first elements of either, in its first line and in the one beside it. */
+template <bool WHOLE>
 static __device__ __forceinline__ void multiply(float (&sum)[2][4][4], const a_tile &a, const b_tile &b,
                                                 const int (&a_at)[2], const int (&b_at)[2], int left)
 {
@@ -118,11 +103,10 @@ static __device__ __forceinline__ void multiply(float (&sum)[2][4][4], const a_t
     enum { A_K = A_ACROSS ? 8 * a_tile::WIDTH : 8, B_K = B_ACROSS ? 8 * b_tile::WIDTH : 8 }; /* 8 steps of k on */
     const element *a0 = (const element *)a.piece + a_at[0], *a1 = (const element *)a.piece + a_at[1],
                   *b0 = (const element *)b.piece + b_at[0], *b1 = (const element *)b.piece + b_at[1];
-    const int step = threadIdx.x % 4 * 2;
     UNROLLED
     for (int p = 0; p < BK / 16; p++) {
         unsigned x[2][4], y[4][2];
-        if (p * 16 >= left) break;
+        if (!WHOLE && p * 16 >= left) break;
         UNROLLED
         for (int i = 0; i < 2; i++) {
             UNROLLED
@@ -138,14 +122,6 @@ static __device__ __forceinline__ void multiply(float (&sum)[2][4][4], const a_t
                 const int at = j * B_8 + (p * 2 + e) * B_K;
                 y[j][e] = pair(b0 + at, b1 + at);
             }
-        }
-        if (p * 16 + 16 > left) {
-            UNROLLED
-            for (int e = 0; e < 8; e++)
-                if (!A_ACROSS) x[e / 4][e % 4] = counted(x[e / 4][e % 4], p * 16 + e % 4 / 2 * 8 + step, left);
-            UNROLLED
-            for (int e = 0; e < 8; e++)
-                if (!B_ACROSS) y[e / 2][e % 2] = counted(y[e / 2][e % 2], p * 16 + e % 2 * 8 + step, left);
         }
         UNROLLED
         for (int i = 0; i < 2; i++) {
@@ -202,7 +178,11 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         COPIES_WAIT(STAGES - 2);
         __syncthreads(); /* this stage has come for all, and all have read the one before */
         copy((now + STAGES - 1) % STAGES, chunk + STAGES - 1);
-        multiply(sum, room->ring[now].a, room->ring[now].b, a_at, b_at, k - chunk * BK);
+        const int left = k - chunk * BK;
+        if (left >= BK)
+            multiply<true>(sum, room->ring[now].a, room->ring[now].b, a_at, b_at, left);
+        else
+            multiply<false>(sum, room->ring[now].a, room->ring[now].b, a_at, b_at, left);
         if (++now == STAGES) now = 0;
     }
     __syncthreads(); /* the sums take the room of the ring */

@@ -193,7 +193,7 @@ static __device__ __forceinline__ void copy(pieces &to, struct operand &all, int
             const element *from = all.x + there * all.ld + first;
             const bool is = there < (LONG_ACROSS ? all.k : all.many) && first < (LONG_ACROSS ? all.many : all.k);
             uint4 *into = &to[piece_at(q * 4 + line, h * 8 + piece)];
-            ask_for_piece(into, from, is, all.end);
+            ask_for_piece(into, from, is, (int)min(all.end - from, (long)PIECE), all.end);
         }
     }
     copies_commit();

@@ -25,11 +25,14 @@ static __device__ __noinline__ uint4 last_piece(const element *from, int count)
     return make_uint4(x[0] | x[1] << 16, x[2] | x[3] << 16, x[4] | x[5] << 16, x[6] | x[7] << 16);
 }
 
-/* Copies a piece, if it is there, else zeros: of an operand that ends before `end`, without reading beyond. */
-static __device__ __forceinline__ void ask_for_piece(uint4 *to, const element *from, bool there, const element *end)
+/* Copies a piece of a line that is there, of which `left` elements are the line's; the others become 0, all of them if
+ * left <= 0. Of an operand that ends before `end`, without reading beyond. */
+static __device__ __forceinline__ void ask_for_piece(uint4 *to, const element *from, bool there, int left,
+                                                     const element *end)
 {
-    if (there && end - from < PIECE)
-        *to = last_piece(from, (int)(end - from));
+    const int bytes = max(min(left, (int)PIECE), 0) * (int)sizeof(element);
+    if (there && left > 0 && left < PIECE && end - from < PIECE)
+        *to = last_piece(from, left);
     else
-        COPY_16_OF_128(shared_address(to), from, there ? 16 : 0);
+        COPY_16_OF_128(shared_address(to), from, there ? bytes : 0);
 }

@@ -179,10 +179,11 @@ bool plan_gpu_beats(const kernel_row *one, const kernel_row *later, const tw_pro
     const double lead = of_one == of_later && of_later == &family_stream_k ? 1.005 : 1;
     if ((one->gpu.traits | later->gpu.traits) & GPU_TYPES) return plan_opencl_beats(one, later, p, device);
     if (kernel_in_place(later)) {
-        /* a tile without a cost model stays, but where C has few rows or columns: it would waste most of itself */
+        /* a tile without a cost model stays where it reads whole 16 bytes, but where C has few rows or columns: it
+         * would waste most of itself */
         const bool modelled = kernel_in_place(one) || of_one == &family_wgmma || of_one == &family_swap_ab;
         if (of_later == &family_thin && !of_later->suits(later, p, device)) return true;
-        if (!modelled) return of_later != &family_thin;
+        if (!modelled) return of_later != &family_thin && kernel_is_wide(one, p);
         return family_cycles(of_one, one, p, device) <= family_cycles(of_later, later, p, device);
     }
     if (of_later == &family_swap_ab) {
