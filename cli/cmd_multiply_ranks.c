@@ -20,6 +20,7 @@ static exit_code check_options(const session *s)
     for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
         if (inputs[i] != NULL && (strcmp(inputs[i], "-") == 0 || io_named(inputs[i]) == IO_FORMAT_MTX))
             return diag(EXIT_USAGE, "%s: several ranks read regular .npy, .raw and .bin files", inputs[i]);
+    if (opt->invariant) return diag(EXIT_USAGE, "--invariant: several ranks divide k, which changes the bits of rows");
     if (opt->panels.count > 0 && strcmp(engine, "cuda") != 0)
         return diag(EXIT_USAGE, "--panels is for ranks that multiply on GPUs: --engine cuda");
     const product_wish wish = session_product(s);

@@ -5,6 +5,8 @@
 #include <string.h>
 #include "../lab/bench/trial.h"
 #include "../lab/element.h"
+#include "../lab/invariant.h"
+#include "../lab/measure.h"
 #include "../lab/selftest_exact.h"
 #include "../program/diag.h"
 #include "../program/object.h"
@@ -42,15 +44,16 @@ static tw_problem problem_of(const selftest_case *c, tw_dtype dtype)
     return p;
 }
 
-/* One kernel of the table, or a call, with what was found so far. */
+/* One kernel of the table, a call, or a type's rows, with what was found so far. */
 typedef struct subject {
     const char *name;
-    const tw_lab_kernel *kernel; /* NULL: a call */
-    int number;                  /* of the kernel in the table */
+    const tw_lab_kernel *kernel; /* NULL: no kernel of the table; "how" says in a word what is shown */
+    const char *how;
+    int number; /* of the kernel in the table */
     int judged;
     bool failed;
     double worst_ratio;
-    char text[400]; /* the first refusal or failure */
+    char text[500]; /* the first refusal or failure */
 } subject;
 
 /* Did the kernel fail its self-test at first use in this context? Then it is not run again. */
@@ -98,9 +101,9 @@ static void write_subject(session *s, const subject *x)
     object_text(&o, "kernel", x->name);
     object_text(&o, "verified",
                 x->failed           ? "WRONG"
-                : x->kernel == NULL ? "exact"
-                : x->judged > 0     ? "exact+bound"
-                                    : "no");
+                : x->judged == 0    ? "no"
+                : x->kernel == NULL ? x->how
+                                    : "exact+bound");
     object_number(&o, "shapes", x->judged);
     object_number(&o, "error_ratio", x->kernel != NULL && x->judged > 0 ? x->worst_ratio : NAN);
     object_text(&o, x->judged > 0 ? "text" : "refused", x->text);
@@ -117,7 +120,7 @@ static void print_subject(session *s, const subject *x)
     else if (x->judged == 0)
         fprintf(s->text, "%srefused  %-28s %s%s\n", paint.faint, x->name, x->text, paint.plain);
     else if (x->kernel == NULL)
-        fprintf(s->text, "%sok%s       %-28s %d products, exact\n", paint.good, paint.plain, x->name, x->judged);
+        fprintf(s->text, "%sok%s       %-28s %d products, %s\n", paint.good, paint.plain, x->name, x->judged, x->how);
     else
         fprintf(s->text, "%sok%s       %-28s %d shapes, errors up to %.2g of the bound\n", paint.good, paint.plain,
                 x->name, x->judged, x->worst_ratio);
@@ -222,7 +225,7 @@ exit_code selftest_run(session *s, bool quick, bool lines, selftest_count *count
     const bool has_calls = strcmp(s->device.engine, "cpu") == 0 &&
                            s->opt->dtypes.count == 0; /* they take several types */
     for (int i = 0; code == EXIT_OK && has_calls && i < CALLS; i++) {
-        subject x = {.name = calls[i].name};
+        subject x = {.name = calls[i].name, .how = "exact"};
         exact_tally t = tally_of(s, quick);
         term_progress(x.name, -1);
         tw_status status = calls[i].run(&t);
@@ -232,11 +235,51 @@ exit_code selftest_run(session *s, bool quick, bool lines, selftest_count *count
     return code;
 }
 
+/* ---- --invariant ---- */
+
+/* Searches for as long as --budget says; a type that the device does not promise is told, and is no failure. */
+static exit_code search_type(session *s, const tw_lab_dtype *dtype, selftest_count *count)
+{
+    enum { BUDGET = 10, WORK = 1 << 29, CPU_WORK = 1 << 24 };
+    const bool on_cpu = strcmp(s->device.engine, "cpu") == 0, on_cuda = strcmp(s->device.engine, "cuda") == 0;
+    const double ends = measure_now_s() + (double)(s->opt->budget > 0 ? s->opt->budget : BUDGET);
+    invariant_search x = {.context = s->context,
+                          .dtype = dtype->dtype,
+                          .cuda_device = on_cuda ? s->device.index : -1,
+                          .most_work = on_cpu ? CPU_WORK : WORK,
+                          .seed = s->opt->seed};
+    tw_status status = TW_OK;
+    term_progress(dtype->name, -1);
+    for (uint64_t i = 0; status == TW_OK && !x.differs && (i == 0 || measure_now_s() < ends); i++)
+        status = invariant_draw(&x, i);
+    subject told = {.name = dtype->name, .how = "invariant", .judged = (int)x.products, .failed = x.differs};
+    if (status == TW_NO_KERNEL)
+        told.judged = 0, snprintf(told.text, sizeof told.text, "%s", tw_error_text());
+    else if (status != TW_OK)
+        return diag_lab(status, "a search");
+    else
+        snprintf(told.text, sizeof told.text, "%s", x.text);
+    return tell_subject(s, &told, true, count);
+}
+
+static exit_code search_types(session *s, selftest_count *count)
+{
+    exit_code code = EXIT_OK;
+    for (int i = 1; code == EXIT_OK && i < 64; i++) {
+        const tw_lab_dtype *dtype = tw_lab_dtype_of((tw_dtype)i);
+        bool wanted = dtype != NULL && s->opt->dtypes.count == 0;
+        for (int j = 0; dtype != NULL && j < s->opt->dtypes.count; j++)
+            wanted = wanted || strcmp(s->opt->dtypes.items[j], dtype->name) == 0;
+        if (wanted) code = search_type(s, dtype, count);
+    }
+    return code;
+}
+
 static exit_code selftest_engine(session *s, void *job)
 {
-    selftest_count count;
+    selftest_count count = {0};
     (void)job;
-    exit_code code = selftest_run(s, false, true, &count);
+    exit_code code = s->opt->invariant ? search_types(s, &count) : selftest_run(s, false, true, &count);
     if (code != EXIT_OK) return code;
     fprintf(s->text, "%d passed, %d failed, %d refused, on %s: %s%s%s\n", count.passed, count.failed, count.refused,
             s->device.engine, s->device.name, s->device.instruction_set[0] != '\0' ? ", " : "",
@@ -245,4 +288,9 @@ static exit_code selftest_engine(session *s, void *job)
     return count.failed > 0 ? EXIT_CHECK : EXIT_OK;
 }
 
-exit_code cmd_selftest(session *s) { return session_each_engine(s, "auto", selftest_engine, NULL); }
+exit_code cmd_selftest(session *s)
+{
+    if (s->opt->budget > 0 && !s->opt->invariant)
+        return diag(EXIT_USAGE, "--budget is of a search: give --invariant too");
+    return session_each_engine(s, "auto", selftest_engine, NULL);
+}

@@ -190,7 +190,8 @@ const command commands[] = {
      "  tilewright selftest\n"
      "  tilewright selftest --engine cpu,opencl\n"
      "  tilewright selftest --engine opencl --dtype f32\n"
-     "  TILEWRIGHT_CPU=avx2 tilewright selftest\n",
+     "  TILEWRIGHT_CPU=avx2 tilewright selftest\n"
+     "  tilewright selftest --invariant --engine cuda --dtype bf16\n",
      "Checks each kernel with two oracles: exact (small integers, no bit may differ) and bound (random operands). On "
      "the CPU it also checks exactly: every remainder of the production kernels' tiles, plans, recalled plans, batches "
      "of more than 65,536 items, and rows 2^31 elements apart.",

@@ -119,6 +119,8 @@ const option_row option_rows[] = {
              "best. On a GPU each is compiled first, which takes long"},
     {"shapes", 0, OPT_WHOLE, AT(shape_count), CMD_BENCH, "N", NULL, "with --cliffs: draw N shapes (default: 100)", 1,
      10000},
+    {"budget", 0, OPT_WHOLE, AT(budget), CMD_SELFTEST, "S", NULL,
+     "with --invariant: search for S seconds for each type (default: 10)", 1, 604800},
     {"budget", 0, OPT_WHOLE, AT(budget), CMD_TUNE, "S", NULL, "tune for S seconds in all (default: 120)", 1, 604800},
     {"show", 0, OPT_FLAG, AT(show), CMD_TUNE, .help = "show your tuned rows, and why one is not used; tune nothing"},
     {"export", 0, OPT_TEXT, AT(export), CMD_TUNE, "FILE", NULL, "write your tuned rows to FILE, for another machine"},
@@ -190,6 +192,13 @@ const option_row option_rows[] = {
      "host "
      "memory by MPI (default: auto, by NCCL where all ranks can). The bits are the same",
      .list = 1},
+    {"invariant", 0, OPT_FLAG, AT(invariant), CMD_MULTIPLY,
+     .help =
+         "give each row of C the bits that it has alone, whatever is computed beside it: it depends on its row of A "
+         "and on B. On the cpu every product is so; on cuda it takes longer where C has few rows and columns"},
+    {"invariant", 0, OPT_FLAG, AT(invariant), CMD_SELFTEST,
+     .help = "instead search for a row of C whose bits depend on what is computed beside it: random products with "
+             "TW_INVARIANT, then their rows alone, from operands that lie otherwise, and in batches, byte by byte"},
     {"verify", 0, OPT_FLAG, AT(verify), CMD_MULTIPLY,
      .help = "check the product before FILE is created; if the check fails, no file is left. A product in memory is "
              "checked row by row, one that is computed in panels or under mpirun at sampled elements alone"},

@@ -305,6 +305,7 @@ product_wish session_product(const session *s)
                           .memory = o->memory,
                           .seed = o->seed,
                           .threads = (int)o->threads,
+                          .invariant = o->invariant,
                           .verify = o->verify,
                           .tells_verdict = o->command->bit == CMD_VERIFY,
                           .verbose = o->verbose,

@@ -277,11 +277,17 @@ typedef enum tw_place {
     TW_DEVICE = 1
 } tw_place;
 
-/* What of a square C is computed; the other elements are neither read nor written. f32, f64, cf32, cf64, i16, i32 and
- * i64 on the cpu. */
+/* TW_LOWER or TW_UPPER: what of a square C is computed; the other elements are neither read nor written. f32, f64,
+ * cf32, cf64, i16, i32 and i64 on the cpu. TW_INVARIANT: with these or alone. */
 typedef enum tw_flags {
     TW_LOWER = 1, /* elements (i, j) with j <= i */
-    TW_UPPER = 2  /* elements (i, j) with j >= i */
+    TW_UPPER = 2, /* elements (i, j) with j >= i */
+    /* The bits of a row of C depend on this row of A and of the old C, on B, n, k, the types and the scalars alone: not
+     * on m or the row's place, leading dimensions, alignment, transposes, batches, workspace, threads, or how many
+     * devices or multiprocessors compute; nor on a tuned row. cpu: so is every product. cuda: f32; from sm_80 on f64,
+     * bf16, f16, tf32; integers always. k is not divided, which takes longer where C has few tiles. fp8 and opencl:
+     * TW_NO_KERNEL [docs/ACCURACY.md, the same bits for a row] */
+    TW_INVARIANT = 4
 } tw_flags;
 
 /* One multiplication as a plain value, to be copied, printed, compared and logged. Fill it with tw_problem_make(), then

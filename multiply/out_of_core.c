@@ -95,7 +95,10 @@ static exit_code choose_blocks(const product_wish *wish, const operands *in, out
     const tw_problem *p = &in->problem;
     const bool multiplies = p->alpha != 0 || p->alpha_imaginary != 0;
     const io_type sums = in->as.type_c;
-    const bool finished = (sums == IO_F32 || sums == IO_F64 || io_type_is_integer(sums)) && !multiplied_scales(&in->as);
+    /* parts of k keep the bits of the cpu's sums alone */
+    const bool keeps = !wish->invariant || wish->device == NULL || strcmp(wish->device->engine, "cpu") == 0;
+    const bool finished = keeps && (sums == IO_F32 || sums == IO_F64 || io_type_is_integer(sums)) &&
+                          !multiplied_scales(&in->as);
     term_number limit;
     x->problem = (blocks_problem){.m = p->m,
                                   .n = p->n,

@@ -180,7 +180,7 @@ tw_status parts_run(tw_context *context, const stop *stop, const tw_problem *hos
     const split s = {
         context, stop, host, a, b, c, dtype_find(host->dtype)->lab.bytes, dtype_find(host->dtype_c)->lab.bytes, gemm};
     const int64_t depth = parts_depth(host->dtype);
-    if (host->flags != 0) return TW_NO_MEMORY;
+    if (problem_triangle(host) != 0) return TW_NO_MEMORY;
     if (context->ops->spread != NULL && host->k > 0) {
         const tw_status status = spread_run(context, stop, host, a, b, c);
         if (status != TW_NO_MEMORY && status != TW_NO_KERNEL) return status;
@@ -191,7 +191,7 @@ tw_status parts_run(tw_context *context, const stop *stop, const tw_problem *hos
         choose_parts(&s, room, &rows, &columns);
         return run_parts(&s, rows, columns);
     }
-    /* a narrow C holds no sums */
-    if (depth > 0 && host->k > depth && host->dtype_c == dtype_find(host->dtype)->result) return run_depths(&s, depth);
+    /* a narrow C holds no sums; what room there is must not decide the order of the sums */
+    if (depth > 0 && !problem_keeps_order(host) && host->k > depth && host->dtype_c == dtype_find(host->dtype)->result) return run_depths(&s, depth);
     return TW_NO_MEMORY;
 }

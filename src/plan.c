@@ -235,8 +235,8 @@ void plan_text(const plan *plan, char *text, size_t bytes)
                  : cpu->copy_n > 0              ? " copies B"
                  : cpu->direct_b                ? ""
                                                 : " packs B",
-                 plan->problem.flags == 0          ? ""
-                 : plan->problem.flags == TW_LOWER ? " lower triangle"
+                 problem_triangle(&plan->problem) == 0          ? ""
+                 : problem_triangle(&plan->problem) == TW_LOWER ? " lower triangle"
                                                    : " upper triangle",
                  shares, cpu->macro_m, cpu->macro_n, cpu->kc, cpu->task_m, cpu->task_n, plan->threads, woken,
                  plan->workspace_bytes);

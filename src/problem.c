@@ -117,10 +117,12 @@ static tw_status check_reserved(const tw_problem *p)
 
 static tw_status check_flags(const tw_problem *p)
 {
-    if (p->flags != TW_LOWER && p->flags != TW_UPPER)
-        return fail(TW_BAD_ARGUMENT, "flags is %u, expected 0, TW_LOWER (%d) or TW_UPPER (%d)", p->flags, (int)TW_LOWER,
-                    (int)TW_UPPER);
-    if (p->m == p->n) return TW_OK;
+    const uint32_t triangle = problem_triangle(p);
+    if ((p->flags & ~(uint32_t)(TW_LOWER | TW_UPPER | TW_INVARIANT)) != 0 || triangle == (TW_LOWER | TW_UPPER))
+        return fail(TW_BAD_ARGUMENT,
+                    "flags is %u, expected 0, TW_LOWER (%d) or TW_UPPER (%d), with TW_INVARIANT (%d) or without",
+                    p->flags, (int)TW_LOWER, (int)TW_UPPER, (int)TW_INVARIANT);
+    if (triangle == 0 || p->m == p->n) return TW_OK;
     return fail(TW_BAD_ARGUMENT, "m is %" PRId64 " and n %" PRId64 ", expected the same: a square C has triangles",
                 p->m, p->n);
 }

@@ -64,6 +64,15 @@ static inline bool problem_converts_c(const tw_problem *p) { return p->dtype_c !
 /* Bytes of a sum, which are those of an element of C unless C is of another type. */
 static inline int64_t problem_sum_bytes(const tw_problem *p) { return dtype_find(p->dtype)->sum_bytes; }
 
+/* The triangle of C that is wanted: TW_LOWER, TW_UPPER; 0: all of C. */
+static inline uint32_t problem_triangle(const tw_problem *p) { return p->flags & (uint32_t)(TW_LOWER | TW_UPPER); }
+
+/* Are the bits of a row of C to depend on that row alone, and so on the order of its sums? Integers are exact in any. */
+static inline bool problem_keeps_order(const tw_problem *p)
+{
+    return (p->flags & TW_INVARIANT) != 0 && !dtype_is_integer(p->dtype);
+}
+
 /* Is beta anything but 0, and so C read? */
 static inline bool problem_reads_c(const tw_problem *p) { return p->beta != 0 || p->beta_imaginary != 0; }
 

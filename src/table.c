@@ -486,6 +486,13 @@ static bool gives_c(const kernel_row *row, const tw_problem *p)
            ((row->gpu.stores == STORES_ANY && !dtype_is_integer(p->dtype)) || kernel_finish(row, p->dtype_c) != NULL);
 }
 
+/* Does the row give each row of C its bits whatever is computed beside it? Tiles of fp8 round in two ways. */
+static bool keeps_order(const kernel_row *row)
+{
+    const bool chain = (row->gpu.traits & GPU_CHAIN) != 0 && strcmp(row->lab.engine, "cuda") == 0;
+    return row->micro != NULL || (chain && dtype_find(row->lab.dtype)->lab.bytes > 1);
+}
+
 bool kernel_fits(const kernel_row *row, const tw_problem *problem, const device_facts *device, int forced_tile,
                  char *reason, size_t reason_bytes)
 {
@@ -505,8 +512,12 @@ bool kernel_fits(const kernel_row *row, const tw_problem *problem, const device_
     else if (!gives_c(row, problem))
         snprintf(reason, reason_bytes, "it gives C in %s, the problem wants %s",
                  dtype_find(dtype_find(problem->dtype)->result)->lab.name, dtype_find(problem->dtype_c)->lab.name);
-    else if (problem->flags != 0 && (row->micro == NULL || row->layout != CPU_PLAIN))
+    else if (problem_triangle(problem) != 0 && (row->micro == NULL || row->layout != CPU_PLAIN))
         snprintf(reason, reason_bytes, "it computes all of C, the problem wants a triangle");
+    else if (problem_keeps_order(problem) && !keeps_order(row))
+        snprintf(
+            reason, reason_bytes,
+            "a row of its C may have other bits alone than among others, the problem wants the same (TW_INVARIANT)");
     else if (problem->place_c == TW_DEVICE && !device->addresses)
         snprintf(reason, reason_bytes,
                  "the operands are in device memory, the %s engine takes them from the host's only", device->engine);

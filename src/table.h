@@ -145,6 +145,9 @@ enum {
     GPU_TYPES = 1024,     /* OpenCL: -DTYPE_A, TYPE_B, TYPE_C and the type of sums (kernels/opencl/types.clh) */
     GPU_MMA = 2048,       /* OpenCL: multiplies on the matrix units */
     GPU_GEMV = 4096,      /* OpenCL: C is one row or one column; the tile says which */
+    /* CUDA: where k is not divided, an element of C has the bits that all such rows of its type give it
+     * (docs/ACCURACY.md#invariant) */
+    GPU_CHAIN = 8192,
     /* what the rungs of the matrix units are, and gemm_wgmma_sm90 */
     GPU_MATRIX_ROW = GPU_WIDE | GPU_LINEAR_GRID | GPU_PERSISTENT | GPU_THIS_SM
 };

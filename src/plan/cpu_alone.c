@@ -40,7 +40,7 @@ static bool suits(const cpu_case *c)
 {
     const tw_problem *p = c->p;
     /* the few that run after a rest would pack for all */
-    if (c->threads < 2 || c->woken < c->threads || p->flags != 0 || p->k < 1 || in_chunks(c) ||
+    if (c->threads < 2 || c->woken < c->threads || problem_triangle(p) != 0 || p->k < 1 || in_chunks(c) ||
         !cpu_layout_tiles(c->row->layout))
         return false;
     const tw_problem share = share_of(c);

@@ -17,7 +17,7 @@ static bool suits(const cpu_case *c)
                   times = c->row->layout != CPU_PLAIN                          ? 1
                           : ceil_div(p->k, chunk) * threads_each >= c->threads ? LONG_K_TILES
                                                                                : SMALL_TILES;
-    return p->flags == 0 && pieces_of(p->m, p->n, c->mr, c->nr) <=
+    return problem_triangle(p) == 0 && pieces_of(p->m, p->n, c->mr, c->nr) <=
                                 max_i64(FEW_TILES, times * (int64_t)c->tuned->thread_tasks * c->threads);
 }
 

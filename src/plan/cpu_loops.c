@@ -47,7 +47,7 @@ static bool many_pack_a(const cpu_case *c)
     enum { THREADS = 8, LEAST = 512, STEPS = 64 };
     const tw_problem *p = c->p;
     return has_two_wide_units(c->device) && c->threads >= THREADS && p->m > LEAST && p->n > LEAST && p->k >= STEPS &&
-           p->flags == 0 && !problem_reads_c(p) && !c->complex;
+           problem_triangle(p) == 0 && !problem_reads_c(p) && !c->complex;
 }
 
 /* Whether C is so small, and k so long, that neither operand is used often enough for a copy. */
@@ -152,7 +152,7 @@ static void fill(const cpu_case *c, plan *plan)
                   tasks = (cpu->small_m ? 1 : (int64_t)tuned->thread_tasks) * c->threads;
     cpu->task_m = copies ? cpu->macro_m : even_block(cpu->macro_m, tiles * mr, mr);
     if (several) cpu->task_m = halved(cpu->task_m, mr, cpu->macro_m, ceil_div(cpu->macro_n, cpu->task_n), tasks);
-    if (several && p->flags == 0 && !cpu->small_m) cpu->task_m = even_tasks(c, cpu);
+    if (several && problem_triangle(p) == 0 && !cpu->small_m) cpu->task_m = even_tasks(c, cpu);
     cpu->packs_ahead = several && !(cpu->direct_a && cpu->direct_b);
 }
 

@@ -23,7 +23,7 @@ int cpu_threads_of(double work, double each, int most)
 /* The same, of all of C or a triangle. */
 static int threads_for(const tw_problem *p, double each, int most)
 {
-    return cpu_threads_of(work_of(p) / (p->flags != 0 ? 2 : 1), each, most);
+    return cpu_threads_of(work_of(p) / (problem_triangle(p) != 0 ? 2 : 1), each, most);
 }
 
 int cpu_threads_waited(const tw_problem *p, const kernel_row *row, const device_facts *device, int wanted)
@@ -49,7 +49,7 @@ void cpu_count_threads(cpu_case *c, int wanted)
         const double of_4_bytes = 4 / ((c->complex ? 2 : 1) * (double)c->bytes), least = c->tuned->thread_work,
                      taken_off = HAND_OFFS * least < HAND_OFF ? HAND_OFFS * least : HAND_OFF;
         beyond = (least < BEYOND ? BEYOND : least) * of_4_bytes;
-        work = p->flags != 0 ? beyond : least * of_4_bytes; /* nothing less was measured of a triangle */
+        work = problem_triangle(p) != 0 ? beyond : least * of_4_bytes; /* nothing less was measured of a triangle */
         woken_work = (least < WOKEN_WORK ? WOKEN_WORK : least) * of_4_bytes;
         hand_off = has_wide_vectors(c->device) ? taken_off * of_4_bytes : 0;
         hand_off_of_two = c->device->l1_bytes > SMALL_L1 ? 2 * hand_off : hand_off;

@@ -62,6 +62,12 @@ enum { FIX_UP_GROUP = 8, MOST_SUMS = 500000 };
  * tiles of so many bytes on a multiprocessor. */
 double fix_up_cycles(const tuned_values *tuned, int64_t splits, int64_t each, double tile_bytes);
 
+/* Must each element be one sum over all of k? */
+static inline bool keeps_k(const tw_problem *p, const device_facts *device)
+{
+    return device->no_workspace || problem_keeps_order(p);
+}
+
 static inline double longer(double x, double y) { return x > y ? x : y; }
 
 static inline int64_t multiprocessors_of(const device_facts *device) { return max_i64(device->multiprocessors, 1); }

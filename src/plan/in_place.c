@@ -29,7 +29,7 @@ static k_split least_time(const product *x, double (*time)(const product *x, int
         length = ceil_div(x->steps, splits);
         const int64_t each = ceil_div(x->steps, length), sums = each * x->p->m * round_up(x->p->n, 4) * 4;
         if (splits > 1 &&
-            (x->device->no_workspace || x->device->whole_k || sums > MOST_SUMS * multiprocessors_of(x->device)))
+            (keeps_k(x->p, x->device) || x->device->whole_k || sums > MOST_SUMS * multiprocessors_of(x->device)))
             break;
         double ends = time(x, x->tiles * each, length);
         if (each > 1) ends += x->tuned->adding + x->tuned->adding_part * (double)each;

@@ -35,7 +35,7 @@ static k_split choose_splits(const kernel_row *row, const tw_problem *p, const d
     *cycles = 0;
     for (int64_t splits = 1; splits <= min_i64(steps, MOST_SPLITS); splits++) {
         const int64_t sums = tiles * splits * (row->lab.tile_m * row->lab.tile_n * kernel_sum_bytes(row) + 8);
-        if (splits > 1 && (device->no_workspace || sums > MOST_SUMS * multiprocessors)) break;
+        if (splits > 1 && (keeps_k(p, device) || sums > MOST_SUMS * multiprocessors)) break;
         const bool by_cluster = clusters_fit(row, device, tiles, splits);
         const int64_t each = ceil_div(tiles * splits, multiprocessors), length = ceil_div(steps, splits),
                       rest = by_cluster ? each : each % room;

@@ -40,7 +40,7 @@ static k_split choose_stream_k(const kernel_row *row, const tw_problem *p, const
     double tail = time_of(row, ceil_div(wide - whole, multiprocessors)) +
                   (double)ceil_div(residues, multiprocessors) / RESIDUE_STEPS;
     k_split made = {.whole = tiles};
-    bool may = !device->no_workspace && left > 0;
+    bool may = !keeps_k(p, device) && left > 0;
     for (int64_t splits = 1; may && splits <= MOST_SPLITS; splits++) {
         int64_t length = splits == 1 ? ceil_div(left, room) : ceil_div(steps, splits), count = ceil_div(left, length);
         int64_t adds = ceil_div(steps, length) - 1 + (steps % length != 0) + OTHERS,

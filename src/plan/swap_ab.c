@@ -23,7 +23,7 @@ static k_split choose_swap_ab(const kernel_row *row, const tw_problem *p, const 
     double store = (double)(high * row->lab.tile_n * dtype_find(p->dtype_c)->lab.bytes) / STORED_BYTES;
     k_split made = {0};
     for (int64_t splits = 0; splits <= MOST_SPLITS; splits++) {
-        if (device->no_workspace ? splits != 1
+        if (keeps_k(p, device) ? splits != 1
             : splits == 0        ? tiles <= multiprocessors || p->k == 0
                                  : splits > 1 && (splits > steps || splits * tiles > multiprocessors))
             continue;

@@ -48,7 +48,7 @@ static k_split choose_splits(const kernel_row *row, const tw_problem *p, const d
 {
     const int64_t multiprocessors = multiprocessors_of(device), tiles = max_i64(tiles_of(row, p), 1),
                   steps = ceil_div(p->k, row->lab.tile_k), full = multiprocessors / tiles,
-                  most = device->no_workspace || device->whole_k ? 1 : MOST_ROUNDS * multiprocessors / tiles;
+                  most = keeps_k(p, device) || device->whole_k ? 1 : MOST_ROUNDS * multiprocessors / tiles;
     const double cycle_bytes = tuned->dram_bytes * (double)multiprocessors;
     k_split made = {0};
     *busiest = wgmma_cycles(row, p, device, tuned, 1, steps);

@@ -190,9 +190,9 @@ static block block_of(const loops *l, int64_t task)
 /* Where the elements of C at these rows and columns lie: none, some or all of them in the triangle that is wanted. */
 typedef enum part { OUTSIDE, ACROSS, INSIDE } part;
 
-static part part_of(uint32_t flags, int64_t row, int64_t rows, int64_t column, int64_t columns)
+static part part_of(uint32_t triangle, int64_t row, int64_t rows, int64_t column, int64_t columns)
 {
-    if (flags == TW_UPPER) return part_of(TW_LOWER, column, columns, row, rows); /* of the transpose */
+    if (triangle == TW_UPPER) return part_of(TW_LOWER, column, columns, row, rows); /* of the transpose */
     if (column + columns - 1 <= row) return INSIDE;
     return column <= row + rows - 1 ? ACROSS : OUTSIDE;
 }
@@ -200,7 +200,7 @@ static part part_of(uint32_t flags, int64_t row, int64_t rows, int64_t column, i
 /* The columns that lie in the triangle, of a row that the diagonal crosses in column `diagonal`: first .. last - 1. */
 static void columns_inside(const loops *l, const cpu_tile *tile, int64_t diagonal, int64_t *first, int64_t *last)
 {
-    const bool lower = l->plan->problem.flags == TW_LOWER;
+    const bool lower = problem_triangle(&l->plan->problem) == TW_LOWER;
     *first = lower ? 0 : max_i64(diagonal, 0), *last = lower ? min_i64(diagonal + 1, tile->cols) : tile->cols;
 }
 
@@ -252,8 +252,8 @@ static void tile_at(const loops *l, block *t, int64_t i, int64_t j)
     const bool right = j + l->nr < t->j_last, below = i + l->mr < t->i_last, last = ends(l);
     cpu_tile *tile = &t->tile;
     tile->rows = min_i64(l->mr, l->rows - i), tile->cols = min_i64(l->nr, l->cols - j);
-    const uint32_t flags = plan->problem.flags;
-    const part where = flags == 0 ? INSIDE : part_of(flags, l->i0 + i, tile->rows, l->j0 + j, tile->cols);
+    const uint32_t triangle = problem_triangle(&plan->problem);
+    const part where = triangle == 0 ? INSIDE : part_of(triangle, l->i0 + i, tile->rows, l->j0 + j, tile->cols);
     if (where == OUTSIDE) return;
     tile->a = cpu->direct_a ? l->a + ((l->i0 + i) * l->a_rs + l->p0 * l->a_cs) * bytes
                             : l->packed_a + i * l->a_steps * bytes;
@@ -356,11 +356,12 @@ static bool next_panel(loops *l, int buffer)
     const plan *plan = l->plan;
     const cpu_plan *cpu = &plan->cpu;
     const tw_problem *p = &plan->problem;
+    const uint32_t triangle = problem_triangle(p);
     l->p0 += l->depth;
     if (l->p0 >= p->k) l->p0 = 0, l->i0 += cpu->macro_m;
     if (l->i0 >= p->m) l->i0 = 0, l->j0 += cpu->macro_n;
     /* past macro-blocks outside of the triangle; one that is begun is none */
-    while (p->flags != 0 && l->j0 < p->n && part_of(p->flags, l->i0, cpu->macro_m, l->j0, cpu->macro_n) == OUTSIDE) {
+    while (triangle != 0 && l->j0 < p->n && part_of(triangle, l->i0, cpu->macro_m, l->j0, cpu->macro_n) == OUTSIDE) {
         l->i0 += cpu->macro_m;
         if (l->i0 >= p->m) l->i0 = 0, l->j0 += cpu->macro_n;
     }
