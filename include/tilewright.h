@@ -286,7 +286,7 @@ typedef enum tw_flags {
      * on m or the row's place, leading dimensions, alignment, transposes, batches, workspace, threads, or how many
      * devices or multiprocessors compute; nor on a tuned row. cpu: so is every product. cuda: f32; from sm_80 on f64,
      * bf16, f16, tf32; integers always. k is not divided, which takes longer where C has few tiles. fp8 and opencl:
-     * TW_NO_KERNEL [docs/ACCURACY.md, the same bits for a row] */
+     * TW_NO_KERNEL [docs/ACCURACY.md#invariant] */
     TW_INVARIANT = 4
 } tw_flags;
 
