@@ -404,6 +404,22 @@ def tf32_is_for_who_asks_for_it():
 
 
 @case
+def a_row_keeps_its_bits():
+    rows = [[random.Random(i).random() for i in range(j, j + 900)] for j in range(7)]
+    npy("A.npy", rows, "f4")
+    npy("row.npy", rows[4:5], "f4")
+    npy("B.npy", transpose(rows), "f4")
+    for a in ("A", "row"):
+        good("multiply", f"{a}.npy", "B.npy", "-o", f"C{a}.npy", "--invariant", "--verify")
+    assert read_npy("CA.npy")[2][4] == read_npy("Crow.npy")[2][0]
+    bad(2, "selftest", "--budget", "3", says="--budget is of a search: give --invariant too")
+    searched = good("selftest", "--engine", "cpu", "--dtype", "i8,e4m3", "--invariant", "--budget", "1").stdout
+    assert re.search(r"^ok +i8 +\d+ products, invariant$", searched, re.M) and "1 passed, 0 failed, 1 refused" in searched
+    needs("opencl")
+    bad(3, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--engine", "opencl", "--invariant", says="(TW_INVARIANT)")
+
+
+@case
 def types_of_c_and_pairs_that_there_are_not():
     pair(3, 2, 4)
     for words, says in ((["--dtype", "e4m3,i8"], "--dtype e4m3,i8: expected one type, or that of A and that of B"),
