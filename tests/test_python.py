@@ -551,6 +551,51 @@ def complex_products():
 
 
 @case
+def an_invariant_row_has_the_bits_that_it_has_alone():
+    """Whatever is beside it, and wherever the result lies."""
+    own = np.random.default_rng(5)
+    shapes = (5, 3, 4), (9, 40, 33), (40, 33, 70), (3, 700, 2)
+    for kind, (m, k, n) in itertools.product(("f2", "f4", "f8", "c8", "c16"), shapes):
+        a, b, c0 = (own.standard_normal(shape) + 1j * own.standard_normal(shape) for shape in ((m, k), (k, n), (m, n)))
+        a, b, c0 = ((x if "c" in kind else x.real).astype(kind) for x in (a, b, c0))
+        c0 = c0.astype("f4" if kind == "f2" else kind)
+        more = {"alpha": 0.7, "beta": 0.3, "invariant": True}
+        whole = tw.matmul(a, b, c0, **more)
+        for out in (np.zeros((m, n), c0.dtype, order="F"), np.zeros((2 * m, 3 * n), c0.dtype, order="F")[::2, ::3]):
+            assert tw.matmul(a, b, c0, out=out, **more) is out and out.tobytes() == whole.tobytes(), (kind, m, k, n)
+        for i in range(m):
+            alone = tw.matmul(a[i : i + 1], b, c0[i : i + 1], **more)
+            assert alone[0].tobytes() == whole[i].tobytes(), (kind, m, k, n, i)
+        stack = tw.matmul(np.stack([a, a[::-1]]), np.stack([b, b]), np.stack([c0, c0[::-1]]), **more)
+        assert stack[0].tobytes() == stack[1, ::-1].copy().tobytes() == whole.tobytes(), (kind, m, k, n)
+        assert tw.matmul(a[m - 1], b, c0[m - 1], **more).tobytes() == whole[m - 1].tobytes()
+
+
+@case
+def invariant_reaches_the_library():
+    a, b, column = integers((4, 5), "f8"), integers((5, 3), "f8"), np.zeros((3, 4)).T
+    flags = _library.INVARIANT
+    for more, right in (({}, 0), ({"invariant": False}, 0), ({"invariant": True}, flags), ({"invariant": 1}, flags),
+                        ({"invariant": ""}, 0), ({"invariant": np.True_, "conjugate_a": True}, flags),
+                        ({"invariant": True, "threads": 1}, flags)):
+        for x, y in ((a, b), (a[None].repeat(3, 0), b[None].repeat(3, 0)), (np.ones((2, 1, 4, 5)), np.ones((3, 5, 3)))):
+            found = recipe_of(lambda: tw.matmul(x, y, **more))
+            assert found.problem.flags == right and np.array_equal(tw.matmul(x, y, **more), x @ y), (more, x.shape)
+        planned = tw.Plan(a, b, **more)
+        again = pickle.loads(pickle.dumps(planned))
+        assert np.array_equal(again(a, b), a @ b), more
+        assert planned._recipe.problem.flags == again._recipe.problem.flags == right, more
+        again = pickle.loads(pickle.dumps(tw.Plan(a, b[:, ::-1], **more)))  # by matmul: b is copied
+        assert recipe_of(lambda: again(a, b[:, ::-1])).problem.flags == right, more
+        found = recipe_of(lambda: tw.matmul(a, b, out=column, **more))
+        assert np.array_equal(column, a @ b)
+        assert found.swapped == found.direct == (not right), "a row is computed as a row"
+    for call in (tw.matmul, tw.Plan):
+        refuses(ValueError, lambda: call(a, b, invariant=np.ones(2)), "ambiguous")
+        refuses(TypeError, lambda: call(a, b, None, True), "positional argument")
+
+
+@case
 def complex_types_follow_numpy():
     names = ["float16", "float32", "float64", "complex64", "complex128"]
     for x, y in itertools.product(names, repeat=2):
@@ -1091,6 +1136,9 @@ def a_recipe_is_found_by_what_its_options_are():
         right = tw.matmul(turned, b, conjugate_a=flag)
         false = liar(object, flag, __bool__=lambda self: not flag)()
         assert np.array_equal(tw.matmul(turned, b, conjugate_a=false), right.conj())
+        false = liar(object, flag, __bool__=lambda self: not flag)()
+        found = recipe_of(lambda: tw.matmul(turned, b, invariant=false))
+        assert found.problem.flags == (0 if flag else _library.INVARIANT)
     tw.matmul(a, b, multiply_as=None)
     refuses(ValueError, lambda: tw.matmul(a, b, multiply_as=liar(str, None)("bf16")), "multiply_as is 'bf16'")
 
@@ -1295,7 +1343,7 @@ def structs_are_those_of_the_header():
         short = name.replace("complex64", "CF32").replace("complex128", "CF64").replace("float8_", "").replace("fn", "")
         short = short.replace("uint", "U").replace("float", "F").replace("bF", "BF").replace("int", "I").upper()
         assert re.search(rf"\bTW_{short} = {code}\b", header), name
-    assert f"TW_TF32 = {_library.TF32}," in header
+    assert f"TW_TF32 = {_library.TF32}," in header and f"TW_INVARIANT = {_library.INVARIANT}\n" in header
     for kind in (tw.BadArgument, tw.NoDevice, tw.NoKernel, tw.BuildFailed, tw.OutOfMemory, tw.DeviceFailed):
         assert f" = {kind.status}" in header
     declared = set(re.findall(r"^TW_API [\w ]+\*?(tw_\w+)\(", header, re.M))
@@ -1406,6 +1454,12 @@ def multiplies_float16_and_uint8(engine):
     out = np.empty((17, 9), "f2")
     for c in (tw.matmul(a[0], b, engine=engine, dtype="float16"), tw.matmul(a[0], b, engine=engine, out=out)):
         assert c.dtype == "float16" and np.array_equal(c, right[0].astype("f2"))
+    if engine == "opencl":
+        for call in (tw.matmul, tw.Plan):
+            for x, y in ((a[0], b), (a, b), (a[0].astype("f4"), b.astype("f4"))):
+                refuses(tw.NoKernel, lambda: call(x, y, engine=engine, invariant=True), "TW_INVARIANT")
+        ones = np.ones((4, 4), "i1")  # integers are exact in any order
+        assert np.array_equal(tw.matmul(ones, ones, engine=engine, invariant=True), 4 * ones)
 
 
 @case
@@ -1466,6 +1520,28 @@ assert [each.problem.dtype for each in tw._arrays._prepared.values()] == [9, 2]
 assert tw.Plan(a, b, engine="cuda", multiply_as="tf32")._recipe.problem.dtype == 9
 plan = tw.Plan(Tensor(a), Tensor(b), multiply_as="tf32")
 plan(Tensor(a), Tensor(b))
+
+tw._arrays._prepared.clear()
+for more in ({}, {"multiply_as": "tf32"}):
+    for x, y in ((a, b), (np.stack([a, a]), np.stack([b, b]))):
+        for invariant, flags in ((True, 4), (False, 0)):
+            tw._host.recipes.clear()
+            tw.matmul(x, y, engine="cuda", invariant=invariant, **more)
+            assert [each.problem.flags for each in tw._host.recipes.values()] == [flags]
+            assert tw.Plan(x, y, engine="cuda", invariant=invariant, **more)._recipe.problem.flags == flags
+            for make in (CupyArray, Tensor):
+                tw._arrays._prepared.clear()
+                out = make(np.zeros((32, 64), "f4", order="F")) if x is a else None
+                tw.matmul(make(x), make(y), out=out, invariant=invariant, **more)
+                plan = tw.Plan(make(x), make(y), invariant=invariant, **more)
+                plan(make(x), make(y))
+                assert {each.problem.flags for each in tw._arrays._prepared.values()} == {flags}
+                assert {each.call.swapped for each in tw._arrays._prepared.values()} == {False, x is a and not flags}
+for x in types[2:]:
+    for call in (tw.matmul, tw.Plan):
+        try: call(np.ones((32, 48), x), np.ones((48, 64), x), engine="cuda", invariant=True)
+        except tw.NoKernel as error: assert "TW_INVARIANT" in str(error)
+        else: raise AssertionError(x)
 """,
         FAKE_CUDA="sm=90",
     )

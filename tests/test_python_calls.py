@@ -100,7 +100,7 @@ sys.path_importer_cache.clear()
     assert said.startswith("None calls go by ctypes: ") and "_calls.abi3.so" in said, said
     with unittest.mock.patch.object(_host.Recipe, "_fields", ("context", *_host.Recipe._fields[2:])):
         refuses(ImportError, lambda: _matmul.begin(_matmul._calls), "another version of the package")
-    refuses(TypeError, lambda: _matmul._calls.matmul(1, 2), "expected 12 arguments")
+    refuses(TypeError, lambda: _matmul._calls.matmul(1, 2), "expected 13 arguments")
 
 
 @case
@@ -159,6 +159,8 @@ def calls_off_the_path():
         "dtype by name": lambda: tw.matmul(a, b, dtype="complex128"),
         "conjugate": lambda: tw.matmul(a + 1j, b, conjugate_a=True),
         "engine": lambda: tw.matmul(a, b, engine="cpu"),
+        "invariant": lambda: tw.matmul(a, b, invariant=True),
+        "invariant, out in order F": lambda: tw.matmul(a, b, out=fortran, invariant=True),
     }
 
 
@@ -276,7 +278,7 @@ def drawn(seed):
     if happens(0.1):
         more["engine"] = pick("cpu:0", "auto", "abacus", 3) if odd else "cpu"
     if happens(0.1):
-        more[pick("conjugate_a", "conjugate_b")] = pick(1, np.True_, False) if odd else True
+        more[pick("conjugate_a", "conjugate_b", "invariant")] = pick(1, np.True_, False) if odd else True
     if happens(0, 0.1):
         more[pick("multiply_as", "stream")] = pick("tf32", 3, None)
     if happens(0, 0.1):

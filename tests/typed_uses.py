@@ -184,7 +184,7 @@ RUN = types_of_operands, types_asked_for, other_libraries, plans, the_rest
 
 def on_cuda(a: Tensor, b: Tensor, c: Device) -> None:
     assert_type(tw.matmul(a, b), Tensor)
-    assert_type(tw.matmul(a, b, a, beta=2, stream=1, engine="cuda:1", multiply_as="tf32"), Tensor)
+    assert_type(tw.matmul(a, b, a, beta=2, stream=1, engine="cuda:1", multiply_as="tf32", invariant=True), Tensor)
     assert_type(tw.matmul(a, b, out=a, dtype="bfloat16"), Tensor)
     assert_type(tw.Plan(a, b)(a, b, stream=1), Tensor)
     assert_type(tw.Plan(a, b, out=a), tw.Plan[Tensor])
@@ -222,6 +222,7 @@ def refused() -> None:
     tw.matmul(f8, f8, out=[[0.0]])  # type: ignore[call-overload]
     tw.matmul(f8, f8, alpha="2")  # type: ignore[call-overload]
     tw.matmul(f4, f4, multiply_as="bf16")  # type: ignore[call-overload]
+    tw.Plan(f4, f4, invariant="yes")  # type: ignore[call-overload]
     tw.matmul(f8, f8, transpose_a=True)  # type: ignore[call-overload]
     tw.matmul(a=f8, b=f8)  # type: ignore[call-overload]
     tw.Plan(f8, [[1.0]])  # type: ignore[call-overload]

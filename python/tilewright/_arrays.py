@@ -15,7 +15,7 @@ import numpy as np
 from . import _host, _library
 from ._dtypes import Operands, choose_types, kind_of, named, type_name, wrong_c
 from ._families import Torch, View, family_of, is_lazy, is_torch, on_cuda
-from ._host import Conjugated
+from ._host import Flags
 from ._layout import Call, Ints, NeedsCopy, at_strides, plan, product_shape
 from ._library import BYTES, DEVICE, FP8, MODULAR, Batch, Engine, Launch, Problem, debugging, done, lib
 from ._plain import NUMPY, Number, array, bits, shows_memory
@@ -33,21 +33,21 @@ def all_on_cuda(a: Any, b: Any, c: Any, out: Any) -> bool:
 
 
 def matmul(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype: Any, engine: Optional[Engine],
-           stream: Any, conjugated: Conjugated, tf32: bool) -> Any:
+           stream: Any, flags: Flags) -> Any:
     if not all_on_cuda(a, b, c, out):
         if stream is not None:
             raise TypeError("stream is given, but the operands lie in host memory: their products are waited for")
-        return on_host(a, b, c, alpha, beta, out, dtype, engine, conjugated, tf32)
-    return on_device(a, b, c, alpha, beta, out, dtype, engine, stream, True, conjugated, tf32)[0]
+        return on_host(a, b, c, alpha, beta, out, dtype, engine, flags)
+    return on_device(a, b, c, alpha, beta, out, dtype, engine, stream, True, flags)[0]
 
 
 def prepare(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype: Any, engine: Optional[Engine],
-            stream: Any, conjugated: Conjugated, tf32: bool) -> str:
+            stream: Any, flags: Flags) -> str:
     """The type of the result; compiles what it needs and computes nothing."""
     if all_on_cuda(a, b, c, out):
-        return on_device(a, b, c, alpha, beta, out, dtype, engine, stream, False, conjugated, tf32)[1]
+        return on_device(a, b, c, alpha, beta, out, dtype, engine, stream, False, flags)[1]
     return _host.prepare(host_view(a, "a"), host_view(b, "b"), c, alpha, beta, host_view(out, "out"), dtype, engine,
-                           conjugated, tf32)[0]
+                         flags)[0]
 
 
 # ---- host memory ----
@@ -99,12 +99,11 @@ def host_view(x: Any, name: str) -> Any:
 
 
 def on_host(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype: Any, engine: Optional[Engine],
-            conjugated: Conjugated, tf32: bool) -> Any:
+            flags: Flags) -> Any:
     first = next(x for x in (a, b, c, out)
                  if not isinstance(x, NUMPY) and shows_memory(x))
     views = [host_view(x, name) for x, name in ((a, "a"), (b, "b"), (c, "c"), (out, "out"))]
-    made = _host.on_host(views[0], views[1], views[2], alpha, beta, views[3], dtype, None, engine, conjugated,
-                           tf32)
+    made = _host.on_host(views[0], views[1], views[2], alpha, beta, views[3], dtype, None, engine, flags)
     if out is not None:
         if is_torch(out) and is_lazy(out):  # its view is a copy
             out.detach().copy_(sys.modules["torch"].from_numpy(views[3]))
@@ -145,7 +144,7 @@ def alignment(address: int) -> int:
 
 
 def on_device(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype: Any, engine: Optional[Engine],
-              stream: Any, launch: bool, conjugated: Conjugated, tf32: bool) -> Tuple[Any, str]:
+              stream: Any, launch: bool, flags: Flags) -> Tuple[Any, str]:
     """The product of arrays in CUDA's memory, and its type. Without launch it only compiles."""
     family = family_of([x for x in (a, b, c, out) if x is not None])
     first, second = family.view(a, "a"), family.view(b, "b")
@@ -161,7 +160,7 @@ def on_device(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dty
     shape = product_shape(first.shape, second.shape)
     wanted = to.dtype if dtype is None and to is not None else type_name(dtype)
     operands, result = choose_types(first.dtype, second.dtype, wanted, alpha.imag != 0 or beta.imag != 0,
-                                            tf32)
+                                    flags.tf32)
     if operands.a in MODULAR:
         raise TypeError(f"{operands.a} is multiplied on the CPU only, and the operands lie in CUDA's memory: copy them "
                         "to the host's")
@@ -188,7 +187,7 @@ def on_device(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dty
         if third is not None and third is not target and launch:
             family.assign(target, third)
         if 0 not in shape:
-            enqueue(family, first, second, target, operands, computed, alpha, beta, device, handle, launch, conjugated)
+            enqueue(family, first, second, target, operands, computed, alpha, beta, device, handle, launch, flags)
         if to is not None:
             if launch and (target is not to or to.array is not out):  # a view of `out` may be a copy
                 family.assign(replace(to, array=out), target)
@@ -221,10 +220,10 @@ def check_c(c: View, shape: Ints, result: str) -> None:
 
 
 def enqueue(family: Any, a: View, b: View, c: View, operands: Operands, result: str, alpha: Number, beta: Number,
-            device: int, stream: int, launch: bool, conjugated: Conjugated) -> None:
+            device: int, stream: int, launch: bool, flags: Flags) -> None:
     """c <- alpha a @ b + beta c on a stream."""
     key = (a.shape, a.strides, alignment(a.address), b.shape, b.strides, alignment(b.address), c.shape, c.strides,
-           alignment(c.address), operands, result, bits(alpha), bits(beta), device, conjugated)
+           alignment(c.address), operands, result, bits(alpha), bits(beta), device, flags)
     known = _prepared.get(key)
     context = _library.context("cuda", device)
     if known is None or not launch:
@@ -233,7 +232,7 @@ def enqueue(family: Any, a: View, b: View, c: View, operands: Operands, result: 
             a_strides = (0,) * (len(a.shape) - 2) + (1, 1)[-len(a.shape):]
             b_strides = (0,) * (len(b.shape) - 2) + (b.shape[-1], 1)[-len(b.shape):]
         try:
-            call = plan(a.shape, a_strides, b.shape, b_strides, c.shape, c.strides)
+            call = plan(a.shape, a_strides, b.shape, b_strides, c.shape, c.strides, flags.invariant)
         except NeedsCopy as which:
             if which.args[0] == 0:
                 a = family.contiguous(a)
@@ -241,13 +240,13 @@ def enqueue(family: Any, a: View, b: View, c: View, operands: Operands, result: 
                 b = family.contiguous(b)
             else:
                 whole = family.contiguous(c)
-                enqueue(family, a, b, whole, operands, result, alpha, beta, device, stream, launch, conjugated)
+                enqueue(family, a, b, whole, operands, result, alpha, beta, device, stream, launch, flags)
                 if launch:
                     family.assign(c, whole)
                 return
-            enqueue(family, a, b, c, operands, result, alpha, beta, device, stream, launch, conjugated)
+            enqueue(family, a, b, c, operands, result, alpha, beta, device, stream, launch, flags)
             return
-        known = prepared(call, a, b, c, operands, result, alpha, beta, context, conjugated)
+        known = prepared(call, a, b, c, operands, result, alpha, beta, context, flags)
         if len(_prepared) >= _host.RECIPES:
             _prepared.clear()
         _prepared[key] = known
@@ -278,8 +277,8 @@ def enqueue(family: Any, a: View, b: View, c: View, operands: Operands, result: 
 
 
 def prepared(call: Call, a: View, b: View, c: View, operands: Operands, result: str, alpha: Number, beta: Number,
-             context: Optional[int], conjugated: Conjugated) -> Prepared:
-    problem = _host.fill(call, operands, result, alpha, beta, DEVICE, conjugated)
+             context: Optional[int], flags: Flags) -> Prepared:
+    problem = _host.fill(call, operands, result, alpha, beta, DEVICE, flags)
     inner = call._replace(batch=call.batch[-1:])
     batch = _host.stride_batch(inner) if at_strides(inner) else None
     items: List[Ints] = [(0, 0, 0)]

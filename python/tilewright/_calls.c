@@ -216,7 +216,7 @@ static bool number(PyObject *x, double parts[2])
 }
 
 /* Begins a call with its options in the key; false where one is not of the plainest kind. */
-enum { ALPHA = 1, BETA = 2, CONJUGATE_A = 4, CONJUGATE_B = 8, ADDED = 16, IN_PLACE = 32, INTO = 64 };
+enum { ALPHA = 1, BETA = 2, CONJUGATE_A = 4, CONJUGATE_B = 8, ADDED = 16, IN_PLACE = 32, INTO = 64, INVARIANT = 128 };
 static bool options(const kept *k, call *x, uint8_t flags, PyObject *alpha, PyObject *beta, PyObject *dtype)
 {
     for (int i = 0; i < ARRAYS; i++) x->array[i] = NULL, x->held[i] = false;
@@ -301,23 +301,25 @@ static PyObject *planned(PyObject *module, PyObject *const *given, Py_ssize_t co
     return result;
 }
 
-/* matmul(a, b, c, alpha, beta, out, dtype, engine, stream, conjugate_a, conjugate_b, multiply_as) -> the product. */
+/* matmul(a, b, c, alpha, beta, out, dtype, engine, stream, conjugate_a, conjugate_b, multiply_as, invariant)
+   -> the product. */
 static PyObject *matmul(PyObject *module, PyObject *const *given, Py_ssize_t count)
 {
-    const kept *k = begun(module, count, 12);
+    const kept *k = begun(module, count, 13);
     call x;
     if (!k) return NULL;
     PyObject *engine = given[7];
-    uint8_t flags = (given[9] == Py_True ? CONJUGATE_A : 0) | (given[10] == Py_True ? CONJUGATE_B : 0);
+    uint8_t flags = (given[9] == Py_True ? CONJUGATE_A : 0) | (given[10] == Py_True ? CONJUGATE_B : 0) |
+                    (given[12] == Py_True ? INVARIANT : 0);
     bool known = options(k, &x, flags, given[3], given[4], given[6]) &&
                  (engine == Py_None ||
                   (PyUnicode_CheckExact(engine) && PyUnicode_CompareWithASCIIString(engine, "cpu") == 0)) &&
                  given[8] == Py_None && PyBool_Check(given[9]) && PyBool_Check(given[10]) && given[11] == Py_None &&
-                 arrays(k, &x, given[0], given[1], given[2], given[5]);
+                 PyBool_Check(given[12]) && arrays(k, &x, given[0], given[1], given[2], given[5]);
     PyObject *key, *result = looked_up(k, k->object[RECIPES], &x, known, &key);
     if (!result && !PyErr_Occurred()) {
-        PyObject *all = PyTuple_New(13);
-        for (int i = 0; all && i < 13; i++) PyTuple_SetItem(all, i, Py_NewRef(i < 12 ? given[i] : key ? key : Py_None));
+        PyObject *all = PyTuple_New(14);
+        for (int i = 0; all && i < 14; i++) PyTuple_SetItem(all, i, Py_NewRef(i < 13 ? given[i] : key ? key : Py_None));
         result = all ? PyObject_Call(k->object[LONG_WAY], all, NULL) : NULL;
         Py_XDECREF(all);
     }

@@ -13,7 +13,8 @@ from . import _interrupt, _library
 from ._dtypes import Operands, choose_types, is_complex, name_of, named, type_name, wrong_c
 from ._errors import BadArgument
 from ._layout import Call, Ints, NeedsCopy, at_strides, contiguous, plan, product_shape
-from ._library import (BYTES, CODES, FP8, HOST, MODULAR, SCALED, SMALL, Batch, Engine, Problem, debugging, done, lib)
+from ._library import (BYTES, CODES, FP8, HOST, INVARIANT, MODULAR, SCALED, SMALL, Batch, Engine, Problem, debugging,
+                       done, lib)
 from ._plain import NUMPY, Number, array, check_plain, number, shows_memory
 
 __all__: List[str] = []
@@ -28,7 +29,15 @@ _gemm, _gemm_batched = lib.tw_gemm, lib.tw_gemm_batched
 recipes: Dict[Any, "Recipe"] = {}
 RECIPES = 1024
 MOST_OFFSETS = 1 << 16  # bytes that one of them keeps of a batch by address
-Conjugated = Tuple[bool, bool]  # a, b
+
+
+class Flags(NamedTuple):
+    """The options that are on or off, as matmul has them. tf32: multiply_as."""
+
+    conjugate_a: bool = False
+    conjugate_b: bool = False
+    tf32: bool = False
+    invariant: bool = False
 
 
 class Recipe(NamedTuple):
@@ -205,13 +214,13 @@ def check_host_out(out: Any, shape: Tuple[int, ...], result: str) -> None:
 
 
 def on_host(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype: Any, key: Any,
-            engine: Optional[Engine], conjugated: Conjugated, tf32: bool) -> Any:
+            engine: Optional[Engine], flags: Flags) -> Any:
     """The product of NumPy arrays, by the long way; with a key it leaves a recipe where the short one can follow."""
     name, device = _library.engine_and_device(engine)
     a, b = array("a", a), array("b", b)
     shape = product_shape(a.shape, b.shape)
     operands, result = choose_types(name_of(a.dtype), name_of(b.dtype), wanted_type(out, dtype),
-                                    alpha.imag != 0 or beta.imag != 0, tf32, name == "cpu")
+                                    alpha.imag != 0 or beta.imag != 0, flags.tf32, name == "cpu")
     check_engine(operands, name, a, b)
     if out is not None:
         check_host_out(out, shape, result)
@@ -227,7 +236,7 @@ def on_host(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype
     direct = out is not None and computed == result and apart and element_strides(out) is not None
     arranged = None
     if 0 not in shape and a.shape[-1] != 0:  # else strides mean nothing
-        arranged = arrange(a, b, out if direct else None, shape, types)
+        arranged = arrange(a, b, out if direct else None, shape, types, flags.invariant)
         direct = arranged[3]
     to: Any = out if direct else np.empty(shape, types[2])
     if beta != 0 and c is not to:
@@ -240,8 +249,8 @@ def on_host(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype
     cast = None if computed == result else named(result)
     if arranged is not None:
         call, copies, told, _ = arranged
-        recipe = recipe_of(call, operands, types, shape, alpha, beta, name, device, engine, conjugated, copies, direct,
-                           cast, lend(types, to, *(x for x, how in zip((a, b), copies) if how is None)))
+        recipe = recipe_of(call, operands, types, shape, alpha, beta, name, device, engine, flags, copies, direct, cast,
+                           lend(types, to, *(x for x, how in zip((a, b), copies) if how is None)))
         if debugging():
             tell(call, operands, computed, name, device, recipe, told)
         made = recipe.run(a, b, None, out, to)
@@ -289,9 +298,9 @@ def scale_bytes(c: Any, beta: float) -> None:
 
 
 def recipe_of(call: Call, operands: Operands, types: Any, shape: Ints, alpha: Number, beta: Number, engine: str,
-              device: int, given: Optional[Engine], conjugated: Conjugated, copies: Any = (None, None),
+              device: int, given: Optional[Engine], flags: Flags, copies: Any = (None, None),
               direct: bool = False, cast: Optional["np.dtype[Any]"] = None, lends: bool = False) -> Recipe:
-    problem = fill(call, operands, name_of(types[2]), alpha, beta, HOST, conjugated)
+    problem = fill(call, operands, name_of(types[2]), alpha, beta, HOST, flags)
     batch, offsets = batch_of(call, (types[1], types[0], types[2]) if call.swapped else types)
     context = _library.context(engine, device, given and given.threads)
     long = _interrupt.takes_long(context, problem, batch)
@@ -300,7 +309,7 @@ def recipe_of(call: Call, operands: Operands, types: Any, shape: Ints, alpha: Nu
                   long)
 
 
-def arrange(a: Any, b: Any, out: Any, shape: Ints, types: Any) -> Tuple[Call, Any, str, bool]:
+def arrange(a: Any, b: Any, out: Any, shape: Ints, types: Any, invariant: bool) -> Tuple[Call, Any, str, bool]:
     """The call for operands and, if it is given, an `out` of a shape; how a and b are copied first, or None; which of
     them for their strides alone, and whether the call writes into `out`."""
     strides = [element_strides(x) if x.dtype == dtype else None for x, dtype in zip((a, b), types)]
@@ -310,7 +319,8 @@ def arrange(a: Any, b: Any, out: Any, shape: Ints, types: Any) -> Tuple[Call, An
         read = [contiguous(x.shape) if found is None else found for x, found in zip((a, b), strides)]
         written = contiguous(shape) if to is None else to
         try:
-            return plan(a.shape, read[0], b.shape, read[1], shape, written), copies, told, to is not None
+            call = plan(a.shape, read[0], b.shape, read[1], shape, written, invariant)
+            return call, copies, told, to is not None
         except NeedsCopy as which:
             if which.args[0] == 2:
                 to = None
@@ -333,13 +343,13 @@ def batch_of(call: Call, types: Any) -> Tuple[Optional[Batch], Optional[bytes]]:
 
 
 def fill(call: Call, operands: Operands, result: str, alpha: Number, beta: Number, place: int,
-         conjugated: Conjugated) -> Problem:
-    first, second = conjugated if is_complex(operands.a) else (False, False)  # real operands are their own
+         flags: Flags) -> Problem:
+    first, second = flags[:2] if is_complex(operands.a) else (False, False)  # real operands are their own
     code, code_b = operands.codes()
     if call.swapped:
         first, second, code, code_b = second, first, code_b, code
     return Problem(size=ctypes.sizeof(Problem), dtype=code, dtype_b=0 if code == code_b else code_b,
-                   dtype_c=CODES[result],
+                   dtype_c=CODES[result], flags=INVARIANT if flags.invariant else 0,
                    op_a=OPS[first][call.op_a], op_b=OPS[second][call.op_b], place_a=place, place_b=place,
                    place_c=place, m=call.m, n=call.n, k=call.k, lda=call.lda, ldb=call.ldb, ldc=call.ldc,
                    alpha=alpha.real, beta=beta.real, alpha_imaginary=alpha.imag, beta_imaginary=beta.imag)
@@ -387,7 +397,7 @@ def tell(call: Call, operands: Operands, result: str, engine: str, device: int, 
 
 
 def prepare(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype: Any, engine: Optional[Engine],
-            conjugated: Conjugated, tf32: bool) -> Tuple[str, Optional[Recipe]]:
+            flags: Flags) -> Tuple[str, Optional[Recipe]]:
     """The result's type, and the recipe of host operands if they are read in place. Computes nothing."""
     check_plain("a", a)
     check_plain("b", b)
@@ -395,7 +405,7 @@ def prepare(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype
         check_plain("c", c)
     name, device = _library.engine_and_device(engine)
     operands, result = choose_types(name_of(a.dtype), name_of(b.dtype), wanted_type(out, dtype),
-                                    alpha.imag != 0 or beta.imag != 0, tf32, name == "cpu")
+                                    alpha.imag != 0 or beta.imag != 0, flags.tf32, name == "cpu")
     check_engine(operands, name, a, b)
     shape = product_shape(a.shape, b.shape)
     if out is not None:
@@ -404,10 +414,10 @@ def prepare(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype
     if c is not None or not shape or 0 in shape or a.shape[-1] == 0 or rounded:
         return result, None
     types = named(operands.a), named(operands.b), named(result)
-    call, copies, _, _ = arrange(a, b, None, shape, types)
+    call, copies, _, _ = arrange(a, b, None, shape, types, flags.invariant)
     if any(copies) or call.batch and not at_strides(call):
         return result, None
-    recipe = recipe_of(call, operands, types, shape, alpha, beta, name, device, engine, conjugated,
+    recipe = recipe_of(call, operands, types, shape, alpha, beta, name, device, engine, flags,
                        lends=lend(types, a, b))
     if recipe.batch is None:
         done(lib.tw_prepare(recipe.context, recipe.at_problem))

@@ -96,8 +96,10 @@ class NeedsCopy(Exception):
     """An operand (0: a, 1: b, 2: the result) has a layout that the library does not take."""
 
 
-def plan(a: Ints, a_strides: Ints, b: Ints, b_strides: Ints, c: Ints, c_strides: Ints) -> Call:
-    """The call for operands of these shapes and strides. NeedsCopy names the first operand that must be copied."""
+def plan(a: Ints, a_strides: Ints, b: Ints, b_strides: Ints, c: Ints, c_strides: Ints, invariant: bool) -> Call:
+    """The call for operands of these shapes and strides. NeedsCopy names the first operand that must be copied.
+
+    invariant: rows of c are rows of the library's C, which promises nothing of columns."""
     if len(a) == 1:
         a, a_strides = (1,) + a, (0,) + a_strides
         c, c_strides = c[:-1] + (1,) + c[-1:], c_strides[:-1] + (0,) + c_strides[-1:]
@@ -112,7 +114,7 @@ def plan(a: Ints, a_strides: Ints, b: Ints, b_strides: Ints, c: Ints, c_strides:
     if columns is None:
         raise NeedsCopy(1)
     result = matrix(m, n, *c_strides[-2:])
-    if result is None:
+    if result is None or invariant and result[0] == 1:
         raise NeedsCopy(2)
     shape = c[:-2]
     strides_a: Ints = ()

@@ -83,6 +83,7 @@ MODULAR = ("int16", "int32", "int64", "uint16", "uint32", "uint64")  # products 
 INTEGERS = SMALL + MODULAR
 ML_DTYPES = ("bfloat16",) + FP8  # types of the package ml_dtypes, which NumPy has not
 HOST, DEVICE = 0, 1
+INVARIANT = 4  # in a problem's flags
 
 
 # ---- the file ----

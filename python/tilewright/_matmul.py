@@ -13,7 +13,7 @@ import numpy as np
 
 from . import _library
 from ._dtypes import NAMES, TYPES, type_name
-from ._host import Conjugated, Recipe, on_host, prepare, recipes
+from ._host import Flags, Recipe, on_host, prepare, recipes
 from ._layout import product_shape
 from ._library import Engine, debugging, done, lib
 from ._plain import NUMPY, Number, bits, called, check_plain, number, shows_memory
@@ -27,7 +27,8 @@ ONE = 1
 
 def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Optional[complex] = None, out: Any = None,
            dtype: Any = None, engine: Optional[str] = None, threads: Optional[int] = None, stream: Any = None,
-           conjugate_a: bool = False, conjugate_b: bool = False, multiply_as: Optional[str] = None) -> Any:
+           conjugate_a: bool = False, conjugate_b: bool = False, multiply_as: Optional[str] = None,
+           invariant: bool = False) -> Any:
     """alpha a @ b + beta c, by np.matmul's rules for shapes.
 
     >>> import numpy as np, tilewright
@@ -68,6 +69,12 @@ def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Option
     multiply_as
               "tf32": float32 operands count as rounded to 10 bits of fraction, to nearest even (CUDA only). Nothing
               else multiplies in tf32.
+    invariant
+              The bits of a row of the result depend on this row of a and c, as converted, on b and the scalars alone:
+              not on other rows, batches, strides, addresses, threads, or how many devices compute. On the CPU every
+              product is so, except complex ones into an `out` in order F. An `out` in order F is then copied into. On
+              CUDA k is not divided, which takes longer where the result has few rows and columns. NoKernel is raised
+              for float8, for floats on OpenCL, and on a GPU before sm_80 for all but float32 and integers.
     engine    of host arrays: "cpu" (the default), "cuda" or "opencl", with a device as "cuda:1"
     threads   of products on the CPU: at most so many compute, instead of the number below; small products take fewer.
               0 is as without it. Results keep their bits. Each number that is used has threads of its own, which
@@ -92,22 +99,23 @@ def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Option
               while the product is computed; `out` is undefined then
     """
     if _calls is not None and threads is None:
-        return _calls.matmul(a, b, c, alpha, beta, out, dtype, engine, stream, conjugate_a, conjugate_b, multiply_as)
-    return product(a, b, c, alpha, beta, out, dtype, engine, stream, conjugate_a, conjugate_b, multiply_as, None,
-                   threads)
+        return _calls.matmul(a, b, c, alpha, beta, out, dtype, engine, stream, conjugate_a, conjugate_b, multiply_as,
+                             invariant)
+    return product(a, b, c, alpha, beta, out, dtype, engine, stream, conjugate_a, conjugate_b, multiply_as,
+                   invariant, None, threads)
 
 
 def product(a: Any, b: Any, c: Any, alpha: Any, beta: Any, out: Any, dtype: Any, engine: Any, stream: Any,
-            conjugate_a: Any, conjugate_b: Any, multiply_as: Any, key: Any, threads: Any = None) -> Any:
+            conjugate_a: Any, conjugate_b: Any, multiply_as: Any, invariant: Any, key: Any, threads: Any = None) -> Any:
     """matmul without _calls.c, and what that leaves to Python, with the key that it gave the call, if it could."""
     said: Any = None
     on: Optional[Engine] = None
+    flags: Any = ()
     if not (beta is None and dtype is None and engine is None and threads is None and conjugate_a is False and
-            conjugate_b is False and multiply_as is None):
-        alpha, beta, dtype, on, conjugate_a, conjugate_b, multiply_as = read(
-            alpha, beta, dtype, engine, threads, conjugate_a, conjugate_b, multiply_as)
-        said = (bits(alpha), beta if beta is None else bits(beta), dtype, on, conjugate_a,
-                conjugate_b, multiply_as)
+            conjugate_b is False and multiply_as is None and invariant is False):
+        alpha, beta, dtype, on, flags = read(alpha, beta, dtype, engine, threads, conjugate_a, conjugate_b,
+                                             multiply_as, invariant)
+        said = bits(alpha), beta if beta is None else bits(beta), dtype, on, flags
     elif alpha is not ONE:
         alpha = number("alpha", alpha)
         said = bits(alpha)
@@ -126,31 +134,30 @@ def product(a: Any, b: Any, c: Any, alpha: Any, beta: Any, out: Any, dtype: Any,
             made = recipe.run(a, b, c, out)
             if made is not None:
                 return made
-    return _matmul(a, b, c, alpha, beta, out, dtype, on, stream, (conjugate_a, conjugate_b), multiply_as, key)
+    return _matmul(a, b, c, alpha, beta, out, dtype, on, stream, Flags(*flags), key)
 
 
 def read(alpha: Any, beta: Any, dtype: Any, engine: Any, threads: Any, conjugate_a: Any, conjugate_b: Any,
-         multiply_as: Any) -> Any:
-    """The options, each read once, as plain Python numbers, strings and bools."""
+         multiply_as: Any, invariant: Any) -> Any:
+    """The options, each read once, as plain Python numbers, strings and bools, of which Flags are made."""
     return (number("alpha", alpha), None if beta is None else number("beta", beta),
             None if dtype is None else type_name(dtype), _library.engine_of(engine, threads),
-            bool(conjugate_a), bool(conjugate_b), None if multiply_as is None else wants_tf32(multiply_as) and "tf32")
+            (bool(conjugate_a), bool(conjugate_b), multiply_as is not None and wants_tf32(multiply_as),
+             bool(invariant)))
 
 
 def _matmul(a: Any, b: Any, c: Any, alpha: Number, beta: Optional[Number], out: Any, dtype: Optional[str],
-            engine: Optional[Engine], stream: Any, conjugated: Conjugated, multiply_as: Optional[str],
-            key: Any) -> Any:
-    """A call without a recipe. Options as read() returns them."""
+            engine: Optional[Engine], stream: Any, flags: Flags, key: Any) -> Any:
+    """A call without a recipe. Options as read() returns them, and Flags of them."""
     alpha, beta = scalars(c, alpha, beta)
-    tf32 = multiply_as is not None
     for operand in (a, b, c, out):
         if operand is not None and not isinstance(operand, NUMPY):
             other = elsewhere(operand)
             if other is not None:
-                return other(a, b, c, alpha, beta, out, dtype, engine, stream, conjugated, tf32)
+                return other(a, b, c, alpha, beta, out, dtype, engine, stream, flags)
     if stream is not None:
         raise TypeError("stream is given, but the operands lie in host memory: their products are waited for")
-    return on_host(a, b, c, alpha, beta, out, dtype, key, engine, conjugated, tf32)
+    return on_host(a, b, c, alpha, beta, out, dtype, key, engine, flags)
 
 
 def scalars(c: Any, alpha: Any, beta: Any) -> Tuple[Number, Number]:
@@ -163,8 +170,8 @@ def scalars(c: Any, alpha: Any, beta: Any) -> Tuple[Number, Number]:
 
 
 def wants_tf32(multiply_as: Any) -> bool:
-    if multiply_as is None or isinstance(multiply_as, str) and str.__str__(multiply_as) == "tf32":
-        return multiply_as is not None
+    if isinstance(multiply_as, str) and str.__str__(multiply_as) == "tf32":
+        return True
     raise ValueError(f"multiply_as is {multiply_as!r}, expected None or 'tf32'")
 
 
@@ -190,8 +197,8 @@ class Plan:
     <tilewright.Plan (2, 3) @ (3, 2) -> (2, 2) float64>
 
     a, b, c   arrays of the shapes, strides and types that later calls will have; their values are not read
-    others    as in matmul. Alpha, beta, dtype, engine, threads, the conjugations and multiply_as are fixed here; the
-              type of an `out` counts as dtype. A call takes a, b, c, out and stream.
+    others    as in matmul. Alpha, beta, dtype, engine, threads, the conjugations, multiply_as and invariant are fixed
+              here; the type of an `out` counts as dtype. A call takes a, b, c, out and stream.
 
     On CUDA it compiles the kernels that the product needs, with and without a workspace: the first call can then
     be captured into a CUDA graph already. A plan can be pickled and copied; its first call then prepares it.
@@ -203,10 +210,10 @@ class Plan:
     def __init__(self, a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Optional[complex] = None,
                  out: Any = None, dtype: Any = None, engine: Optional[str] = None, threads: Optional[int] = None,
                  stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
-                 multiply_as: Optional[str] = None) -> None:
-        alpha, beta, dtype, on, conjugate_a, conjugate_b, self._multiply_as = read(
-            alpha, beta, dtype, engine, threads, conjugate_a, conjugate_b, multiply_as)
-        self._conjugated, self._with_c = (conjugate_a, conjugate_b), c is not None
+                 multiply_as: Optional[str] = None, invariant: bool = False) -> None:
+        alpha, beta, dtype, on, flags = read(alpha, beta, dtype, engine, threads, conjugate_a, conjugate_b,
+                                             multiply_as, invariant)
+        self._flags, self._with_c = Flags(*flags), c is not None
         self._like = layout_of(a, "a"), layout_of(b, "b")
         self._shapes = tuple(a.shape), tuple(b.shape)
         self.shape = product_shape(*self._shapes)
@@ -217,19 +224,18 @@ class Plan:
 
     def _prepare(self, a: Any, b: Any, c: Any, out: Any, stream: Any) -> None:
         alpha, beta, dtype, engine = self._given
-        tf32 = self._multiply_as is not None
         self._recipe = None
         self._into: Optional[Recipe] = None  # the same, of a call with an `out`
         self._known: Dict[bytes, Recipe] = {}  # both, as _calls.c finds them
         other = next(filter(None, (elsewhere(x) for x in (a, b, out) if not isinstance(x, NUMPY))), None)
         if other is None:
-            self.dtype, recipe = prepare(a, b, c, alpha, beta, out, dtype, engine, self._conjugated, tf32)
+            self.dtype, recipe = prepare(a, b, c, alpha, beta, out, dtype, engine, self._flags)
             if recipe is not None:
                 self._recipe, self._into = recipe, recipe._replace(direct=True)
         else:
             from . import _arrays
 
-            self.dtype = _arrays.prepare(a, b, c, alpha, beta, out, dtype, engine, stream, self._conjugated, tf32)
+            self.dtype = _arrays.prepare(a, b, c, alpha, beta, out, dtype, engine, stream, self._flags)
         self._prepared = True
 
     def __getstate__(self) -> Dict[str, Any]:
@@ -266,10 +272,11 @@ class Plan:
                              ("with a c: pass c" if self._with_c else "without c: pass c to Plan"))
         if not self._prepared:
             self._prepare(a, b, c, None, stream)
-        alpha, beta, dtype, on = self._given
+        (alpha, beta, dtype, on), flags = self._given, self._flags
         return matmul(a, b, c, alpha=alpha, beta=beta, out=out, dtype=dtype, engine=on and on.text,
-                      threads=on and on.threads, stream=stream, conjugate_a=self._conjugated[0],
-                      conjugate_b=self._conjugated[1], multiply_as=self._multiply_as)
+                      threads=on and on.threads, stream=stream, conjugate_a=flags.conjugate_a,
+                      conjugate_b=flags.conjugate_b, multiply_as="tf32" if flags.tf32 else None,
+                      invariant=flags.invariant)
 
     def _refuse(self, a: Any, b: Any) -> None:
         differ: List[str] = []
