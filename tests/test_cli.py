@@ -280,7 +280,7 @@ def drivers_keep_nothing_in_another_user_s_home():
     os.makedirs("theirs/home"), os.mkdir("ours"), os.mkdir("temporary")
     os.chown("theirs", 65534, 65534), os.chown("theirs/home", 65534, 65534)
     os.symlink("../theirs", "ours/.cache")
-    for home in "theirs/home", "ours":
+    for home in ("theirs/home", "ours") if FULL else ("ours",):
         variables = {"HOME": os.path.abspath(home), "XDG_CACHE_HOME": "", "TILEWRIGHT_CACHE": "off", "TMPDIR": os.path.abspath("temporary")}
         good("ladder", "--engine", "opencl", "--rung", "r01", "--size", 16, env=variables)
         assert os.listdir("theirs") == ["home"] and os.listdir("theirs/home") == [] and os.listdir("ours") == [".cache"]
@@ -390,7 +390,8 @@ def bench_and_ladder_show_the_spread():
 def bench_and_ladder_tell_of_a_busy_machine():
     spinners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range((os.cpu_count() + 1) // 2)]
     try:
-        for words in ("bench", "--size", "256", "--samples", "3"), ("ladder", "--size", "128", "--rung", "r03,r04_banks", "--samples", "3"):
+        commands = ("bench", "--size", "256", "--samples", "3"), ("ladder", "--size", "128", "--rung", "r03,r04_banks", "--samples", "3")
+        for words in commands if FULL else commands[1:]:
             done = run(*words, "--json", "r.json")
             assert done.returncode == 0 or "the bound was measured too low, for other processes used" in done.stderr, done
             said = re.search(r"^busy +other processes used (\d+) % of the processors", done.stdout, re.M)

@@ -717,7 +717,7 @@ def a_rank_that_is_told_to_end_while_it_makes_the_file():
 @case
 def a_rank_that_hangs_at_each_stage():
     pair(50, 60, 70)
-    for number, stage in enumerate(STAGES if FULL else STAGES[1:5]):
+    for number, stage in enumerate(STAGES if FULL else STAGES[1:5:2]):
         for mpi in built() if FULL else built()[(number + 1) % len(built()):][:1]:
             for rank in (0, 2) if FULL else (2 - number % 2 * 2,):
                 done, spent_s = with_fault(mpi, f"{stage}:{rank}:stop:1", timeout=3)  # MPI itself may take a second to start

@@ -724,13 +724,14 @@ static uint64_t hashed(uint64_t hash, const char *text, size_t bytes)
 }
 
 /* What a form has of its family's: the type, each macro's value, the macros that there are; in production files the
- * architecture and both ops together. */
+ * architecture, and both ops together but of batches, whose tiles other families share. */
 static int marks_of(const form *f, uint64_t marks[MOST_MARKS])
 {
     const uint64_t basis = 14695981039346656037u;
     uint64_t names = basis, ops = basis;
     int count = 0;
-    const bool rung = f->row != NULL && !f->row->lab.production;
+    const bool rung = f->row != NULL && !f->row->lab.production,
+               batch = f->row != NULL && f->row->gpu.family == FAMILY_BATCH;
     marks[count++] = f->row != NULL ? (uint64_t)f->row->lab.dtype : 0;
     if (!rung) marks[count++] = hashed(basis, f->arch, strlen(f->arch));
     for (const char *word = f->variant.options; *word != '\0' && count < MOST_MARKS - 2;) {
@@ -741,7 +742,7 @@ static int marks_of(const form *f, uint64_t marks[MOST_MARKS])
         word += bytes, word += strspn(word, " ");
     }
     marks[count++] = names;
-    if (!rung) marks[count++] = ops;
+    if (!rung && !batch) marks[count++] = ops;
     return count;
 }
 

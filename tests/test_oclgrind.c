@@ -265,7 +265,7 @@ int main(int argc, char **argv)
         /* the text of f32's row with another type: the smallest tile, and the panels that processors here take */
         if (!tap.full && kernel->dtype != TW_F32 && kernel->tile_m != 32 && kernel->tile_m != 8 &&
             !(strstr(kernel->rung, "gemm_mma") != NULL && kernel->tile_m == 64 &&
-              (kernel->dtype == TW_BF16 || kernel->dtype == TW_I8 || kernel->dtype == TW_F64)))
+              (kernel->dtype == TW_I8 || kernel->dtype == TW_F64)))
             continue;
         for (int tile = kernel->skinny ? 16 : tiled ? 8 : 0; tile <= (tap.full ? 32 : 16); tile = tile * 2) {
             for (int variant = 0; variant < 2; variant++)
