@@ -157,6 +157,10 @@ static exit_code make_result(job *j)
 static exit_code choose_engine(job *j)
 {
     if (!j->by_auto) return EXIT_OK;
+    if (j->s->opt->invariant) { /* which engine is faster depends on the number of rows */
+        snprintf(j->why, sizeof j->why, "cpu, since --invariant leaves no choice by size; --engine cuda takes a GPU");
+        return EXIT_OK;
+    }
     if (!j->large.needed) return cheapest_open(j->s, &j->in.problem, j->why);
     snprintf(j->why, sizeof j->why, "cpu, since the product is computed in panels; --engine cuda takes a GPU");
     return EXIT_OK;

@@ -247,6 +247,7 @@ static exit_code search_type(session *s, const tw_lab_dtype *dtype, selftest_cou
                           .dtype = dtype->dtype,
                           .cuda_device = on_cuda ? s->device.index : -1,
                           .most_work = on_cpu ? CPU_WORK : WORK,
+                          .flags = TW_INVARIANT,
                           .seed = s->opt->seed};
     tw_status status = TW_OK;
     term_progress(dtype->name, -1);
@@ -254,7 +255,9 @@ static exit_code search_type(session *s, const tw_lab_dtype *dtype, selftest_cou
         status = invariant_draw(&x, i);
     subject told = {.name = dtype->name, .how = "invariant", .judged = (int)x.products, .failed = x.differs};
     if (status == TW_NO_KERNEL)
-        told.judged = 0, snprintf(told.text, sizeof told.text, "%s", tw_error_text());
+        told.failed = x.products > 0, snprintf(told.text, sizeof told.text, "%s", tw_error_text());
+    else if (status != TW_OK && x.text[0] != '\0')
+        return diag(EXIT_DEVICE, "%s", x.text);
     else if (status != TW_OK)
         return diag_lab(status, "a search");
     else
@@ -290,7 +293,6 @@ static exit_code selftest_engine(session *s, void *job)
 
 exit_code cmd_selftest(session *s)
 {
-    if (s->opt->budget > 0 && !s->opt->invariant)
-        return diag(EXIT_USAGE, "--budget is of a search: give --invariant too");
+    if (s->opt->budget > 0 && !s->opt->invariant) return diag(EXIT_USAGE, "--budget needs --invariant");
     return session_each_engine(s, "auto", selftest_engine, NULL);
 }

@@ -195,7 +195,8 @@ const option_row option_rows[] = {
     {"invariant", 0, OPT_FLAG, AT(invariant), CMD_MULTIPLY,
      .help =
          "give each row of C the bits that it has alone, whatever is computed beside it: it depends on its row of A "
-         "and on B. On the cpu every product is so; on cuda it takes longer where C has few rows and columns"},
+         "and on B. On the cpu every product is so; on cuda it takes longer where C has few rows and columns. "
+         "--engine auto is cpu then"},
     {"invariant", 0, OPT_FLAG, AT(invariant), CMD_SELFTEST,
      .help = "instead search for a row of C whose bits depend on what is computed beside it: random products with "
              "TW_INVARIANT, then their rows alone, from operands that lie otherwise, and in batches, byte by byte"},

@@ -282,11 +282,13 @@ typedef enum tw_place {
 typedef enum tw_flags {
     TW_LOWER = 1, /* elements (i, j) with j <= i */
     TW_UPPER = 2, /* elements (i, j) with j >= i */
-    /* The bits of a row of C depend on this row of A and of the old C, on B, n, k, the types and the scalars alone: not
-     * on m or the row's place, leading dimensions, alignment, transposes, batches, workspace, threads, or how many
-     * devices or multiprocessors compute; nor on a tuned row. cpu: so is every product. cuda: f32; from sm_80 on f64,
-     * bf16, f16, tf32; integers always. k is not divided, which takes longer where C has few tiles. fp8 and opencl:
-     * TW_NO_KERNEL [docs/ACCURACY.md#invariant] */
+    /* On one kind of device the bits of a row of C depend on this row of A and of the old C, on B, n, k, the types and
+     * the scalars alone: not on m or the row's place, leading dimensions, alignment, transposes, batches, workspace,
+     * threads, or how many devices or multiprocessors compute; nor on a tuned row. The payload and sign of a NaN may
+     * differ. cpu: so is every product. cuda: f32; f64 from sm_80 on; bf16, f16 and tf32 on sm_90. k is not divided,
+     * which takes longer where C has few tiles; items of a batch at strides are launched one after the other.
+     * TW_NO_KERNEL: fp8, floats on opencl, batches of floats by address on cuda, and bf16, f16 and tf32 that must be
+     * packed where there is no workspace. Integers are exact everywhere [docs/ACCURACY.md#invariant] */
     TW_INVARIANT = 4
 } tw_flags;
 

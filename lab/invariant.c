@@ -118,8 +118,9 @@ static void compare(invariant_search *s, const whole *w, const company *g, const
         int64_t j = 0;
         if (memcmp(here, there, (size_t)(n * c->size)) == 0) continue;
         while (memcmp(here + j * c->size, there + j * c->size, (size_t)c->size) == 0) j++;
-        tw_problem p = w->problem;
-        p.m = g->m, p.op_a = g->a_transposed ? TW_T : TW_N, p.op_b = g->b_transposed ? TW_T : TW_N;
+        tw_problem p = tw_problem_make(w->problem.dtype, g->a_transposed ? TW_T : TW_N, g->b_transposed ? TW_T : TW_N,
+                                       g->m, n, w->problem.k);
+        p.dtype_c = w->problem.dtype_c, p.flags = w->problem.flags;
         s->differs = true;
         snprintf(s->text, sizeof s->text,
                  "%s, %" PRId64 " x %" PRId64 " x %" PRId64 ", C in %s: element %" PRId64 ", %" PRId64
@@ -162,14 +163,16 @@ static tw_status run(invariant_search *s, const whole *w, const company *g, cuda
     return status;
 }
 
-static void fill(const element *e, char *to, int64_t rows, int64_t cols, uint64_t seed)
+static bool fill(const element *e, char *to, int64_t rows, int64_t cols, uint64_t seed)
 {
     double *row = malloc((size_t)cols * sizeof *row);
-    for (int64_t i = 0; row != NULL && i < rows; i++) {
+    if (row == NULL) return false;
+    for (int64_t i = 0; i < rows; i++) {
         element_uniforms(e, seed, (uint64_t)(i * cols), 1, cols, row, 1);
         e->store(to, i * cols, cols, row);
     }
     free(row);
+    return true;
 }
 
 /* A row of zeros, of which each has another sign. */
@@ -185,7 +188,7 @@ static tw_problem draw_problem(const invariant_search *s, die *d)
                   n = roll_size(d, left < MOST_COLUMNS ? left : MOST_COLUMNS), rest = left / n > 1 ? left / n : 1,
                   m = roll_size(d, rest < MOST_ROWS ? rest : MOST_ROWS);
     tw_problem p = tw_problem_make(s->dtype, TW_N, TW_N, m, n, k);
-    p.flags = TW_INVARIANT, p.dtype_c = e->result;
+    p.flags = s->flags, p.dtype_c = e->result;
     if (e->bytes == 2 && !e->integer && roll(d, 2)) p.dtype_c = s->dtype;
     if (roll(d, 2)) p.alpha = e->integer ? 3 : 0.7;
     if (roll(d, 2)) p.beta = e->integer ? -2 : 0.3;
@@ -207,9 +210,11 @@ tw_status invariant_draw(invariant_search *s, uint64_t number)
     w.old = malloc((size_t)(p->m * p->n * w.c_size)), w.c = malloc((size_t)(p->m * p->n * w.c_size));
     if (w.a == NULL || w.b == NULL || w.old == NULL || w.c == NULL) status = TW_NO_MEMORY;
     if (status == TW_OK && s->cuda_device >= 0 && !cuda_open(&gpu, s->cuda_device)) status = TW_DEVICE_FAILED;
+    const bool filled = status == TW_OK && fill(e, w.a, p->m, p->k * parts, d.seed + 1) &&
+                        fill(e, w.b, p->k, p->n * parts, d.seed + 2) &&
+                        fill(of_c, w.old, p->m, p->n * parts, d.seed + 3);
+    if (status == TW_OK && !filled) status = TW_NO_MEMORY;
     if (status == TW_OK) {
-        fill(e, w.a, p->m, p->k * parts, d.seed + 1), fill(e, w.b, p->k, p->n * parts, d.seed + 2);
-        fill(of_c, w.old, p->m, p->n * parts, d.seed + 3);
         if (!e->integer && roll(&d, 4) == 0) fill_zeros(e, w.a, (int64_t)roll(&d, (uint64_t)p->m), p->k * parts);
         status = run(s, &w, &(company){.m = p->m, .items = 1, .on_device = s->cuda_device >= 0 && roll(&d, 2)}, &gpu);
     }
@@ -217,6 +222,7 @@ tw_status invariant_draw(invariant_search *s, uint64_t number)
         const company g = draw_company(&d, &w, kind, s->cuda_device >= 0);
         status = run(s, &w, &g, &gpu);
     }
+    if (status != TW_OK && gpu.why[0] != '\0') snprintf(s->text, sizeof s->text, "%s", gpu.why);
     if (s->cuda_device >= 0) cuda_close(&gpu);
     free(w.a), free(w.b), free(w.old), free(w.c);
     return status;

@@ -12,11 +12,12 @@ typedef struct invariant_search {
     tw_dtype dtype;
     int cuda_device;   /* whose memory operands lie in, every other time; -1: the host's alone */
     int64_t most_work; /* m n k of the largest product */
+    uint32_t flags;    /* TW_INVARIANT; without it rows may differ */
     uint64_t seed;
     /* what was found: products that were compared with a whole one, their rows, and whether a row differed */
     int64_t products, rows;
     bool differs;
-    char text[500]; /* the first row that differed, and in what */
+    char text[500]; /* the first row that differed, and in what; or what failed on the device */
 } invariant_search;
 
 /* invariant_draw - product `number` of the search: which it is depends on the seed and number alone. TW_NO_KERNEL: the

@@ -96,7 +96,7 @@ static exit_code choose_blocks(const product_wish *wish, const operands *in, out
     const bool multiplies = p->alpha != 0 || p->alpha_imaginary != 0;
     const io_type sums = in->as.type_c;
     /* parts of k keep the bits of the cpu's sums alone */
-    const bool keeps = !wish->invariant || wish->device == NULL || strcmp(wish->device->engine, "cpu") == 0;
+    const bool keeps = !wish->invariant || io_type_is_integer(sums) || device_is_host(wish->device);
     const bool finished = keeps && (sums == IO_F32 || sums == IO_F64 || io_type_is_integer(sums)) &&
                           !multiplied_scales(&in->as);
     term_number limit;

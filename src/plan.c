@@ -92,7 +92,8 @@ static bool plans_alike(const plan *made, const tw_problem *p)
            (cpu || (p->align_a == q->align_a && p->align_b == q->align_b && p->align_c == q->align_c));
 }
 
-static tw_status fill_plan(const tw_problem *problem, const device_facts *device, const tw_lab_choice *choice, plan *out)
+static tw_status fill_plan(const tw_problem *problem, const device_facts *device, const tw_lab_choice *choice,
+                           plan *out)
 {
     const kernel_row *row = NULL;
     TRY(choose_row(problem, device, choice, &row));
@@ -107,7 +108,8 @@ static tw_status fill_plan(const tw_problem *problem, const device_facts *device
 }
 
 /* Without a workspace the plan is the usual one, if that needs none: who was told of 0 bytes gets what was planned. */
-static tw_status make_plan(const tw_problem *problem, const device_facts *device, const tw_lab_choice *choice, plan *out)
+static tw_status make_plan(const tw_problem *problem, const device_facts *device, const tw_lab_choice *choice,
+                           plan *out)
 {
     device_facts usual = *device;
     usual.no_workspace = false;
@@ -237,7 +239,7 @@ void plan_text(const plan *plan, char *text, size_t bytes)
                                                 : " packs B",
                  problem_triangle(&plan->problem) == 0          ? ""
                  : problem_triangle(&plan->problem) == TW_LOWER ? " lower triangle"
-                                                   : " upper triangle",
+                                                                : " upper triangle",
                  shares, cpu->macro_m, cpu->macro_n, cpu->kc, cpu->task_m, cpu->task_n, plan->threads, woken,
                  plan->workspace_bytes);
     else if (plan->row->gpu.entry != NULL)

@@ -486,11 +486,15 @@ static bool gives_c(const kernel_row *row, const tw_problem *p)
            ((row->gpu.stores == STORES_ANY && !dtype_is_integer(p->dtype)) || kernel_finish(row, p->dtype_c) != NULL);
 }
 
-/* Does the row give each row of C its bits whatever is computed beside it? Tiles of fp8 round in two ways. */
-static bool keeps_order(const kernel_row *row)
+/* Does the row give each row of C its bits whatever is computed beside it, if that is wanted? Tiles of fp8 round in two
+ * ways. */
+static bool fits_order(const kernel_row *row, const tw_problem *problem, char *reason, size_t reason_bytes)
 {
-    const bool chain = (row->gpu.traits & GPU_CHAIN) != 0 && strcmp(row->lab.engine, "cuda") == 0;
-    return row->micro != NULL || (chain && dtype_find(row->lab.dtype)->lab.bytes > 1);
+    const bool chain = (row->gpu.traits & GPU_CHAIN) != 0 && strcmp(row->lab.engine, "cuda") == 0,
+               keeps = row->micro != NULL || (chain && dtype_find(row->lab.dtype)->lab.bytes > 1);
+    if (keeps || !problem_keeps_order(problem)) return true;
+    snprintf(reason, reason_bytes, "TW_INVARIANT: the bits of its rows depend on what is computed beside them");
+    return false;
 }
 
 bool kernel_fits(const kernel_row *row, const tw_problem *problem, const device_facts *device, int forced_tile,
@@ -514,10 +518,6 @@ bool kernel_fits(const kernel_row *row, const tw_problem *problem, const device_
                  dtype_find(dtype_find(problem->dtype)->result)->lab.name, dtype_find(problem->dtype_c)->lab.name);
     else if (problem_triangle(problem) != 0 && (row->micro == NULL || row->layout != CPU_PLAIN))
         snprintf(reason, reason_bytes, "it computes all of C, the problem wants a triangle");
-    else if (problem_keeps_order(problem) && !keeps_order(row))
-        snprintf(
-            reason, reason_bytes,
-            "a row of its C may have other bits alone than among others, the problem wants the same (TW_INVARIANT)");
     else if (problem->place_c == TW_DEVICE && !device->addresses)
         snprintf(reason, reason_bytes,
                  "the operands are in device memory, the %s engine takes them from the host's only", device->engine);
@@ -525,6 +525,7 @@ bool kernel_fits(const kernel_row *row, const tw_problem *problem, const device_
         snprintf(reason, reason_bytes, "it needs %s instructions, this device has %s", row->lab.needs,
                  cpu_set_name(device->features));
     else
-        return row->gpu.entry == NULL || gpu_fits(row, problem, device, forced_tile, reason, reason_bytes);
+        return (row->gpu.entry == NULL || gpu_fits(row, problem, device, forced_tile, reason, reason_bytes)) &&
+               fits_order(row, problem, reason, reason_bytes);
     return false;
 }

@@ -37,7 +37,8 @@ void cpu_look(cpu_case *c, const tw_problem *p, const kernel_row *row, const dev
     c->a_transposed = op_transposes(p->op_a), c->b_transposed = op_transposes(p->op_b);
     c->a_conflicts = rows_apart(p->lda, c->bytes, PAGE_BYTES),
     c->b_conflicts = rows_apart(p->ldb, c->bytes, PAGE_BYTES);
-    c->readable = row->layout == CPU_PLAIN && !copies_pay(p, device), c->in_place = c->readable && problem_triangle(p) == 0;
+    c->readable = row->layout == CPU_PLAIN && !copies_pay(p, device),
+    c->in_place = c->readable && problem_triangle(p) == 0;
     cpu_count_threads(c, wanted_threads);
 }
 

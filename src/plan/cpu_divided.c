@@ -18,7 +18,7 @@ static bool suits(const cpu_case *c)
                           : ceil_div(p->k, chunk) * threads_each >= c->threads ? LONG_K_TILES
                                                                                : SMALL_TILES;
     return problem_triangle(p) == 0 && pieces_of(p->m, p->n, c->mr, c->nr) <=
-                                max_i64(FEW_TILES, times * (int64_t)c->tuned->thread_tasks * c->threads);
+                                           max_i64(FEW_TILES, times * (int64_t)c->tuned->thread_tasks * c->threads);
 }
 
 void cpu_fill_shares(const cpu_case *c, const tw_problem *share, plan *plan)

@@ -5,7 +5,10 @@
 
 /* Its old elements are needed then, or it is of another type, or tiles at its diagonal have elements that are not to be
  * written. */
-bool cpu_keeps_c(const tw_problem *p) { return problem_reads_c(p) || problem_converts_c(p) || problem_triangle(p) != 0; }
+bool cpu_keeps_c(const tw_problem *p)
+{
+    return problem_reads_c(p) || problem_converts_c(p) || problem_triangle(p) != 0;
+}
 
 bool cpu_keeps_sums(const plan *plan)
 {

@@ -24,8 +24,8 @@ static k_split choose_swap_ab(const kernel_row *row, const tw_problem *p, const 
     k_split made = {0};
     for (int64_t splits = 0; splits <= MOST_SPLITS; splits++) {
         if (keeps_k(p, device) ? splits != 1
-            : splits == 0        ? tiles <= multiprocessors || p->k == 0
-                                 : splits > 1 && (splits > steps || splits * tiles > multiprocessors))
+            : splits == 0      ? tiles <= multiprocessors || p->k == 0
+                               : splits > 1 && (splits > steps || splits * tiles > multiprocessors))
             continue;
         int64_t length = splits > 0 ? ceil_div(steps, splits) : ceil_div(tiles * steps, multiprocessors);
         int64_t each = splits > 0 ? ceil_div(steps, length) : 0,
