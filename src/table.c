@@ -220,9 +220,10 @@ static bool was_named(const tw_lab_kernel *k, const char *rung, const char *name
 const kernel_row *kernel_named(const char *name)
 {
     const kernel_row *found = NULL;
+    for (const kernel_row *row = kernels; row < kernels + kernel_count(); row++)
+        if (strcmp(row->lab.name, name) == 0) return row;
     for (const kernel_row *row = kernels; row < kernels + kernel_count(); row++) {
         const tw_lab_kernel *k = &row->lab;
-        if (strcmp(k->name, name) == 0) return row;
         if (was_named(k, k->rung, name) || (k->formerly != NULL && was_named(k, k->formerly, name))) found = row;
     }
     return found; /* of several tiles the last, which the planner takes */
