@@ -12,6 +12,7 @@
 
 #include <math.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "fake.h"
 
@@ -180,19 +181,29 @@ static void compute(const fake_kernel *k, int item)
     const size_t lda = (size_t)x[5].of_long, ldb = (size_t)x[7].of_long, ldc = (size_t)x[10].of_long,
                  a_row = macro_of(k->options, "OP_A") ? 1 : lda, a_next = macro_of(k->options, "OP_A") ? lda : 1,
                  b_row = macro_of(k->options, "OP_B") ? 1 : ldb, b_next = macro_of(k->options, "OP_B") ? ldb : 1;
-    for (int i = 0; i < m; i++)
+    /* B once as numbers that a compiler makes vectors of, behind a row of sums */
+    double *sums = malloc(((size_t)depth + 1) * (size_t)n * sizeof *sums), *of_b = sums + n;
+    if (sums == NULL) abort();
+    for (int p = 0; p < depth; p++)
+        for (int j = 0; j < n; j++)
+            of_b[(size_t)p * (size_t)n + (size_t)j] = load(b_type, b + ((size_t)p * b_row + (size_t)j * b_next) *
+                                                                           bytes_of(b_type));
+    for (int i = 0; i < m; i++) {
+        for (int j = 0; j < n; j++) sums[j] = 0;
+        for (int p = 0; p < depth; p++) {
+            const double by = load(a_type, a + ((size_t)i * a_row + (size_t)p * a_next) * bytes_of(a_type));
+            for (int j = 0; j < n; j++) sums[j] += by * of_b[(size_t)p * (size_t)n + (size_t)j];
+        }
         for (int j = 0; j < n; j++) {
             unsigned char *to = c + ((size_t)i * ldc + (size_t)j) * bytes_of(c_type);
-            double sum = 0;
-            for (int p = 0; p < depth; p++)
-                sum += load(a_type, a + ((size_t)i * a_row + (size_t)p * a_next) * bytes_of(a_type)) *
-                       load(b_type, b + ((size_t)p * b_row + (size_t)j * b_next) * bytes_of(b_type));
             if (beta != 0 || wrong == 4)
-                store(c_type, to, alpha * sum + beta * load(c_type, to) + lie(wrong, k, item, divided, i, j));
+                store(c_type, to, alpha * sums[j] + beta * load(c_type, to) + lie(wrong, k, item, divided, i, j));
             else
-                store(c_type, to, alpha * sum + lie(wrong, k, item, divided, i, j));
+                store(c_type, to, alpha * sums[j] + lie(wrong, k, item, divided, i, j));
             if (wrong == 5 && j == n - 1 && ldc > (size_t)n) store(c_type, to + bytes_of(c_type), 0);
         }
+    }
+    free(sums);
 }
 
 static void compute_items(const fake_kernel *k, int items)
