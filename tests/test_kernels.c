@@ -815,11 +815,14 @@ static void tile_cases(const tw_lab_kernel *kernel)
     }
 }
 
-/* A last step of k before a power of two: before 1,024, where that takes long in the smallest tile of a text alone. */
+/* A last step of k before a power of two: before 1,024, where that takes long in the smallest tile of a text alone and
+ * only in tiles of up to 32 x 32. Larger ones compute all of their tile for these 9 x 7 elements. */
 static void last_step_cases(const tw_lab_kernel *kernel)
 {
+    enum { FEW = 32 * 32 };
     if (kernel->skinny) return;
-    const int64_t k = takes_long(kernel) && has_smaller_tile(kernel) ? 255 : 1023;
+    const bool is_large = has_smaller_tile(kernel) || kernel->tile_m * kernel->tile_n > FEW;
+    const int64_t k = takes_long(kernel) && is_large ? 255 : 1023;
     const int only = only_op(kernel), step = only >= 0                                                  ? 16
                                              : !kernel->transposes                                      ? 4
                                              : strcmp(kernel->engine, "cpu") != 0 || is_complex(kernel) ? 3
