@@ -183,17 +183,17 @@ static const struct {
 
 enum { CALLS = sizeof calls / sizeof *calls };
 
-/* Is the kernel of a type that --dtype names, where it names any? */
-static bool is_of_types(const name_list *dtypes, const tw_lab_kernel *kernel)
+/* Is it a type that --dtype names, where it names any? */
+static bool is_wanted(const name_list *dtypes, tw_dtype dtype)
 {
     for (int i = 0; i < dtypes->count; i++)
-        if (tw_lab_dtype_named(dtypes->items[i])->dtype == kernel->dtype) return true;
+        if (tw_lab_dtype_named(dtypes->items[i])->dtype == dtype) return true;
     return dtypes->count == 0;
 }
 
 static bool chosen(const session *s, const subject *x, bool quick)
 {
-    if (strcmp(x->kernel->engine, s->device.engine) != 0 || !is_of_types(&s->opt->dtypes, x->kernel)) return false;
+    if (strcmp(x->kernel->engine, s->device.engine) != 0 || !is_wanted(&s->opt->dtypes, x->kernel->dtype)) return false;
     if (quick && !x->kernel->production) return strcmp(x->kernel->rung, "r01_naive") == 0;
     for (int c = 0; c < CASES; c++)
         if (concerns(s, x, c, quick)) return true;
@@ -267,14 +267,10 @@ static exit_code search_type(session *s, const tw_lab_dtype *dtype, selftest_cou
 
 static exit_code search_types(session *s, selftest_count *count)
 {
+    const tw_lab_dtype *dtype;
     exit_code code = EXIT_OK;
-    for (int i = 1; code == EXIT_OK && i < 64; i++) {
-        const tw_lab_dtype *dtype = tw_lab_dtype_of((tw_dtype)i);
-        bool wanted = dtype != NULL && s->opt->dtypes.count == 0;
-        for (int j = 0; dtype != NULL && j < s->opt->dtypes.count; j++)
-            wanted = wanted || strcmp(s->opt->dtypes.items[j], dtype->name) == 0;
-        if (wanted) code = search_type(s, dtype, count);
-    }
+    for (int i = 1; code == EXIT_OK && (dtype = tw_lab_dtype_of((tw_dtype)i)) != NULL; i++)
+        if (is_wanted(&s->opt->dtypes, dtype->dtype)) code = search_type(s, dtype, count);
     return code;
 }
 

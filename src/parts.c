@@ -191,10 +191,9 @@ tw_status parts_run(tw_context *context, const stop *stop, const tw_problem *hos
         choose_parts(&s, room, &rows, &columns);
         return run_parts(&s, rows, columns);
     }
-    if (problem_keeps_order(host))
-        return fail(TW_NO_MEMORY, "TW_INVARIANT: k is not divided, and a k of %lld has no room on the device",
-                    (long long)host->k);
     /* a narrow C holds no sums */
-    if (depth > 0 && host->k > depth && host->dtype_c == dtype_find(host->dtype)->result) return run_depths(&s, depth);
-    return TW_NO_MEMORY;
+    if (depth == 0 || host->k <= depth || host->dtype_c != dtype_find(host->dtype)->result) return TW_NO_MEMORY;
+    if (!problem_keeps_order(host)) return run_depths(&s, depth);
+    return fail(TW_NO_MEMORY, "TW_INVARIANT: k is not divided, and a k of %lld has no room on the device",
+                (long long)host->k);
 }

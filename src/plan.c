@@ -66,6 +66,12 @@ static tw_status choose_row(const tw_problem *problem, const device_facts *devic
     if (best == NULL && reason[0] == '\0')
         return fail(TW_NO_KERNEL, "no kernel fits: the %s engine has no production kernel for %s", device->engine,
                     dtype_find(problem->dtype)->lab.name);
+    if (best == NULL && choice->kernel == NULL && problem_keeps_order(problem)) {
+        tw_problem without = *problem;
+        without.flags &= ~(uint32_t)TW_INVARIANT;
+        if (choose_row(&without, device, choice, &best) == TW_OK)
+            return fail(TW_NO_KERNEL, "no kernel fits TW_INVARIANT: %s does without it", best->lab.name);
+    }
     if (best == NULL) return fail(TW_NO_KERNEL, "%s: %s", choice->kernel ? choice->kernel : "no kernel fits", reason);
     *out = best;
     return choice->kernel == NULL ? check_tile(best, choice->tile) : TW_OK;

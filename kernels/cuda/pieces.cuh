@@ -25,8 +25,8 @@ static __device__ __noinline__ uint4 last_piece(const element *from, int count)
     return make_uint4(x[0] | x[1] << 16, x[2] | x[3] << 16, x[4] | x[5] << 16, x[6] | x[7] << 16);
 }
 
-/* Copies a piece of a line that is there, of which `left` elements are the line's; the others become 0, all of them if
- * left <= 0. Of an operand that ends before `end`, without reading beyond. */
+/* Copies a piece of a line: `left` elements of it count, the others become 0; all of them if left <= 0 or the line is
+ * not there. Of an operand that ends before `end`, without reading beyond. */
 static __device__ __forceinline__ void ask_for_piece(uint4 *to, const element *from, bool there, int left,
                                                      const element *end)
 {

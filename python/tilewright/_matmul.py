@@ -74,7 +74,8 @@ def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Option
               not on other rows, batches, strides, addresses, threads, or how many devices compute. On the CPU every
               product is so, except complex ones into an `out` in order F. An `out` in order F is then copied into. On
               CUDA k is not divided, which takes longer where the result has few rows and columns. NoKernel is raised
-              for float8, for floats on OpenCL, and on a GPU before sm_80 for all but float32 and integers.
+              for float8, for floats on OpenCL, on a GPU before sm_90 for bfloat16, float16 and "tf32", and before
+              sm_80 for float64.
     engine    of host arrays: "cpu" (the default), "cuda" or "opencl", with a device as "cuda:1"
     threads   of products on the CPU: at most so many compute, instead of the number below; small products take fewer.
               0 is as without it. Results keep their bits. Each number that is used has threads of its own, which
