@@ -26,7 +26,7 @@ typedef struct product_wish {
     int64_t memory; /* bytes; 0: what there is */
     uint64_t seed;  /* of the check, as threads; 0: as many as is usual */
     int threads;
-    bool invariant; /* TW_INVARIANT */
+    bool invariant;                             /* TW_INVARIANT */
     bool verify, tells_verdict, verbose, quiet; /* tells_verdict: the check is all that was asked for */
     FILE *text;
     tw_context *context; /* NULL before a device is open */
