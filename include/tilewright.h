@@ -267,8 +267,65 @@ typedef enum tw_op {
     TW_R = 3  /* conjugated, not transposed: likewise */
 } tw_op;
 
-/* tw_epilogue - what is computed with C in the same pass. None is defined yet: pass NULL. */
+/* tw_epilogue - what becomes of each element of C, computed in the same pass: tw_epilogue_make(). Since 0.2. */
 typedef struct tw_epilogue tw_epilogue;
+
+/* A name in an epilogue's text, and what it stands for. */
+typedef struct tw_binding {
+    uint32_t size;    /* sizeof(tw_binding) */
+    tw_dtype dtype;   /* of the operand: TW_F32, TW_F16 or TW_BF16; TW_F64 or TW_F32 where sums are f64. 0: a number */
+    const char *name; /* a letter or _, then letters, digits and _, at most 31 in all; not acc, i or j */
+    const void *at;   /* of the operand: its first element, in host memory; NULL for a number */
+    int64_t stride;   /* elements from one to the next, of a matrix within a row; 0: 1 */
+    int64_t ld;       /* of a matrix: elements from one row to the next */
+    double value;     /* of a number */
+} tw_binding;
+
+/* tw_epilogue_make - make an epilogue of its text, for tw_problem.epilogue.
+ *
+ *     "relu(acc + bias[j])"        "silu(acc * scale[i] + shift) + r[i, j]"        "where(acc < 0, slope * acc, acc)"
+ *
+ * The last value of the text becomes the element of C in row i and column j, rounded once to C's type.
+ *
+ *   acc                 alpha op(A) op(B) + beta C0, in the accumulator's type; of i8 and u8 rounded to f32
+ *   i, j                row and column, from 0, rounded to the accumulator's type
+ *   name                a number that is bound, or the operand's first element
+ *   name[i], name[j]    an element of a vector: at[i * stride], at[j * stride]
+ *   name[i, j], name[j, i]
+ *                       an element of a matrix: at[i * ld + j * stride], at[j * ld + i * stride]
+ *   0.5, 1e-5           numbers
+ *   + - * /             as in C, and brackets
+ *   < <= > >= == !=     1 where it holds, else 0
+ *   abs(x) min(x, y) max(x, y) where(x, y, z) sqrt(x) exp(x) log(x) tanh(x) erf(x)
+ *                       where: y where x is not 0, else z. min and max give NaN where an operand is one
+ *   neg(x) rsqrt(x) clamp(x, least, most) relu(x) sigmoid(x) silu(x) gelu(x) gelu_tanh(x)
+ *                       of the above: 1 / sqrt(x), x / (1 + exp(-x)), x (1 + erf(x / sqrt(2))) / 2 and its tanh form
+ *
+ * text      at most 4096 characters, 256 different values and operations, 24 of them needed at the same time, 64
+ *           brackets within each other
+ * bindings  `count`, at most 16. Names and text are copied; what `at` leads to is read by the products, must stay as it
+ *           is meanwhile, and must not overlap C
+ * out       the epilogue, for any number of products of any thread at the same time; tw_epilogue_free() frees it, when
+ *           no product that uses it is under way
+ *
+ * Special   Values are computed in f32, where sums are f64 in f64; f64 functions are the C library's. Alpha, beta and
+ *           the old C count within acc. Of a batch, each item's rows and columns begin at 0. NaN and infinities are what
+ *           IEEE 754 makes of the text: silu(-inf) is NaN. C of i8 and u8: to the nearest whole number, ties to even,
+ *           saturated, NaN to 0. Elements beyond an edge of C may be computed and not stored, so floating-point
+ *           exceptions may be raised that no element raises.
+ *           cpu only: cuda, opencl, tw_gemm_blocks() and tw_mpi_gemm() refuse it. A of f32, f64, f16, bf16, i8 or u8;
+ *           of the last two C not in i32.
+ *
+ * Error     each operation rounds once to nearest, sqrt, exp, log, tanh, erf within 1, 2, 2, 3, 3 ulp in f32
+ *           [docs/ACCURACY.md#epilogues]
+ *
+ * Returns   TW_OK
+ *           TW_BAD_ARGUMENT   *out is NULL; the sentence has the column in the text
+ *           TW_NO_MEMORY */
+TW_API tw_status tw_epilogue_make(const char *text, const tw_binding *bindings, size_t count, tw_epilogue **out);
+
+/* tw_epilogue_free - NULL: nothing happens */
+TW_API void tw_epilogue_free(tw_epilogue *epilogue);
 
 typedef enum tw_place {
     TW_HOST = 0, /* ordinary memory of this process */
@@ -323,7 +380,7 @@ typedef struct tw_problem {
     double alpha_imaginary, beta_imaginary;
     /* Reserved, as above. */
     const void *scale_a, *scale_b, *scale_c; /* factors of fp8 operands, where these lie */
-    const tw_epilogue *epilogue;
+    const tw_epilogue *epilogue;             /* what becomes of C; NULL: alpha op(A) op(B) + beta C */
 } tw_problem;
 
 /* tw_problem_make - the problem C = op(A) op(B) on host operands without padding between rows. */

@@ -180,7 +180,7 @@ tw_status product_make(const tw_problem *problem, const void *a, const void *b, 
     x.g_add = x.reads_c0 ? gamma_of(ends, u) : 0;
     double smallest = numbers->smallest, scale = x.reads_ab && x.alpha_size > 1 ? x.alpha_size : 1;
     if (x.reads_ab || x.reads_c0) x.tiny = scale * smallest * k + smallest * (ends / 2);
-    if (!type->integer && ldexp(1, -type_c->digits) > u)
+    if (!type->integer && p.epilogue == NULL && ldexp(1, -type_c->digits) > u)
         x.round_c = ldexp(1, -type_c->digits), x.tiny_c = type_c->smallest;
     x.slack = 1 + (8 * (k + (double)x.problem.n) + 64) * 0x1p-53;
     *out = x;

@@ -85,8 +85,7 @@ tw_status whole_rows(const product *x, const int64_t *rows, int64_t row_count, i
     return TW_OK;
 }
 
-/* x in C's type: rounded to nearest, a tie to the even number; of integers saturated, and 0 for NaN. */
-static double converted(const element *type_c, double x)
+double whole_converted(const element *type_c, double x)
 {
     if (!type_c->integer) return element_round(type_c, x);
     if (isnan(x)) return 0;
@@ -97,7 +96,7 @@ exact_verdict whole_scaled(const product *x, int64_t sum, int64_t row, int64_t c
 {
     const double alpha = x->reads_ab ? x->alpha : 0, beta = x->reads_c0 ? x->beta : 0,
                  old = x->reads_c0 ? view_at(x->c0, row, col) : 0, scaled = alpha * (double)sum, addend = beta * old;
-    exact_verdict e = {.expected = converted(x->type_c, scaled + addend)};
+    exact_verdict e = {.expected = whole_converted(x->type_c, scaled + addend)};
     if (!isfinite(scaled + addend)) { /* infinite or NaN, whatever the rounding */
         e.passed = found == e.expected || (isnan(found) && isnan(e.expected));
     } else {
@@ -107,8 +106,8 @@ exact_verdict whole_scaled(const product *x, int64_t sum, int64_t row, int64_t c
         const double error = gamma_of(2, 0x1p-53) * (fabs(scaled) + fabs(addend)) * (1 + 0x1p-40) + 0x1p-1072;
         const double low = exact ? value.high : nextafter(value.high - error, -INFINITY),
                      high = exact ? value.high : nextafter(value.high + error, INFINITY);
-        const double least = converted(x->type_c, low), most = converted(x->type_c, high);
-        e.expected = converted(x->type_c, value.high);
+        const double least = whole_converted(x->type_c, low), most = whole_converted(x->type_c, high);
+        e.expected = whole_converted(x->type_c, value.high);
         e.bound = fmax(most - e.expected, e.expected - least);
         e.passed = found >= least && found <= most;
     }

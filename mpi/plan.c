@@ -50,6 +50,7 @@ static tw_status settle_problem(const rank_engine *e, const tw_problem *asked, t
     if (e->is_other) return failure(TW_BAD_ARGUMENT, "context: ranks multiply by the cpu engine, or by cuda");
     if ((p->flags & TW_INVARIANT) != 0)
         return failure(TW_BAD_ARGUMENT, "problem->flags: TW_INVARIANT is not kept where ranks divide k");
+    if (p->epilogue != NULL) return failure(TW_BAD_ARGUMENT, "problem->epilogue: ranks take none");
     if (p->flags != 0) return failure(TW_BAD_ARGUMENT, "problem->flags: a triangle of C is not divided among ranks");
     if (p->dtype_b == 0) p->dtype_b = p->dtype;
     if (p->dtype_c == 0) p->dtype_c = nominal_result(p->dtype);

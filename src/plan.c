@@ -94,7 +94,7 @@ static bool plans_alike(const plan *made, const tw_problem *p)
     return p->dtype == q->dtype && p->dtype_b == q->dtype_b && p->dtype_c == q->dtype_c && p->place_c == q->place_c &&
            p->op_a == q->op_a && p->op_b == q->op_b && p->m == q->m && p->n == q->n && p->k == q->k &&
            p->lda == q->lda && p->ldb == q->ldb && p->ldc == q->ldc && p->flags == q->flags &&
-           problem_reads_c(p) == problem_reads_c(q) &&
+           problem_reads_c(p) == problem_reads_c(q) && (p->epilogue != NULL) == (q->epilogue != NULL) &&
            (cpu || (p->align_a == q->align_a && p->align_b == q->align_b && p->align_c == q->align_c));
 }
 
@@ -103,7 +103,7 @@ static tw_status fill_plan(const tw_problem *problem, const device_facts *device
 {
     const kernel_row *row = NULL;
     TRY(choose_row(problem, device, choice, &row));
-    *out = (plan){.problem = *problem, .row = row, .finish = kernel_finish(row, problem->dtype_c)};
+    *out = (plan){.problem = *problem, .row = row, .finish = kernel_finish(row, problem)};
     if (row->gpu.entry != NULL)
         out->gpu = (gpu_plan){0}, plan_gpu(out, device, choice);
     else if (row->micro != NULL)

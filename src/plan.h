@@ -128,7 +128,7 @@ typedef struct plan {
     int woken;     /* of a production kernel of the CPU: how many of them pay where they have to be woken */
     bool in_place; /* the engine's compute() can run it: nothing packed, no workspace, real scalars */
     bool at_once;  /* so, and on one thread */
-    /* of the CPU, where C is of another type than the sums; else NULL */
+    /* of the CPU, where C is of another type than the sums or the problem has an epilogue; else NULL */
     cpu_finish *finish;
     size_t workspace_bytes;
     union { /* cpu where row->gpu.entry is NULL */

@@ -110,8 +110,7 @@ static tw_status check_reserved(const tw_problem *p)
                                      {"beta_imaginary", real && p->beta_imaginary != 0},
                                      {"scale_a", p->scale_a != NULL},
                                      {"scale_b", p->scale_b != NULL},
-                                     {"scale_c", p->scale_c != NULL},
-                                     {"epilogue", p->epilogue != NULL}};
+                                     {"scale_c", p->scale_c != NULL}};
     return sized_refuse("problem", sizeof fields / sizeof *fields, fields);
 }
 
@@ -187,6 +186,7 @@ tw_status problem_load(const tw_problem *user, const void *a, const void *b, con
     TRY(check_extent("n", p.n));
     TRY(check_extent("k", p.k));
     if (p.flags != 0) TRY(check_flags(&p));
+    if (p.epilogue != NULL) TRY(epilogue_check(p.epilogue, &p));
     if (!dtype_is_integer(p.dtype) || !problem_converts_c(&p)) { /* sums of integers are converted in double */
         TRY(load_scalar("alpha", dtype->result, &p.alpha));      /* which is the accumulator's type */
         TRY(load_scalar("beta", dtype->result, &p.beta));

@@ -4,6 +4,7 @@
 
 #include "dtypes.h"
 #include "error.h"
+#include "expression.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -61,10 +61,13 @@ int cpu_vector_bytes(cpu_features features)
 #define CUDA_BATCHES(...)
 #include "../kernels/kernels.def"
 cpu_hook cpu_tiles_enter, cpu_tiles_leave;
-/* What makes a C of another type than the sums: of i32 in three types, of f32 in those of 2 bytes. */
+/* What makes a C of another type than the sums: of i32 in three types, of f32 in those of 2 bytes. And what computes
+ * the values of an epilogue, which makes any. */
 #define EACH_FINISH_I32(row)      EACH_LEVEL(row, f32, i32) EACH_LEVEL(row, i8, i32) EACH_LEVEL(row, u8, i32)
 #define FINISH_NAME(c, isa, sums) cpu_finish cpu_##sums##_finish_##isa##_##c;
 EACH_FINISH_I32(FINISH_NAME)
+#define EACH_VALUES(row) EACH_LEVEL(row, values, f32) EACH_LEVEL(row, values, f64) EACH_LEVEL(row, values, i32)
+EACH_VALUES(FINISH_NAME)
 #define HALF(id, name, ...) EACH_LEVEL(FINISH_NAME, name, f32)
 #include "../data/halves.def"
 
@@ -244,24 +247,25 @@ const kernel_row *kernel_probed(tw_dtype dtype, cpu_features has)
     return best;
 }
 
-/* Types of C beside that of the sums, of each instruction set from the lowest on. */
+/* Types of C beside that of the sums, 0 for an epilogue's values, of each instruction set from the lowest on. */
+enum { ID_values };
 #define FINISH_ROW(c, isa, sums) {(tw_dtype)ID_##sums, (tw_dtype)ID_##c, CPU_##isa, cpu_##sums##_finish_##isa##_##c},
 static const struct {
     tw_dtype sums, c;
     cpu_features features;
     cpu_finish *finish;
-} finishes[] = {EACH_FINISH_I32(FINISH_ROW)
+} finishes[] = {EACH_FINISH_I32(FINISH_ROW) EACH_VALUES(FINISH_ROW)
 #define HALF(id, name, ...) EACH_LEVEL(FINISH_ROW, name, f32)
 #include "../data/halves.def"
 };
 
-cpu_finish *kernel_finish(const kernel_row *row, tw_dtype dtype_c)
+cpu_finish *kernel_finish(const kernel_row *row, const tw_problem *p)
 {
-    const tw_dtype sums = dtype_find(row->lab.dtype)->result;
+    const tw_dtype sums = dtype_find(row->lab.dtype)->result, c = p->epilogue != NULL ? ID_values : p->dtype_c;
     cpu_finish *best = NULL;
-    if (row->micro == NULL || dtype_c == sums) return NULL;
+    if (row->micro == NULL || c == sums) return NULL;
     for (size_t i = 0; i < sizeof finishes / sizeof *finishes; i++)
-        if (finishes[i].sums == sums && finishes[i].c == dtype_c && cpu_has(row->features, finishes[i].features))
+        if (finishes[i].sums == sums && finishes[i].c == c && cpu_has(row->features, finishes[i].features))
             best = finishes[i].finish;
     return best;
 }
@@ -484,7 +488,7 @@ static bool gives_c(const kernel_row *row, const tw_problem *p)
 {
     if (!problem_converts_c(p)) return true;
     return dtype_gives(p->dtype, p->dtype_c) &&
-           ((row->gpu.stores == STORES_ANY && !dtype_is_integer(p->dtype)) || kernel_finish(row, p->dtype_c) != NULL);
+           ((row->gpu.stores == STORES_ANY && !dtype_is_integer(p->dtype)) || kernel_finish(row, p) != NULL);
 }
 
 /* Does the row give each row of C its bits whatever is computed beside it, if that is wanted? Tiles of fp8 round in two
@@ -517,6 +521,8 @@ bool kernel_fits(const kernel_row *row, const tw_problem *problem, const device_
     else if (!gives_c(row, problem))
         snprintf(reason, reason_bytes, "it gives C in %s, the problem wants %s",
                  dtype_find(dtype_find(problem->dtype)->result)->lab.name, dtype_find(problem->dtype_c)->lab.name);
+    else if (problem->epilogue != NULL && kernel_finish(row, problem) == NULL)
+        snprintf(reason, reason_bytes, "it takes no epilogue");
     else if (problem_triangle(problem) != 0 && (row->micro == NULL || row->layout != CPU_PLAIN))
         snprintf(reason, reason_bytes, "it computes all of C, the problem wants a triangle");
     else if (problem->place_c == TW_DEVICE && !device->addresses)

@@ -207,8 +207,9 @@ const kernel_row *kernel_named(const char *name); /* by its present or former na
  * type. */
 const kernel_row *kernel_probed(tw_dtype dtype, cpu_features has);
 
-/* kernel_finish - what makes C of the sums of this CPU row, where C is of another type; NULL: nothing does. */
-cpu_finish *kernel_finish(const kernel_row *row, tw_dtype dtype_c);
+/* kernel_finish - what makes C of the sums of this CPU row, where C is of another type or the problem has an epilogue;
+ * NULL: nothing does. */
+cpu_finish *kernel_finish(const kernel_row *row, const tw_problem *p);
 
 /* kernel_takes_ops - whether a GPU row reads A and B stored or transposed as the problem has them, or packs them. */
 bool kernel_takes_ops(const kernel_row *row, const tw_problem *problem);

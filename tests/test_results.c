@@ -168,7 +168,7 @@ static void narrow_case(const kernel_row *row, const narrow *to)
     int wrong = -1, mode = 0;
     if (!tap_case("%s rounds to %s, whatever the caller's mode", row->lab.name, tw_lab_dtype_of(to->dtype)->name))
         return;
-    cpu_finish *finish = kernel_finish(row, to->dtype);
+    cpu_finish *finish = kernel_finish(row, &(tw_problem){.dtype_c = to->dtype});
     const floats *x = floats_for(to);
     for (; wrong < 0 && mode < ROUNDINGS; mode++) {
         fesetround(roundings[mode].mode);
@@ -225,7 +225,7 @@ static void scale_case(const kernel_row *row, tw_dtype dtype_c)
     enum { SCALARS = sizeof scalars / sizeof *scalars };
     char text[160] = "";
     if (!tap_case("%s scales to %s", row->lab.name, tw_lab_dtype_of(dtype_c)->name)) return;
-    cpu_finish *finish = kernel_finish(row, dtype_c);
+    cpu_finish *finish = kernel_finish(row, &(tw_problem){.dtype_c = dtype_c});
     die d = {.seed = 8};
     int32_t sums[COUNT];
     _Alignas(8) unsigned char c[BYTES * (COUNT + 1)], old[sizeof c], expected[sizeof c];

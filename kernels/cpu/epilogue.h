@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "../values.h"
+
 static inline bool epilogue_reads(double beta) { return beta != 0; /* a NaN reads C too, and gives NaN */ }
 
 /* The element of C of a sum, rounded alike in vectors, in halves of vectors and alone. kind: vec, half or real, which
@@ -24,7 +26,9 @@ typedef struct cpu_outputs {
     void *c;
     int64_t i, j, rows, cols, sums_ld, ldc;
     bool down;
+    value_type c_type;
     double alpha, beta;
+    const value_list *values; /* of a caller's epilogue; NULL: none */
 } cpu_outputs;
 
 /* cpu_finish - each element once, where a product ends:
@@ -32,7 +36,7 @@ typedef struct cpu_outputs {
  *     c[r * ldc + q]  <-  alpha * sums[r * sums_ld + q] + beta * c[r * ldc + q],   r < rows, q < cols,
  *
  * rounded once to C's type. beta == 0 means that c is not read. Sums in f32 are scaled in f32, as by the micro-kernel,
- * those in i32 in double. */
+ * those in i32 in double. evaluate.c makes of this number what `values` say. */
 typedef void cpu_finish(const cpu_outputs *x);
 
 /* Who finishes a product, and its C: the part of the whole C that begins in row i0 and column j0. Bytes: of an
@@ -41,7 +45,9 @@ typedef struct cpu_epilogue {
     cpu_finish *finish;
     char *c;
     int64_t ldc, c_bytes, sum_bytes, i0, j0;
+    value_type c_type;
     double alpha, beta;
+    const value_list *values;
 } cpu_epilogue;
 
 /* A column whose sums lie side by side, in pieces that do too. */
@@ -74,8 +80,10 @@ static inline void cpu_finish_block(const cpu_epilogue *e, int64_t i, int64_t j,
                      .cols = cols,
                      .sums_ld = sums_ld,
                      .ldc = e->ldc,
+                     .c_type = e->c_type,
                      .alpha = e->alpha,
-                     .beta = e->beta};
+                     .beta = e->beta,
+                     .values = e->values};
     if (cols > 1 || sums_ld > 1)
         e->finish(&x);
     else if (e->ldc == 1)

@@ -163,8 +163,10 @@ static inline cpu_epilogue cpu_epilogue_of(const plan *plan, double alpha, doubl
                           .sum_bytes = problem_sum_bytes(p),
                           .i0 = plan->cpu.i0,
                           .j0 = plan->cpu.j0,
+                          .c_type = epilogue_type(p->dtype_c),
                           .alpha = alpha,
-                          .beta = beta};
+                          .beta = beta,
+                          .values = p->epilogue != NULL ? &p->epilogue->values : NULL};
 }
 
 /* ---- loops.c ---- */

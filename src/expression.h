@@ -1,0 +1,27 @@
+/* expression.h - the text that a caller gives as an epilogue, parsed. */
+#ifndef TILEWRIGHT_EXPRESSION_H
+#define TILEWRIGHT_EXPRESSION_H
+
+#include "error.h"
+#include "dtypes.h"
+#include "../kernels/values.h"
+
+enum { EPILOGUE_MOST_TEXT = 4096, EPILOGUE_MOST_NAME = 31, EPILOGUE_MAGIC = 0x7477e910 };
+
+struct tw_epilogue {
+    uint32_t magic; /* EPILOGUE_MAGIC, until it is freed */
+    value_list values;
+    char names[MOST_BINDINGS][EPILOGUE_MOST_NAME + 1]; /* of the bindings */
+    char text[EPILOGUE_MOST_TEXT + 1];
+};
+
+/* epilogue_parse - makes e->values of e->text, whose names are bound. TW_BAD_ARGUMENT: the sentence has the column. */
+tw_status epilogue_parse(struct tw_epilogue *e);
+
+/* epilogue_check - is this an epilogue, and may it make C of such sums? */
+tw_status epilogue_check(const struct tw_epilogue *e, const tw_problem *p);
+
+/* epilogue_type - TYPE_NUMBER: no type that an epilogue reads or writes */
+value_type epilogue_type(tw_dtype dtype);
+
+#endif
