@@ -309,9 +309,9 @@ typedef struct tw_binding {
  *           no product that uses it is under way
  *
  * Special   Values are computed in f32, where sums are f64 in f64; f64 functions are the C library's. Alpha, beta and
- *           the old C count within acc. Of a batch, each item's rows and columns begin at 0. NaN and infinities are what
- *           IEEE 754 makes of the text: silu(-inf) is NaN. C of i8 and u8: to the nearest whole number, ties to even,
- *           saturated, NaN to 0. Elements beyond an edge of C may be computed and not stored, so floating-point
+ *           the old C count within acc. Of a batch, each item's rows and columns begin at 0. NaN and infinities are
+ *           what IEEE 754 makes of the text: silu(-inf) is NaN. C of i8 and u8: to the nearest whole number, ties to
+ *           even, saturated, NaN to 0. Elements beyond an edge of C may be computed and not stored, so floating-point
  *           exceptions may be raised that no element raises.
  *           cpu only: cuda, opencl, tw_gemm_blocks() and tw_mpi_gemm() refuse it. A of f32, f64, f16, bf16, i8 or u8;
  *           of the last two C not in i32.
