@@ -268,8 +268,9 @@ TW_API int64_t tw_lab_sum_depth(tw_dtype dtype);
 /* tw_lab_epilogue_interval - what may stand in C[i, j] where its acc lies from acc_low to acc_high: numbers from *low to
  * *high, rounded to C's type; none if *low is above *high. NaN too if *nan is 1. sums: the accumulator's type, TW_F32,
  * TW_F64 or TW_I32. Operands that are bound are read; they must lie in host memory. */
-TW_API tw_status tw_lab_epilogue_interval(const tw_epilogue *epilogue, tw_dtype sums, int64_t i, int64_t j,
-                                          double acc_low, double acc_high, double *low, double *high, int *nan);
+TW_API tw_status tw_lab_epilogue_interval(const tw_epilogue *epilogue, tw_dtype sums, tw_dtype dtype_c, int64_t i,
+                                          int64_t j, double acc_low, double acc_high, double *low, double *high,
+                                          int *nan);
 
 /* tw_lab_finish_sums - c <- alpha sums + beta c, m x n elements of dtype TW_F32, TW_F64, TW_I16, TW_I32 or TW_I64: the
  * last step of a product in parts of k, rounded as the kernels of a context of the cpu engine do. beta 0: c is not

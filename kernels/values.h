@@ -54,6 +54,10 @@ typedef struct value_binding {
     double number;
 } value_binding;
 
+/* How far functions and quotients may be from the exact number, in ulp of f32, where C is of 2 bytes: GPUs have
+ * instructions for these. C itself is rounded by 2^13 such ulp (f16) or more. */
+enum { VALUE_HALF_ULPS = 128 };
+
 enum { MOST_VALUES = 256, MOST_SLOTS = 24, MOST_UNIFORMS = 64, MOST_BINDINGS = 16 };
 
 typedef struct value_list {

@@ -381,7 +381,7 @@ static void judge_made(judging *j, int64_t row, int64_t col, double found, doubl
                  most = nextafter(high + (low + limit), (double)INFINITY);
     double from, to;
     int nan = 0;
-    if (tw_lab_epilogue_interval(p->epilogue, (tw_dtype)element_of(p->dtype)->result, row, col,
+    if (tw_lab_epilogue_interval(p->epilogue, (tw_dtype)element_of(p->dtype)->result, p->dtype_c, row, col,
                                  limit > 0 ? least : high, limit > 0 ? most : high, &from, &to, &nan) != TW_OK)
         from = to = (double)NAN;
     from = whole_converted(type, from), to = whole_converted(type, to);

@@ -87,7 +87,9 @@ static tw_status fill(tw_epilogue *e, const char *text, const tw_binding *bindin
         at += size;
     }
     strcpy(e->text, text);
-    return epilogue_parse(e);
+    TRY(epilogue_parse(e));
+    e->gpu_text = expression_text(&e->values);
+    return e->gpu_text != NULL ? TW_OK : fail(TW_NO_MEMORY, "no memory for an epilogue's text");
 }
 
 tw_status tw_epilogue_make(const char *text, const tw_binding *bindings, size_t count, tw_epilogue **out)
@@ -109,7 +111,7 @@ tw_status tw_epilogue_make(const char *text, const tw_binding *bindings, size_t 
     if (status == TW_OK)
         *out = e;
     else
-        free(e);
+        tw_epilogue_free(e);
     return status;
 }
 
@@ -117,6 +119,7 @@ void tw_epilogue_free(tw_epilogue *epilogue)
 {
     if (epilogue == NULL) return;
     epilogue->magic = 0;
+    free(epilogue->gpu_text);
     free(epilogue);
 }
 

@@ -11,12 +11,19 @@ enum { EPILOGUE_MOST_TEXT = 4096, EPILOGUE_MOST_NAME = 31, EPILOGUE_MAGIC = 0x74
 struct tw_epilogue {
     uint32_t magic; /* EPILOGUE_MAGIC, until it is freed */
     value_list values;
+    char *gpu_text;                                    /* expression_text() of the values */
     char names[MOST_BINDINGS][EPILOGUE_MOST_NAME + 1]; /* of the bindings */
     char text[EPILOGUE_MOST_TEXT + 1];
 };
 
 /* epilogue_parse - makes e->values of e->text, whose names are bound. TW_BAD_ARGUMENT: the sentence has the column. */
 tw_status epilogue_parse(struct tw_epilogue *e);
+
+/* value_operands - how many of a value's `of` are values. */
+int value_operands(const value *v);
+
+/* expression_text - the values as text for a GPU's compiler, for free(); NULL without memory. */
+char *expression_text(const value_list *list);
 
 /* epilogue_check - is this an epilogue, and may it make C of such sums? */
 tw_status epilogue_check(const struct tw_epilogue *e, const tw_problem *p);

@@ -364,7 +364,7 @@ static tw_status read_text(reader *r, int *out)
 
 /* ---- slots ---- */
 
-static int operands_of(const value *v)
+int value_operands(const value *v)
 {
     if (v->op < VALUE_ADD) return 0;
     if (v->op == VALUE_NEGATE) return 1;
@@ -381,11 +381,11 @@ static void drop_unused(value_list *list, int last)
     int count = 0;
     used[last] = true;
     for (int i = last; i >= 0; i--)
-        for (int q = 0; used[i] && q < operands_of(&list->of[i]); q++) used[list->of[i].of[q]] = true;
+        for (int q = 0; used[i] && q < value_operands(&list->of[i]); q++) used[list->of[i].of[q]] = true;
     for (int i = 0; i <= last; i++) {
         if (!used[i]) continue;
         value v = list->of[i];
-        for (int q = 0; q < operands_of(&v); q++) v.of[q] = moved[v.of[q]];
+        for (int q = 0; q < value_operands(&v); q++) v.of[q] = moved[v.of[q]];
         moved[i] = (int16_t)count;
         list->of[count++] = v;
     }
@@ -398,10 +398,10 @@ static bool give_slots(value_list *list)
     int last_use[MOST_VALUES] = {0}, uniforms = 0;
     bool taken[MOST_SLOTS] = {false};
     for (int i = 0; i < list->count; i++)
-        for (int q = 0; q < operands_of(&list->of[i]); q++) last_use[list->of[i].of[q]] = i;
+        for (int q = 0; q < value_operands(&list->of[i]); q++) last_use[list->of[i].of[q]] = i;
     for (int i = 0; i < list->count; i++) {
         value *v = &list->of[i];
-        for (int q = 0; q < operands_of(v); q++) {
+        for (int q = 0; q < value_operands(v); q++) {
             const value *x = &list->of[v->of[q]];
             if (!x->uniform && last_use[v->of[q]] == i) taken[x->slot] = false;
         }

@@ -13,12 +13,15 @@ typedef struct interval {
     bool nan;
 } interval;
 
-/* The type that values are computed in. */
+/* The type that values are computed in, and whether C is of 2 bytes. */
 typedef struct computed_in {
     long double roundoff, smallest, largest;
+    bool half;
 } computed_in;
 
-static const computed_in in_f32 = {0x1p-24L, 0x1p-149L, FLT_MAX}, in_f64 = {0x1p-53L, 0x1p-1074L, DBL_MAX};
+static const computed_in in_f32 = {0x1p-24L, 0x1p-149L, FLT_MAX, false},
+                         in_f64 = {0x1p-53L, 0x1p-1074L, DBL_MAX, false},
+                         for_half = {0x1p-24L, 0x1p-149L, FLT_MAX, true};
 static const interval only_nan = {INFINITY, -INFINITY, true};
 
 static bool is_empty(interval x) { return x.low > x.high; }
@@ -147,13 +150,14 @@ static interval of_two(value_op op, interval x, interval y)
 }
 
 /* Units in the last place that an operation may round by; of sums and the like half of one. */
-static long double ulps_of(value_op op)
+static long double ulps_of(value_op op, bool half)
 {
     static const float of_functions[VALUE_OPS] = {
 #define OPERATION(id, name, operands, ulps) [VALUE_##id] = ulps,
 #define DEFINED(...)
 #include "../data/functions.def"
     };
+    if (half && (op == VALUE_DIVIDE || of_functions[op] > 0)) return VALUE_HALF_ULPS;
     return op >= VALUE_ADD && op <= VALUE_DIVIDE ? 0.5L : (long double)of_functions[op];
 }
 
@@ -193,17 +197,18 @@ static interval value_interval(const value_list *list, const value *v, const int
     }
     if (op == VALUE_WHERE) return chosen(*x, *y, *z);
     const bool two = op < VALUE_NEGATE || (op > VALUE_NEGATE && op < VALUE_ABS) || op == VALUE_MIN || op == VALUE_MAX;
-    return widened(two ? of_two(op, *x, *y) : of_one(op, *x), ulps_of(op), in);
+    return widened(two ? of_two(op, *x, *y) : of_one(op, *x), ulps_of(op, in->half), in);
 }
 
-tw_status tw_lab_epilogue_interval(const tw_epilogue *epilogue, tw_dtype sums, int64_t i, int64_t j, double acc_low,
-                                   double acc_high, double *low, double *high, int *nan)
+tw_status tw_lab_epilogue_interval(const tw_epilogue *epilogue, tw_dtype sums, tw_dtype dtype_c, int64_t i, int64_t j,
+                                   double acc_low, double acc_high, double *low, double *high, int *nan)
 {
     interval made[MOST_VALUES];
     if (epilogue == NULL || epilogue->magic != EPILOGUE_MAGIC || low == NULL || high == NULL || nan == NULL)
         return fail(TW_BAD_ARGUMENT, "the epilogue or a result is NULL");
     const value_list *list = &epilogue->values;
-    const computed_in *in = sums == TW_F64 ? &in_f64 : &in_f32;
+    const bool half = dtype_c == TW_F16 || dtype_c == TW_BF16;
+    const computed_in *in = sums == TW_F64 ? &in_f64 : half ? &for_half : &in_f32;
     interval acc = isnan(acc_low) || isnan(acc_high) ? only_nan : (interval){acc_low, acc_high, false};
     if (sums == TW_I32) acc = widened(acc, 0.5L, in); /* which is rounded to f32 */
     for (int q = 0; q < list->count; q++) made[q] = value_interval(list, &list->of[q], made, i, j, acc, in);

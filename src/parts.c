@@ -181,6 +181,8 @@ tw_status parts_run(tw_context *context, const stop *stop, const tw_problem *hos
         context, stop, host, a, b, c, dtype_find(host->dtype)->lab.bytes, dtype_find(host->dtype_c)->lab.bytes, gemm};
     const int64_t depth = parts_depth(host->dtype);
     if (problem_triangle(host) != 0) return TW_NO_MEMORY;
+    if (host->epilogue != NULL)
+        return fail(TW_NO_MEMORY, "no device memory for the product at once, and an epilogue is not applied in parts");
     if (context->ops->spread != NULL && host->k > 0) {
         const tw_status status = spread_run(context, stop, host, a, b, c);
         if (status != TW_NO_MEMORY && status != TW_NO_KERNEL) return status;

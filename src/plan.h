@@ -110,6 +110,7 @@ typedef struct kernel_text {
     tw_lab_source source;
     const char *options;
     int dynamic_bytes;
+    const char *epilogue; /* what stands in front of its text: expression_text(); NULL: nothing */
 } kernel_text;
 
 /* A launch: its kernel, and blocks of threads. PACK, which may be for one operand alone, counts its blocks itself. */

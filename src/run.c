@@ -1,6 +1,7 @@
 /* run.c - carries a plan out: brings operands from host memory to where the engine computes, launches, brings C
  * back. */
 #include "run.h"
+#include "bound.h"
 #include "panels.h"
 
 #include <stdlib.h>
@@ -23,6 +24,7 @@ void run_end(tw_lab_run *run)
 {
     const engine_ops *ops = run->context->ops;
     ops->drop(run->context->engine, &run->runnable);
+    bound_end(run);
     for (int i = 0; i < run->uploaded; i++) ops->release(run->context->engine, &run->buffer[i]);
 }
 
@@ -82,9 +84,16 @@ tw_status run_begin(tw_lab_run *run, const tw_problem *h, const void *a, const v
     bool lends = !run->whole && !run->brings_c; /* the lab keeps its operands */
     for (int i = 0; i < 3; i++) run->operand[i].lent = lends, run->operand[i].stop = run->stop;
     if (lends && overlap(&run->operand[0], &run->operand[1])) run->operand[1].lent = false;
-    run->uploaded = 0;
+    run->uploaded = run->uploaded_bound = 0;
     TRY(ops->prepare(run->context->engine, &run->plan, &run->runnable));
     run->runnable.stop = run->stop;
+    if (p->epilogue != NULL) {
+        const tw_status status = bound_begin(run);
+        if (status != TW_OK) {
+            ops->drop(run->context->engine, &run->runnable);
+            return status;
+        }
+    }
     if (p->place_c == TW_DEVICE) {
         run->buffer[0] = buffer_on_device(a);
         run->buffer[1] = buffer_on_device(b);

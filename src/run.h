@@ -12,7 +12,10 @@ struct tw_lab_run {
     runnable runnable;
     operand operand[3]; /* a, b, c */
     buffer buffer[3];
-    int uploaded;     /* how many of the buffers exist */
+    int uploaded;    /* how many of the buffers exist */
+    gpu_bound bound; /* of an epilogue, likewise */
+    buffer bound_buffer[MOST_BINDINGS];
+    int uploaded_bound;
     bool whole;       /* operands go up and C comes down with their padding */
     bool brings_c;    /* C goes up even where beta is 0 */
     double prepare_s; /* spent on transposing B */

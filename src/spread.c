@@ -101,7 +101,7 @@ tw_status spread_make(const spread_machine *machine, const tw_problem *p, const 
 
 bool spread_pays(const tw_context *context, const tw_problem *p)
 {
-    return context->device_count > 1 && p->place_c == TW_HOST && p->k > 0 &&
+    return context->device_count > 1 && p->place_c == TW_HOST && p->k > 0 && p->epilogue == NULL &&
            2.0 * (double)p->m * (double)p->n * (double)p->k >= worth_flops;
 }
 

@@ -491,6 +491,17 @@ static bool gives_c(const kernel_row *row, const tw_problem *p)
            ((row->gpu.stores == STORES_ANY && !dtype_is_integer(p->dtype)) || kernel_finish(row, p) != NULL);
 }
 
+/* Tiles of more sums on wgmma leave too few registers: their epilogues spill. */
+enum { MOST_MADE = 128 * 128 };
+
+static bool takes_epilogue(const kernel_row *row, const tw_problem *p)
+{
+    const gpu_kernel *g = &row->gpu;
+    const bool spills = g->family == FAMILY_WGMMA && row->lab.tile_m * row->lab.tile_n > MOST_MADE;
+    if (strcmp(row->lab.engine, "cuda") != 0) return kernel_finish(row, p) != NULL;
+    return g->family != FAMILY_NONE && g->family != FAMILY_BATCH && (g->traits & GPU_OWN_STORE) == 0 && !spills;
+}
+
 /* Does the row give each row of C its bits whatever is computed beside it, if that is wanted? Tiles of fp8 round in two
  * ways. */
 static bool fits_order(const kernel_row *row, const tw_problem *problem, char *reason, size_t reason_bytes)
@@ -521,7 +532,7 @@ bool kernel_fits(const kernel_row *row, const tw_problem *problem, const device_
     else if (!gives_c(row, problem))
         snprintf(reason, reason_bytes, "it gives C in %s, the problem wants %s",
                  dtype_find(dtype_find(problem->dtype)->result)->lab.name, dtype_find(problem->dtype_c)->lab.name);
-    else if (problem->epilogue != NULL && kernel_finish(row, problem) == NULL)
+    else if (problem->epilogue != NULL && !takes_epilogue(row, problem))
         snprintf(reason, reason_bytes, "it takes no epilogue");
     else if (problem_triangle(problem) != 0 && (row->micro == NULL || row->layout != CPU_PLAIN))
         snprintf(reason, reason_bytes, "it computes all of C, the problem wants a triangle");

@@ -148,6 +148,7 @@ enum {
     /* CUDA: where k is not divided, an element of C has the bits that all such rows of its type give it
      * (docs/ACCURACY.md#invariant) */
     GPU_CHAIN = 8192,
+    GPU_OWN_STORE = 16384, /* CUDA: stores alpha * sum + beta * c by itself, as rungs do, and takes no epilogue */
     /* what the rungs of the matrix units are, and gemm_wgmma_sm90 */
     GPU_MATRIX_ROW = GPU_WIDE | GPU_LINEAR_GRID | GPU_PERSISTENT | GPU_THIS_SM
 };

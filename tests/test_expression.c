@@ -9,7 +9,8 @@
 
 enum { LONGEST = 400, MOST_TEXT = 4096, EPILOGUE_LENGTH_TESTED = MOST_TEXT + 2 };
 
-static tw_context *contexts[2]; /* of one thread, of three */
+static tw_context *contexts[2]; /* of the CPU: of one thread, of three */
+static tw_context *cuda;        /* NULL: there is none */
 
 /* ---- formulas ---- */
 
@@ -145,11 +146,20 @@ static bool formula_holds(tw_dtype dtype, const formula *f, const tw_epilogue *e
     return right;
 }
 
-static void formula_case(tw_dtype dtype)
+/* Is there a device for a case that wants one? */
+static bool has_device(bool on_cuda)
+{
+    if (on_cuda && cuda == NULL) tap_skip("no CUDA device");
+    return !on_cuda || cuda != NULL;
+}
+
+static void formula_case(tw_dtype dtype, bool on_cuda)
 {
     static const int64_t shapes[][3] = {{5, 7, 4},     {1, 300, 20}, {300, 1, 20}, {1, 1, 0},
                                         {61, 133, 30}, {37, 129, 0}, {3, 5, 9000}, {150, 70, 40}};
-    if (!tap_case("%s: formulas give what C gives", tw_lab_dtype_of(dtype)->name)) return;
+    if (!tap_case("%s %s: formulas give what C gives", on_cuda ? "cuda" : "cpu", tw_lab_dtype_of(dtype)->name) ||
+        !has_device(on_cuda))
+        return;
     bound b;
     double worst = 0;
     const formula *wrong = NULL;
@@ -158,8 +168,8 @@ static void formula_case(tw_dtype dtype)
         tw_epilogue *e = NULL;
         made = tw_epilogue_make(formulas[q].text, b.list, BINDINGS, &e) == TW_OK;
         for (size_t s = 0; made && wrong == NULL && s < sizeof shapes / sizeof *shapes; s++)
-            if (!formula_holds(dtype, &formulas[q], e, contexts[(q + s) % 2], shapes[s][0], shapes[s][1], shapes[s][2],
-                               &worst)) {
+            if (!formula_holds(dtype, &formulas[q], e, on_cuda ? cuda : contexts[(q + s) % 2], shapes[s][0],
+                               shapes[s][1], shapes[s][2], &worst)) {
                 wrong = &formulas[q];
                 printf("# %dx%dx%d\n", (int)shapes[s][0], (int)shapes[s][1], (int)shapes[s][2]);
             }
@@ -220,7 +230,9 @@ static int64_t draw_edge(die *d)
     return roll(d, 4) > 0 ? edges[roll(d, sizeof edges / sizeof *edges)] : 1 + roll(d, 130);
 }
 
-static tw_problem draw_problem(die *d, tw_dtype dtype)
+static int64_t round_to(int64_t x, int64_t unit) { return (x + unit - 1) / unit * unit; }
+
+static tw_problem draw_problem(die *d, tw_dtype dtype, bool on_cuda)
 {
     tw_problem p = tw_problem_make(dtype, roll(d, 2) > 0 ? TW_T : TW_N, roll(d, 2) > 0 ? TW_T : TW_N, draw_edge(d),
                                    draw_edge(d), roll(d, 8) > 0 ? roll(d, 60) : 8190 + roll(d, 40));
@@ -229,7 +241,15 @@ static tw_problem draw_problem(die *d, tw_dtype dtype)
     p.dtype_c = dtype == TW_I8                        ? (tw_dtype[]){TW_F32, TW_I8, TW_U8}[roll(d, 3)]
                 : dtype == TW_BF16 || dtype == TW_F16 ? roll(d, 2) > 0 ? dtype : TW_F32
                                                       : dtype;
-    if ((dtype == TW_F32 || dtype == TW_F64) && roll(d, 4) == 0)
+    if (on_cuda) {
+        p.m = 1 + roll(d, roll(d, 2) > 0 ? 40 : LONGEST), p.n = 1 + roll(d, roll(d, 2) > 0 ? 40 : LONGEST);
+        p.k = roll(d, 8) > 0 ? 1 + roll(d, 300) : 4000 + roll(d, 4000);
+        const int64_t unit = roll(d, 2) > 0 ? 16 : 1;
+        p.lda = round_to(p.op_a == TW_N ? p.k : p.m, unit), p.ldb = round_to(p.op_b == TW_N ? p.n : p.k, unit),
+        p.ldc = round_to(p.n, unit);
+    }
+    if (dtype == TW_TF32 || dtype == TW_E4M3) p.dtype_c = TW_F32;
+    if (!on_cuda && (dtype == TW_F32 || dtype == TW_F64) && roll(d, 4) == 0)
         p.n = p.m, p.ldb += LONGEST, p.ldc += LONGEST, p.flags = roll(d, 2) > 0 ? TW_LOWER : TW_UPPER;
     return p;
 }
@@ -248,7 +268,7 @@ static bool keeps_rest(const tw_problem *p, const oracle *o, char *c, size_t byt
     return kept;
 }
 
-static bool random_holds(die *d, tw_dtype dtype, const bound *b)
+static bool random_holds(die *d, tw_dtype dtype, bool on_cuda, const bound *b)
 {
     char text[MOST_TEXT + 1] = "";
     tw_epilogue *e = NULL;
@@ -256,9 +276,9 @@ static bool random_holds(die *d, tw_dtype dtype, const bound *b)
     draw_text(d, text, 1 + (int)roll(d, 4));
     const tw_status made = tw_epilogue_make(text, b->list, BINDINGS, &e);
     if (made != TW_OK) printf("# %s: %s\n", text, tw_error_text());
-    tw_problem p = draw_problem(d, dtype), whole = p;
+    tw_problem p = draw_problem(d, dtype, on_cuda), whole = p;
     p.epilogue = whole.epilogue = e, whole.flags = 0;
-    tw_context *const context = contexts[roll(d, 2)];
+    tw_context *const context = on_cuda ? cuda : contexts[roll(d, 2)];
     if (made != TW_OK || oracle_make(&whole, ORACLE_BOUND, d->seed + d->thrown, 0, &o) != TW_OK) {
         tw_epilogue_free(e);
         return false;
@@ -287,15 +307,18 @@ static bool random_holds(die *d, tw_dtype dtype, const bound *b)
     return right;
 }
 
-static void random_case(tw_dtype dtype)
+static void random_case(tw_dtype dtype, bool on_cuda)
 {
-    enum { USUAL = 60, SPARED = 10, FULL = 3000 };
-    if (!tap_case("%s: random texts and products lie within their intervals", tw_lab_dtype_of(dtype)->name)) return;
+    enum { USUAL = 60, SPARED = 10, FULL = 3000, ON_CUDA = 40 };
+    if (!tap_case("%s %s: random texts and products lie within their intervals", on_cuda ? "cuda" : "cpu",
+                  tw_lab_dtype_of(dtype)->name) ||
+        !has_device(on_cuda))
+        return;
     bound b;
     die d = {.seed = 65 + (uint64_t)dtype};
     bool right = bound_make(&b, dtype == TW_F64 ? TW_F64 : dtype == TW_BF16 ? TW_BF16 : TW_F32);
-    for (int i = 0; right && i < (tap.full ? FULL : tap_rounds(USUAL, SPARED)); i++)
-        right = random_holds(&d, dtype, &b);
+    const int draws = on_cuda ? ON_CUDA : tap.full ? FULL : tap_rounds(USUAL, SPARED);
+    for (int i = 0; right && i < draws; i++) right = random_holds(&d, dtype, on_cuda, &b);
     bound_free(&b);
     tap_result(right, "%s", tw_error_text());
 }
@@ -318,13 +341,14 @@ static double ulps_between(float found, double exact)
     return fabs((double)found - exact) / ldexp(1, (exponent < -125 ? -125 : exponent) - 24);
 }
 
-static void function_case(const function *f)
+static void function_case(const function *f, bool on_cuda)
 {
-    enum { COUNT = 1 << 14 };
+    enum { COUNT = 1 << 16 };
     static float x[COUNT], c[COUNT];
     const uint64_t step = tap.full ? 1 : tap_spares() ? 1048583 : 8209, end = (uint64_t)1 << 32;
     const float one = 1;
-    if (!tap_case("%s is right to %g ulp", f->text, f->ulps)) return;
+    if (!tap_case("%s: %s is right to %g ulp", on_cuda ? "cuda" : "cpu", f->text, f->ulps) || !has_device(on_cuda))
+        return;
     double worst = 0, at = 0;
     tw_epilogue *e = NULL;
     bool right = tw_epilogue_make(f->text, NULL, 0, &e) == TW_OK;
@@ -336,7 +360,7 @@ static void function_case(const function *f)
         }
         tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, count, 1, 1);
         p.epilogue = e;
-        right = tw_gemm(contexts[0], &p, x, &one, c) == TW_OK;
+        right = tw_gemm(on_cuda ? cuda : contexts[0], &p, x, &one, c) == TW_OK;
         for (int i = 0; right && i < count; i++) {
             const double ulps = ulps_between(c[i], f->exact((double)x[i]));
             if (ulps > worst) worst = ulps, at = (double)x[i];
@@ -501,16 +525,27 @@ int main(int argc, char **argv)
                                          {"tanh(acc)", tanh, 3},
                                          {"erf(acc)", erf, 3},
                                          {"sqrt(acc)", sqrt, 1}};
+    static const tw_dtype on_cuda[] = {TW_F32, TW_F64, TW_BF16, TW_F16, TW_TF32, TW_E4M3};
     tap_start(argc, argv);
     for (int i = 0; i < 2; i++)
         if (tw_open(&(tw_options){.size = sizeof(tw_options), .engine = "cpu", .threads = 1 + 2 * i}, &contexts[i]) !=
             TW_OK)
             return 1;
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++) formula_case(types[i]), random_case(types[i]);
-    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) function_case(&functions[i]);
+    if (tw_open(&(tw_options){.size = sizeof(tw_options), .engine = "cuda"}, &cuda) != TW_OK) cuda = NULL;
+    for (size_t i = 0; i < sizeof on_cuda / sizeof *on_cuda; i++) {
+        if (on_cuda[i] != TW_TF32 && on_cuda[i] != TW_E4M3) formula_case(on_cuda[i], true);
+        random_case(on_cuda[i], true);
+    }
+    for (size_t i = 0; !tap.gpu && i < sizeof types / sizeof *types; i++)
+        formula_case(types[i], false), random_case(types[i], false);
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+        if (!tap.gpu) function_case(&functions[i], false);
+        function_case(&functions[i], true);
+    }
     refusal_case();
     argument_case();
     hostile_case();
     for (int i = 0; i < 2; i++) tw_close(contexts[i]);
+    tw_close(cuda);
     return tap_finish();
 }

@@ -7,14 +7,34 @@
 
 #define PARAMETER(type, name) type name
 
+/* What an epilogue's text reads (epilogue.cuh): operands by their numbers, and of a grid that computes a part of C which
+ * row is its first. In front of each list of a kernel that is compiled with such a text; the host's lists always begin
+ * with it, and leave it out where there is none. */
+enum { BOUND_OPERANDS = 16 };
+struct bound_operands {
+    const void *at[BOUND_OPERANDS];
+    long long ld[BOUND_OPERANDS], stride[BOUND_OPERANDS], row;
+    double number[BOUND_OPERANDS];
+};
+#if defined HOST_LISTS
+#define BOUND(_) _(, bound),
+#elif defined EPILOGUE_VALUES && __CUDA_ARCH__ >= 700
+#define BOUND(_) _(const __grid_constant__ bound_operands, bound),
+#elif defined EPILOGUE_VALUES
+#define BOUND(_) _(const bound_operands, bound),
+#else
+#define BOUND(_)
+#endif
+
 /* A and B as addresses, of elements of these types */
 #define PLAIN_ARGUMENTS(_, number, of_a, of_b, of_c)                                                                   \
+    BOUND(_)                                                                                                           \
     _(int, m), _(int, n), _(int, k), _(number, alpha), _(const of_a *__restrict__, a), _(long, lda),                   \
         _(const of_b *__restrict__, b), _(long, ldb), _(number, beta), _(of_c *__restrict__, c), _(long, ldc)
 
 /* A and B as tensor maps: zeros beyond the edges */
 #define MAP                               const __grid_constant__ tensor_map
-#define MAPS(_)                           _(MAP, a_map), _(MAP, b_map)
+#define MAPS(_)                           BOUND(_) _(MAP, a_map), _(MAP, b_map)
 #define SCALED(_, number)                 _(int, m), _(int, n), _(int, k), _(number, alpha), _(number, beta)
 #define MAPPED_ARGUMENTS(_, number, of_c) MAPS(_), SCALED(_, number), _(of_c *__restrict__, c), _(long, ldc)
 
@@ -47,6 +67,7 @@ enum { ADD_LANES = 32, ADD_ELEMENTS = 128, ADD_SHARES = 8 };
 
 /* Batches: the first items, or arrays of addresses; at strides by tensor maps of rank 3. */
 #define BATCH_ARGUMENTS(_, number)                                                                                     \
+    BOUND(_)                                                                                                           \
     _(int, m), _(int, n), _(int, k), _(number, alpha), _(const void *, a_items), _(long, lda),                         \
         _(const void *, b_items), _(long, ldb), _(number, beta), _(void *, c_items), _(long, ldc), _(int, works),      \
         _(int, pointers), _(long, stride_a), _(long, stride_b), _(long, stride_c)

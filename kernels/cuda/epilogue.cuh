@@ -1,7 +1,7 @@
 /* epilogue.cuh - what becomes of the sums of production kernels: c <- alpha * sum + beta * c, rounded once to C's type,
  * for 1, 2 or 4 neighbours of a row at a time. After rung.cuh. Whether C is read, for beta is not 0, is asked here, and
  * what lies outside C is left out: a kernel says which row and column its sums belong to. What leaves by TMA is scaled
- * here and rounded by wgmma_c.cuh.
+ * here and rounded by wgmma_c.cuh. Where the text begins with EPILOGUE_VALUES, a caller's epilogue, that comes between.
  * sgemm_simt, which is a rung for all transposes, stores by wide.cuh as rungs do: readers compile their texts as C.
  *
  * C_HALF = 1: C of 2 bytes, bf16 or with IN_F16 f16; else of the sums' type: f32, of integers i32, of f64 f64. WIDE = 1
@@ -24,11 +24,74 @@ struct out {
     long ldc;
     int m, n;
     number alpha, beta;
-};
+#ifdef EPILOGUE_VALUES
+    const bound_operands *bound;
+#define OUT                                                                                                            \
+    {                                                                                                                  \
+        c, ldc, m, n, alpha, beta, &bound                                                                              \
+    }
+#else
 #define OUT                                                                                                            \
     {                                                                                                                  \
         c, ldc, m, n, alpha, beta                                                                                      \
     }
+#endif
+};
+
+#ifdef EPILOGUE_VALUES
+/* The words of EPILOGUE_VALUES. An element of vector number v, where no kernel holds it, is loaded. */
+#define BOUND_I(v, element)       element
+#define BOUND_J(v, element)       element
+#define BOUND_NUMBER(q)           ((number)bound.number[q])
+#define BOUND_LD(q)               bound.ld[q]
+#define BOUND_STRIDE(q)           bound.stride[q]
+#define BOUND_AT(type, q, offset) value_at((const bound_##type *)bound.at[q] + (offset))
+#define PREFETCH_AT(type, q, offset)                                                                                   \
+    asm volatile("prefetch.global.L2 [%0];" ::"l"((const bound_##type *)bound.at[q] + (offset)));
+#define VALUE static __device__ __forceinline__ number
+VALUE value_negate(number x) { return -x; }
+VALUE value_less(number x, number y) { return x < y; }
+VALUE value_less_equal(number x, number y) { return x <= y; }
+VALUE value_equal(number x, number y) { return x == y; }
+VALUE value_not_equal(number x, number y) { return x != y; }
+VALUE value_abs(number x) { return fabs(x); }
+VALUE value_min(number x, number y) { return x < y || x != x ? x : y; }
+VALUE value_max(number x, number y) { return x > y || x != x ? x : y; }
+VALUE value_where(number x, number y, number z) { return x != 0 ? y : z; }
+VALUE value_sqrt(number x) { return sqrt(x); }
+#if C_HALF /* VALUE_HALF_ULPS */
+VALUE value_exp(float x) { return __expf(x); }
+VALUE value_divide(float x, float y)
+{
+    float z;
+    asm("div.full.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
+    return z;
+}
+#else
+VALUE value_exp(number x) { return exp(x); }
+VALUE value_divide(number x, number y) { return x / y; }
+#endif
+VALUE value_log(number x) { return log(x); }
+VALUE value_tanh(number x) { return tanh(x); }
+VALUE value_erf(number x) { return erf(x); }
+typedef double bound_f64;
+typedef float bound_f32;
+struct bound_f16 {
+    unsigned short bits;
+};
+struct bound_bf16 {
+    unsigned short bits;
+};
+VALUE value_at(const double *x) { return __ldg(x); }
+VALUE value_at(const float *x) { return __ldg(x); }
+VALUE value_at(const bound_bf16 *x) { return __uint_as_float((unsigned)__ldg(&x->bits) << 16); }
+VALUE value_at(const bound_f16 *x)
+{
+    float y;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(__ldg(&x->bits)));
+    return y;
+}
+#endif
 
 static __device__ __forceinline__ bool reads_c(number beta) { return beta != 0; }
 
@@ -74,10 +137,29 @@ static __device__ __forceinline__ number blended(number alpha, number sum, numbe
 #endif
 }
 
-/* What becomes of a sum; old, C's element, counts only where C is read. */
+/* The same; old, C's element, counts only where C is read. */
 static __device__ __forceinline__ number result(number alpha, number sum, number beta, number old)
 {
     return reads_c(beta) ? blended(alpha, sum, beta, old) : scaled(alpha, sum);
+}
+
+/* What an epilogue makes of this, in that row and column of C: the body is src/expression_text.c's. */
+static __device__ __forceinline__ number made(const struct out &to, int row, int column, number acc)
+{
+#ifdef EPILOGUE_VALUES
+    if (to.bound == NULL) return acc; /* it is made already */
+    const bound_operands &bound = *to.bound;
+    const long long i = row + bound.row, j = column;
+    EPILOGUE_VALUES
+#else
+    return acc;
+#endif
+}
+
+/* What becomes of a sum in that row and column. */
+static __device__ __forceinline__ number result(const struct out &to, int row, int column, number sum, number old)
+{
+    return made(to, row, column, result(to.alpha, sum, to.beta, old));
 }
 
 #if C_HALF && __CUDA_ARCH__ >= 800
@@ -120,16 +202,25 @@ template <int N> struct alignas(N * sizeof(element_c)) neighbours {
     element_c c[N];
 };
 
-static __device__ __forceinline__ void put_at(element_c *c, const struct out &to, number sum)
+static __device__ __forceinline__ void put_at(element_c *c, const struct out &to, int row, int column, number sum)
 {
     number x = reads_c(to.beta) ? blended(to.alpha, sum, to.beta, value_of(*c)) : scaled(to.alpha, sum);
+    x = made(to, row, column, x);
     round_results<1>(c, &x);
 }
 
-/* The element of a row and a column. */
+/* The element of a row and a column. Before an epilogue the nearest element of C stands for one outside, so that what it
+ * reads is there and no load waits for a branch. */
 static __device__ __forceinline__ void put_one(const struct out &to, int row, int column, number sum)
 {
-    if (row < to.m && column < to.n) put_at(to.c + row * to.ldc + column, to, sum);
+#ifdef EPILOGUE_VALUES
+    int i = min(row, to.m - 1), j = min(column, to.n - 1);
+    element_c *c = to.c + i * to.ldc + j;
+    number x = result(to, i, j, sum, reads_c(to.beta) ? value_of(*c) : 0);
+    if (row < to.m && column < to.n) round_results<1>(c, &x);
+    return;
+#endif
+    if (row < to.m && column < to.n) put_at(to.c + row * to.ldc + column, to, row, column, sum);
 }
 
 /* N neighbours from that element on: at once where all lie in C, else one by one. */
@@ -143,12 +234,27 @@ static __device__ __forceinline__ void put(const struct out &to, int row, int co
         number x[N];
         if (reads_c(to.beta)) all = *(const neighbours<N> *)c;
         UNROLLED
-        for (int q = 0; q < N; q++) x[q] = result(to.alpha, sum[q], to.beta, value_of(all.c[q]));
+        for (int q = 0; q < N; q++) x[q] = result(to, row, column + q, sum[q], value_of(all.c[q]));
         round_results<N>(all.c, x);
         *(neighbours<N> *)c = all;
         return;
     }
     UNROLLED
     for (int q = 0; q < N; q++)
-        if (q < to.n - column) put_at(&c[q], to, sum[q]);
+        if (q < to.n - column) put_at(&c[q], to, row, column + q, sum[q]);
+}
+
+/* Asks for the rows x columns of the matrices that an epilogue reads, from row i0 and column j0 on: `threads` share
+ * them. They are in the L2 when the sums are complete. */
+static __device__ __forceinline__ void prefetch_matrices(const struct out &to, int i0, int j0, const int rows,
+                                                         const int columns, int thread, const int threads)
+{
+#ifdef EPILOGUE_MATRICES
+    enum { LINE = 32 }; /* elements, of at least 2 bytes: every sector is named */
+    const bound_operands &bound = *to.bound;
+    for (int e = thread; e < rows * (columns / LINE); e += threads) {
+        const long long i = min(i0 + e % rows, to.m - 1) + bound.row, j = min(j0 + e / rows * LINE, to.n - 1);
+        EPILOGUE_MATRICES
+    }
+#endif
 }

@@ -161,6 +161,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         for (int work = first_work(group); work < works; work = next_work(work, 2)) {
             const struct run run = run_at(work, tiles, length, blocks);
             int before = 0;
+#ifdef EPILOGUE_MATRICES
+            work_at<GROUP_M>(work, tiles, &i0, &j0);
+            prefetch_matrices(OUT, i0, j0, BM, BN, tid % 128, 128);
+#endif
             /* wait for the turn: the other warpgroup has gone through its stages, so neither is more than one round
              * behind */
             named_barrier_sync(MAINLOOP + group, CONSUMERS);

@@ -68,10 +68,11 @@ static __device__ __forceinline__ int multiply_add(int a, int b, int sum)
 }
 
 /* The tile of C from row i0 and column j0 on. Ends behind a barrier, if k is not 0. */
-static __device__ __forceinline__ void multiply_tile(int m, int n, int k, number alpha, const TYPE_A *__restrict__ a,
-                                                     long lda, const TYPE_B *__restrict__ b, long ldb, number beta,
-                                                     element_c *__restrict__ c, long ldc, int i0, int j0)
+static __device__ __forceinline__ void multiply_tile(int k, const TYPE_A *__restrict__ a, long lda,
+                                                     const TYPE_B *__restrict__ b, long ldb, const struct out &to,
+                                                     int i0, int j0)
 {
+    const int m = to.m, n = to.n;
     __shared__ number a_tile[BK][BM + PAD], b_tile[BK][BN + PAD];
     int tid = threadIdx.x, tx = tid % 16, ty = tid / 16;
     number sum[4][4] = {0};
@@ -102,6 +103,6 @@ static __device__ __forceinline__ void multiply_tile(int m, int n, int k, number
     UNROLLED
     for (int i = 0; i < 4; i++) {
         UNROLLED
-        for (int j = 0; j < 4; j++) put_one(OUT, i0 + ty + 16 * i, j0 + tx + 16 * j, sum[i][j]);
+        for (int j = 0; j < 4; j++) put_one(to, i0 + ty + 16 * i, j0 + tx + 16 * j, sum[i][j]);
     }
 }

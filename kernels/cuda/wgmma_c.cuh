@@ -130,15 +130,96 @@ static __device__ __forceinline__ bool leaves_by_tma(int j0, const int columns, 
     return SPLIT_K || WIDE && !reads_c(beta) && (j0 + columns <= n || n % (16 / (int)sizeof(element_c)) == 0);
 }
 
+#ifdef EPILOGUE_VALUES
+/* made(), of an element whose row's and columns' elements of vectors are held: of 32 columns each lane has one. */
+#undef BOUND_I
+#undef BOUND_J
+#define BOUND_I(v, element) of_row[v]
+#define BOUND_J(v, element) __shfl_sync(0xffffffff, of_columns[v], column % 32)
+static __device__ __forceinline__ number made(const struct out &to, int row, int column, number acc,
+                                              const number *of_row, const number *of_columns)
+{
+    const bound_operands &bound = *to.bound;
+    const long long i = row + bound.row, j = column;
+    EPILOGUE_VALUES
+}
+#undef BOUND_I
+#undef BOUND_J
+#define BOUND_I(v, element) element
+#define BOUND_J(v, element) element
+#endif
+
+#ifdef EPILOGUE_VALUES
+/* What becomes of the sums of a thread, in their place, from row and column on. INSIDE: all lie in C. Else its nearest
+ * element stands for one outside, so that what the text reads is there. */
+template <bool INSIDE, int OF_I, int OF_J>
+static __device__ __forceinline__ void make_sums(const struct out &to, int row, int column, const int columns,
+                                                 const number (*of_row)[OF_I], const number (*of_columns)[OF_J],
+                                                 number *sum)
+{
+    UNROLLED
+    for (int q = 0; q < columns / 2; q += 4) {
+        /* four at a time: more side by side need more registers than there are */
+        asm volatile("" : "+f"(sum[q]), "+f"(sum[q + 1]), "+f"(sum[q + 2]), "+f"(sum[q + 3]));
+        UNROLLED
+        for (int e = q; e < q + 4; e++) {
+            int i = row + e / 2 % 2 * 8, j = column + e / 4 * 8 + e % 2;
+            if (!INSIDE) i = min(i, to.m - 1), j = min(j, to.n - 1);
+            number old = reads_c(to.beta) ? value_of(to.c[i * to.ldc + j]) : 0;
+            sum[e] = made(to, i, j, result(to.alpha, sum[e], to.beta, old), of_row[e / 2 % 2], of_columns[e / 16]);
+        }
+        asm volatile("" : "+f"(sum[q]), "+f"(sum[q + 1]), "+f"(sum[q + 2]), "+f"(sum[q + 3]));
+    }
+}
+#endif
+
+/* The same where a caller's epilogue makes it: the text is compiled here, and not for each way in which sums leave.
+ * Vectors are loaded ahead, a line at a time. Returns C for what is made already. j0: a multiple of 32. */
+static __device__ __forceinline__ struct out make_all(const struct out &to, int i0, int j0, const int columns,
+                                                      number *sum)
+{
+    struct out plain = to;
+#ifdef EPILOGUE_VALUES
+    enum { MOST_GROUPS = 6, OF_I = EPILOGUE_COUNT_I + 1, OF_J = EPILOGUE_COUNT_J + 1 }; /* at least one */
+    number of_row[2][OF_I], of_columns[MOST_GROUPS][OF_J];
+    const bound_operands &bound = *to.bound;
+    int lane = threadIdx.x % 32, row = i0 + threadIdx.x % 128 / 32 * 16 + lane / 4, column = j0 + lane % 4 * 2;
+    UNROLLED
+    for (int g = 0; g < columns / 32; g++) {
+        const long long j = min(j0 + 32 * g + lane, to.n - 1);
+#define HOLD(v, element) of_columns[g][v] = element;
+        EPILOGUE_J(HOLD)
+#undef HOLD
+    }
+    UNROLLED
+    for (int r = 0; r < 2; r++) {
+        const long long i = min(row + 8 * r, to.m - 1) + bound.row;
+#define HOLD(v, element) of_row[r][v] = element;
+        EPILOGUE_I(HOLD)
+#undef HOLD
+    }
+#ifdef EPILOGUE_MATRICES
+    /* then addresses take more instructions than a second copy of the text costs */
+    if (i0 + 64 <= to.m && j0 + columns <= to.n)
+        make_sums<true>(to, row, column, columns, of_row, of_columns, sum);
+    else
+#endif
+        make_sums<false>(to, row, column, columns, of_row, of_columns, sum);
+    plain.alpha = 1, plain.beta = 0, plain.bound = NULL;
+#endif
+    return plain;
+}
+
 /* 64 x `columns` sums of a warpgroup become C from row i0, column j0 on. */
 static __device__ __forceinline__ void store_sums(element_c (*buffers)[64][OUT_COLS], int within, int *next,
                                                   const tensor_map *c_map, const struct out &to, int i0, int j0,
-                                                  const int columns, const number *sum)
+                                                  const int columns, number *sum)
 {
+    const struct out plain = make_all(to, i0, j0, columns, sum);
     if (leaves_by_tma(j0, columns, to.n, to.beta))
-        epilogue_by_tma(buffers, within, next, c_map, i0, j0, columns, SPLIT_K ? (number)1 : to.alpha, sum);
+        epilogue_by_tma(buffers, within, next, c_map, i0, j0, columns, SPLIT_K ? (number)1 : plain.alpha, sum);
     else if (WIDE)
-        epilogue_by_threads(to, i0, j0, columns, sum);
+        epilogue_by_threads(plain, i0, j0, columns, sum);
     else
-        epilogue_by_lines(buffers, to, i0, j0, columns, sum);
+        epilogue_by_lines(buffers, plain, i0, j0, columns, sum);
 }

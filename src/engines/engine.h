@@ -19,6 +19,12 @@ typedef struct buffer {
     int64_t offset; /* elements from the start of what the handle is of */
 } buffer;
 
+/* What an epilogue reads where the engine's kernels read it: addresses and leading dimensions of what is bound. */
+typedef struct gpu_bound {
+    uint64_t at[MOST_BINDINGS];
+    int64_t ld[MOST_BINDINGS];
+} gpu_bound;
+
 /* A kernel ready to be launched, and the time of its last launch where it was asked for. */
 typedef struct runnable {
     const plan *plan;
@@ -30,6 +36,7 @@ typedef struct runnable {
     void *counters;               /* of a FAMILY_PANELS row, which finds zeros and leaves zeros */
     /* NULL: one product; else buffers hold the first item's operands, or arrays of addresses */
     const tw_batch *batch;
+    const gpu_bound *bound; /* of the problem's epilogue; NULL: as it is bound */
     /* of the call; NULL: none cancels it. Once it is asked for, launches are left out, without an error */
     const stop *stop;
 } runnable;

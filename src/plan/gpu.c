@@ -53,6 +53,12 @@ static int types_text(const tw_problem *p, char *text, size_t bytes)
                     b->gpu_name, a->result == TW_I32 ? " -DSUMS_S32=1" : "");
 }
 
+/* The text of the problem's epilogue, for the launch that makes C of its sums. */
+static const char *epilogue_of(const plan *p, bool makes_c)
+{
+    return makes_c && p->problem.epilogue != NULL ? p->problem.epilogue->gpu_text : NULL;
+}
+
 /* add.cu, where blocks divide k and do not add themselves. */
 static gpu_launch add_launch(const plan *p)
 {
@@ -61,9 +67,12 @@ static gpu_launch add_launch(const plan *p)
                           : x->dtype_c == TW_F16                 ? "-DC_HALF=1 -DIN_F16=1"
                           : x->dtype_c == TW_BF16                ? "-DC_HALF=1"
                                                                  : "";
-    return (gpu_launch){
-        LAUNCH_ADD, {{"cuda/add.cu", p->row->gpu.adds, NULL}, options, 0}, ceil_div(x->m * x->n, ADD_ELEMENTS), 1,
-        ADD_LANES,  (int)min_i64(p->gpu.k_split.splits, ADD_SHARES)};
+    return (gpu_launch){LAUNCH_ADD,
+                        {{"cuda/add.cu", p->row->gpu.adds, NULL}, options, 0, epilogue_of(p, true)},
+                        ceil_div(x->m * x->n, ADD_ELEMENTS),
+                        1,
+                        ADD_LANES,
+                        (int)min_i64(p->gpu.k_split.splits, ADD_SHARES)};
 }
 
 int plan_launches(const plan *p, gpu_launch launches[LAUNCH_KINDS])
@@ -72,18 +81,20 @@ int plan_launches(const plan *p, gpu_launch launches[LAUNCH_KINDS])
         [1] = "-DELEMENT_BYTES=1", [2] = "-DELEMENT_BYTES=2", [4] = "-DELEMENT_BYTES=4", [8] = "-DELEMENT_BYTES=8"};
     const gpu_plan *gpu = &p->gpu;
     const int bytes = dtype_find(p->problem.dtype)->lab.bytes; /* of complex types nothing is packed */
+    const bool adds_apart = kernel_by_add(p->row) && gpu->k_split.count > 0;
     const kernel_text packs = {{"cuda/pack.cu", "pack", NULL}, bytes <= 8 ? sizes[bytes] : NULL, 0},
-                      tiles = {gpu->source, gpu->options, gpu->dynamic_bytes};
+                      tiles = {gpu->source, gpu->options, gpu->dynamic_bytes, epilogue_of(p, !adds_apart)};
     int count = 0;
     if (gpu->pack_a.needed || gpu->pack_b.needed)
         launches[count++] = (gpu_launch){.kind = LAUNCH_PACK, .kernel = packs};
     launches[count++] = (gpu_launch){LAUNCH_TILES, tiles, gpu->grid_x, gpu->grid_y, gpu->threads_x, gpu->threads_y};
     if (p->row->gpu.adds == NULL || gpu->k_split.count == 0) return count;
-    if (kernel_by_add(p->row)) {
+    if (adds_apart) {
         launches[count++] = add_launch(p);
         return count;
     }
-    const kernel_text adds = {{gpu->source.file, p->row->gpu.adds, gpu->source.text}, gpu->options, 0};
+    const kernel_text adds = {
+        {gpu->source.file, p->row->gpu.adds, gpu->source.text}, gpu->options, 0, epilogue_of(p, true)};
     /* of several types a thread for each element, else a block for each tile */
     const int64_t blocks = p->row->gpu.traits & GPU_TYPES ? ceil_div(p->problem.m * p->problem.n, gpu->threads_x)
                                                           : gpu->grid_x / gpu->k_split.splits;

@@ -12,6 +12,7 @@ struct built {
     struct built *next;
     tw_lab_source source;
     char options[PLAN_OPTIONS_BYTES];
+    char *epilogue; /* NULL: none */
     cu_module module;
     cu_function function;
 };
@@ -35,6 +36,7 @@ void kernels_close(kernels *k, bool current)
     for (built *b = k->built, *next; b != NULL; b = next) {
         next = b->next;
         if (current) k->cu->cuModuleUnload(b->module);
+        free(b->epilogue);
         free(b);
     }
     jit_cache_close(k->cache);
@@ -145,7 +147,10 @@ static tw_status compile(const nvrtc_api *nvrtc, const char *arch, const kernel_
     snprintf(options, sizeof options, "%s", w->options);
     for (char *rest = options, *word; (word = strtok_r(rest, " ", &rest)) != NULL && count < 40;) list[count++] = word;
     nvrtc_program program;
-    if (nvrtc->nvrtcCreateProgram(&program, gpu_text(&w->source), w->source.file, 0, NULL, NULL) != 0)
+    const char *header = "epilogue";
+    if (w->epilogue != NULL) list[count++] = "--pre-include=epilogue";
+    if (nvrtc->nvrtcCreateProgram(&program, gpu_text(&w->source), w->source.file, w->epilogue != NULL, &w->epilogue,
+                                  &header) != 0)
         return fail(TW_BUILD_FAILED, "nvrtcCreateProgram failed for %s", w->source.file);
     if (nvrtc->nvrtcCompileProgram(program, count, list) != 0) return compile_failed(nvrtc, program, w->source.file);
     if (cubin && told != NULL) read_resources(nvrtc, program, told);
@@ -164,7 +169,9 @@ tw_status kernels_code(const plan *p, int sm, bool ptx, tw_lab_code *out)
 {
     char arch[24];
     size_t bytes = 0;
-    kernel_text w = {p->gpu.source, p->gpu.options, 0};
+    gpu_launch launches[LAUNCH_KINDS];
+    const int count = plan_launches(p, launches);
+    const kernel_text w = launches[count > 1 && launches[0].kind == LAUNCH_PACK].kernel; /* of the tiles */
     const nvrtc_api *nvrtc = nvrtc_api_load();
     if (nvrtc == NULL) return TW_BUILD_FAILED;
     TRY(nvrtc_arch(nvrtc, sm, arch));
@@ -196,10 +203,10 @@ static tw_status load_function(kernels *k, built *made, int dynamic_bytes, const
     return status;
 }
 
-/* The binary that was built ahead, for free(); NULL: there is none. */
+/* The binary that was built ahead, for free(); NULL: there is none. None has an epilogue. */
 static void *get_ahead(const kernels *k, const kernel_text *w)
 {
-    for (int i = 0; i < AHEAD_ARCHS; i++) {
+    for (int i = 0; w->epilogue == NULL && i < AHEAD_ARCHS; i++) {
         size_t bytes;
         if (k->sm < ahead_archs[i].from_sm || k->sm > ahead_archs[i].to_sm) continue;
         jit_key key = ahead_key(ahead_archs[i].name, w->options, &w->source);
@@ -224,7 +231,8 @@ static jit_key cache_key(const kernels *k, const kernel_text *w, const nvrtc_api
     char versions[96];
     snprintf(versions, sizeof versions, "driver %d nvrtc %d.%d %s", k->driver_version, nvrtc->major, nvrtc->minor,
              arch);
-    return jit_key_of(4, (const char *const[]){"cuda", versions, w->options, gpu_text(&w->source)});
+    return jit_key_of(4 + (w->epilogue != NULL),
+                      (const char *const[]){"cuda", versions, w->options, gpu_text(&w->source), w->epilogue});
 }
 
 /* Takes a kernel that was built ahead, or from the cache, if it loads; otherwise compiles and keeps it. */
@@ -253,11 +261,13 @@ static tw_status build(kernels *k, built *made, const kernel_text *w)
     return status;
 }
 
+static bool same_epilogue(const char *x, const char *y) { return x == NULL || y == NULL ? x == y : strcmp(x, y) == 0; }
+
 cu_function kernels_find(kernels *k, const kernel_text *w)
 {
     for (built *b = atomic_load_explicit(&k->built, memory_order_acquire); b != NULL; b = b->next)
         if (gpu_same_text(&b->source, &w->source) && strcmp(b->source.entry, w->source.entry) == 0 &&
-            strcmp(b->options, w->options) == 0)
+            strcmp(b->options, w->options) == 0 && same_epilogue(b->epilogue, w->epilogue))
             return b->function;
     return NULL;
 }
@@ -269,11 +279,16 @@ static tw_status add_built(kernels *k, const kernel_text *w)
     if (b == NULL) return fail(TW_NO_MEMORY, "no memory for a compiled kernel");
     b->source = w->source;
     snprintf(b->options, sizeof b->options, "%s", w->options);
+    if (w->epilogue != NULL && (b->epilogue = strdup(w->epilogue)) == NULL) {
+        free(b);
+        return fail(TW_NO_MEMORY, "no memory for the text of an epilogue");
+    }
     tw_status status = build(k, b, w);
     if (status == TW_OK) {
         b->next = k->built;
         atomic_store_explicit(&k->built, b, memory_order_release);
     } else {
+        free(b->epilogue);
         free(b);
     }
     return status;

@@ -1,4 +1,5 @@
 /* launch.c - launches CUDA kernels: tensor maps for TMA, arguments by family, grids, batches. */
+#define HOST_LISTS
 #include "../../../kernels/cuda/arguments.h"
 #include "../gpu.h"
 #include "cuda_engine.h"
@@ -97,6 +98,7 @@ static tw_status launch_grid(engine *e, const runnable *r, const gpu_launch *how
                              void **arguments)
 {
     const plan *p = r->plan;
+    const bool bound = how->kernel.epilogue != NULL; /* only then the kernel takes the list's first */
     const cu_launch_config config = {.grid_x = (unsigned)width,
                                      .grid_y = (unsigned)height,
                                      .grid_z = 1,
@@ -105,11 +107,13 @@ static tw_status launch_grid(engine *e, const runnable *r, const gpu_launch *how
                                      .block_z = 1,
                                      .dynamic_bytes = (unsigned)how->kernel.dynamic_bytes};
     const int cluster = p->gpu.k_split.by_cluster ? (int)min_i64(splits_each(p), CLUSTER_BLOCKS) : 1;
-    return launch_kernel(e, r, r->kernels[how->kind], p->row->gpu.traits & GPU_PDL, cluster, config, arguments);
+    return launch_kernel(e, r, r->kernels[how->kind], p->row->gpu.traits & GPU_PDL, cluster, config,
+                         arguments + !bound);
 }
 
 /* The arguments of a product's kernels: each family takes those of its lists in kernels/cuda/arguments.h. */
 typedef struct arguments {
+    struct bound_operands bound;
     cu_tensor_map a_map, b_map, c_map;
     int m, n, k;
     scalar alpha, beta;
@@ -122,6 +126,22 @@ typedef struct arguments {
     uint64_t epoch;           /* the value that signals a flag of this launch */
 } arguments;
 #define ADDRESS(type, name) &x.name
+
+_Static_assert((int)BOUND_OPERANDS == (int)MOST_BINDINGS, "kernels take as many operands as an epilogue may bind");
+
+/* What the epilogue reads. */
+static struct bound_operands bound_of(const runnable *r)
+{
+    const value_list *list = &r->plan->problem.epilogue->values;
+    struct bound_operands made = {.row = 0};
+    for (int q = 0; q < list->bindings; q++) {
+        const value_binding *b = &list->bound[q];
+        made.at[q] = r->bound != NULL ? (const void *)(uintptr_t)r->bound->at[q] : b->at;
+        made.ld[q] = r->bound != NULL ? r->bound->ld[q] : b->ld;
+        made.stride[q] = b->stride, made.number[q] = b->number;
+    }
+    return made;
+}
 
 static arguments arguments_of(engine *e, const runnable *r, const buffer *a, const buffer *b, const buffer *c)
 {
@@ -146,6 +166,7 @@ static arguments arguments_of(engine *e, const runnable *r, const buffer *a, con
                       .part_rows = (int)(kernel_in_place(r->plan->row) ? p->m : SPLIT_ROWS(p->m)),
                       .memory = r->workspace + (cu_pointer)(gpu->pack_a.bytes + gpu->pack_b.bytes),
                       .epoch = next_epoch(e)};
+    if (p->epilogue != NULL) made.bound = bound_of(r);
     made.flags = made.memory +
                  (cu_pointer)(gpu->k_split.count * gpu->block_m * gpu->block_n * kernel_sum_bytes(r->plan->row));
     return made;
@@ -214,7 +235,7 @@ static tw_status launch_plain(engine *e, runnable *r, const gpu_launch *how, con
     for (int64_t y = 0; y < how->grid_y; y += MOST_GRID_Y) {
         int64_t first = y * gpu->block_m;
         arguments x = whole;
-        x.m = (int)(p->m - first);
+        x.m = (int)(p->m - first), x.bound.row = first;
         x.a += (cu_pointer)(first * (gpu->pack_a.needed || p->op_a == TW_N ? x.lda : 1) * bytes);
         x.c += (cu_pointer)(first * x.ldc * c_bytes);
         /* a kernel takes as many as it has */
@@ -334,6 +355,7 @@ static tw_status encode_boxes(engine *e, tw_dtype dtype, cu_tensor_map *map, uin
 
 /* The arguments of a batch's kernels: the first items, or arrays of addresses, and the number of tiles. */
 typedef struct batch_arguments {
+    struct bound_operands bound;
     cu_tensor_map a_map, b_map, c_map;
     int m, n, k;
     scalar alpha, beta;
