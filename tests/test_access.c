@@ -1,11 +1,13 @@
 /* test_access.c - the access model (course/access/access.def) against the kernels: every address that a rung touches,
  * on any shape, is the one that the model names, in its order; and the totals that the model derives in closed form are
- * those of counting every request.
+ * those of counting every request. And a barrier stands wherever a word of a tile goes from one work-item to another:
+ * without a GPU no other test sees one that is missing from a rung of CUDA above r07.
  *
  * The text that the library holds is compiled as C and run on this machine (host_kernel.h) with every access seen.
  * A model that is changed must fail, which the last cases show. */
 #include "../course/access/predict.h"
 #include "../course/judge/host_kernel.h"
+#include "../course/judge/witness.h"
 #include "engines/gpu.h"
 #include "plan.h"
 #include "support/changed.h"
@@ -35,8 +37,9 @@ static struct {
     trace of[HOST_MOST_THREADS];
     const host_run *run;
     const access_launch *model;
-    int checked;   /* accesses that were compared */
-    int odd_bytes; /* of an access that is neither of 4 bytes nor of 16 */
+    witness *races; /* of one shape, since watching takes time; NULL: not watched */
+    int checked;    /* accesses that were compared */
+    int odd_bytes;  /* of an access that is neither of 4 bytes nor of 16 */
     bool wrong;
     char why[WHY];
 } seen;
@@ -61,6 +64,10 @@ static bool see(void *job, host_place block, int thread, const host_access *acce
     if (access->where == HOST_OUTSIDE) {
         differs(&block, thread, LOAD_A, "outside of the operands, bytes", access->bytes, 0);
         return false;
+    }
+    if (e.tile && seen.races != NULL && !seen.wrong && !witness_see(seen.races, block, thread, access)) {
+        seen.wrong = true;
+        snprintf(seen.why, WHY, "%.250s", witness_why(seen.races));
     }
     if (!e.tile) e.operand = operands[access->where];
     trace *t = &seen.of[thread];
@@ -203,6 +210,7 @@ static void compare_block(void *job, host_place block, const char *tiles)
     const access_launch *l = seen.model;
     (void)job, (void)tiles;
     reader r = {.l = l, .block = block};
+    if (seen.races != NULL) witness_next_group(seen.races);
     find_tiles(l, &r.a_base, &r.b_base);
     if (!has_kind(l, STORE_B_TILE)) r.b_base = -1;
     if (seen.odd_bytes > 0) differs(&block, 0, LOAD_A, "an access of bytes", seen.odd_bytes, 4);
@@ -249,7 +257,7 @@ static size_t elements(int64_t rows, int64_t cols, int64_t ld)
     return (size_t)(rows > cols ? rows : cols) * (size_t)ld;
 }
 
-static bool compare_shape(const subject *s, host_kernel *kernel, const tw_problem *x, const plan *p)
+static bool compare_shape(const subject *s, host_kernel *kernel, const tw_problem *x, const plan *p, bool for_races)
 {
     access_launch model;
     tw_problem stored = *x;
@@ -285,11 +293,14 @@ static bool compare_shape(const subject *s, host_kernel *kernel, const tw_proble
             grid_y = model.group_m > 0 ? 1 : model.grid_y;
     bool same_launch = grid_x == p->gpu.grid_x && grid_y == p->gpu.grid_y && model.block_x == p->gpu.threads_x &&
                        model.block_y == p->gpu.threads_y;
+    seen.races = for_races ? witness_open(&run, (const int[3]){0}) : NULL; /* places in tiles name mistakes alone */
+    if (for_races && seen.races == NULL) exit(1);
     if (same_launch)
         host_launch(kernel, &run);
     else
         snprintf(seen.why, WHY, "the model launches %lld x %lld blocks of %d x %d", (long long)grid_x,
                  (long long)grid_y, model.block_x, model.block_y);
+    witness_close(seen.races);
     free(a), free(b), free(c);
     return same_launch && !seen.wrong;
 }
@@ -329,7 +340,7 @@ static bool compare(const subject *s)
             free(text);
             if (!built) return snprintf(seen.why, WHY, "%.250s", log) < 0;
         }
-        same = compare_shape(s, &kernel, &x, &p);
+        same = compare_shape(s, &kernel, &x, &p, which == 0);
     }
     host_close(&kernel);
     return same && seen.checked > 0;
@@ -885,6 +896,8 @@ int main(int argc, char **argv)
     changed_case("four words one by one",
                  &(subject){kernel_named("cuda_f32_r09_wide"), 16, TW_N, TW_N, "load4(&A(i_load, col), k - col)",
                             "load4(&A(i_load, col), min(3, k - col))"});
+    changed_case("no barrier before the tiles are read",
+                 &(subject){kernel_named("cuda_f32_r11_warp"), 16, TW_N, TW_N, "        __syncthreads();", ""});
     changed_case("one load less", &(subject){kernel_named("cuda_f32_r07_prefetch"), 16, TW_N, TW_N, "next[e] = A(",
                                              "next[e] = p_next == p0 ? 0 : A("});
     return tap_finish();

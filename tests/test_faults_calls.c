@@ -248,6 +248,23 @@ static void call_case(const char *engine, const char *folders, const char *call,
     tap_result(right, "%s; exit %d:\n%s", why, o.exit, o.text);
 }
 
+/* On a processor, whose products begin with counters in a buffer that the host fills, each write fails once. */
+static void processor_case(void)
+{
+    outcome o;
+    char variable[64], why[256] = "";
+    bool right = true, failed = true;
+    int only = 0;
+    if (!tap_case("opencl on a processor: each clEnqueueWriteBuffer fails once")) return;
+    while (right && failed && only < 100) {
+        snprintf(variable, sizeof variable, "FAKES=clEnqueueWriteBuffer=-5@%d", ++only);
+        run_child("opencl", "opencl", (const char *const[]){"FAKE_OPENCL=processor=1", variable, NULL}, &o);
+        failed = logged("failed clEnqueueWriteBuffer") > 0;
+        right = sane(&o) && all_given_back("", why);
+    }
+    tap_result(right && !failed && only > 1, "%s: %s; exit %d:\n%s", variable, why, o.exit, o.text);
+}
+
 static void call_cases(void)
 {
     for (int only = 0; only <= (tap.full ? 6 : 2); only++) {
@@ -452,6 +469,7 @@ int main(int argc, char **argv)
     device_cases();
     fork_case();
     call_cases();
+    processor_case();
     panel_cases();
     for (int keeps = 0; keeps <= 1; keeps++) {
         allocation_case("cuda", "cuda:nvrtc", keeps);

@@ -32,7 +32,7 @@ static bool multiply_by(const oracle *o, void *c, bool smaller, int threads, poo
     row.micro = p.dtype != TW_BF16 ? r13_matrix_i8 : r13_matrix_bf16, row.enter = row.leave = NULL;
     row.gemv = p.dtype != TW_BF16 ? gemv_tiles_i8 : gemv_tiles_bf16;
     made.row = &row;
-    void *workspace = aligned_alloc(64, made.workspace_bytes + 64);
+    void *workspace = aligned_alloc(64, made.workspace_bytes > 0 ? made.workspace_bytes : 64); /* nothing behind it */
     product_run(&made, o->a, o->b, c, workspace, pool, NULL);
     free(workspace);
     return true;

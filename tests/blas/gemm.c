@@ -483,32 +483,37 @@ static void misaligned_operands(void)
             }
 }
 
-/* The same integers by a loop, of operands with nothing behind them. */
+/* The same integers by a loop, of operands and offsets with nothing behind them; the product and its sums fill whole
+ * lines of a cache, so that there is nothing behind them either. */
 static void integers_without_memory(void)
 {
-    enum { M = 5, N = 7, K = 33 };
-    static const int32_t co[M] = {1, -2, 3, -4, 5};
+    enum { M = 4, N = 12, K = 33 };
+    static const CBLAS_OFFSET offsets[] = {CblasFixOffset, CblasColOffset, CblasRowOffset};
+    static const size_t lengths[] = {1, M, N};
     int32_t c[2][M * N];
     if (!tap_case("gemm_s8u8s32_without_memory")) return;
     bool right = true;
-    for (int x = 0; x < 8; x++) {
+    for (int x = 0; x < 8 * 3; x++) {
         const bool a_rows = (x & 1) != (x >> 1 & 1), b_rows = x & 1; /* M lines of A, K of B, in steps of K */
-        const size_t a_bytes = a_rows ? M * K : (K - 1) * K + M, b_bytes = b_rows ? (K - 1) * K + N : N * K;
+        const size_t a_bytes = a_rows ? M * K : (K - 1) * K + M, b_bytes = b_rows ? (K - 1) * K + N : N * K,
+                     length = lengths[x / 8];
         int8_t *a = malloc(a_bytes), *b = malloc(b_bytes);
-        if (a == NULL || b == NULL) exit(5);
+        int32_t *co = malloc(length * sizeof *co);
+        if (a == NULL || b == NULL || co == NULL) exit(5);
         for (size_t i = 0; i < a_bytes; i++) a[i] = (int8_t)(i * 37);
         for (size_t i = 0; i < b_bytes; i++) b[i] = (int8_t)(i * 91);
+        for (size_t i = 0; i < length; i++) co[i] = (int32_t)(i * 999) - 5000;
         for (int without = 0; without < 2; without++) {
             for (int i = 0; i < M * N; i++) c[without][i] = i - 9;
             refused = 0, no_memory = without;
             cblas_gemm_s8u8s32(x & 1 ? CblasRowMajor : CblasColMajor, x & 2 ? CblasTrans : CblasNoTrans, CblasNoTrans,
-                               CblasFixOffset, M, N, K, x & 4 ? 0.5F : 1, a, K, 3, b, K, -7, x & 4 ? 2 : 1, c[without],
+                               offsets[x / 8], M, N, K, x & 4 ? 0.5F : 1, a, K, 3, b, K, -7, x & 4 ? 2 : 1, c[without],
                                x & 1 ? N : M, co);
             right = right && (refused > 0) == without;
             no_memory = false;
         }
         right = right && memcmp(c[0], c[1], sizeof c[0]) == 0 && c[0][0] != -9;
-        free(a), free(b);
+        free(a), free(b), free(co);
     }
     tap_result(right, "the results differ, or no memory was refused");
 }
