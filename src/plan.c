@@ -190,7 +190,8 @@ tw_status plan_find_batch(const tw_problem *problem, const tw_batch *batch, cons
 const plan *plan_recall(const tw_problem *user, uint64_t context)
 {
     const tw_problem *q = &last.plan.problem;
-    bool ours = last.context == context && last.plan.in_place && user != NULL && problem_is_plain(user);
+    bool ours = last.context == context && last.plan.in_place && q->epilogue == NULL && user != NULL &&
+                problem_is_plain(user);
     bool alike = ours && user->m == q->m && user->n == q->n && user->k == q->k && user->lda == q->lda &&
                  user->ldb == q->ldb && user->ldc == q->ldc && user->dtype == q->dtype &&
                  (user->dtype_c == q->dtype_c || (user->dtype_c == 0 && last.plan.finish == NULL)) &&

@@ -17,6 +17,7 @@ import importlib
 import inspect
 import itertools
 import logging
+import math
 import os
 import pickle
 import platform
@@ -593,6 +594,399 @@ def invariant_reaches_the_library():
     for call in (tw.matmul, tw.Plan):
         refuses(ValueError, lambda: call(a, b, invariant=np.ones(2)), "ambiguous")
         refuses(TypeError, lambda: call(a, b, None, True), "positional argument")
+
+
+def vectors_laid_out(x):
+    """The same values in forms that are read where they lie, and in those that are copied."""
+    yield x
+    yield np.repeat(x, 3)[::3]
+    yield x[::-1].copy()[::-1]
+    yield np.repeat(x[:, None], 2, 1)[:, 1]
+    yield list(laid_out(x[None]))[-3][0]  # misaligned, but for one byte; then in the other order of bytes
+    yield x.astype(x.dtype.newbyteorder())
+    fixed = x.copy()
+    fixed.flags.writeable = False
+    yield fixed
+
+
+# Texts with the same in NumPy, of acc, row, column and operands by their names. Exact of small numbers.
+EPILOGUES = [
+    ("acc", lambda acc, i, j, x: acc),
+    ("relu(acc + bias[j])", lambda acc, i, j, x: np.maximum(acc + x["bias"], 0)),
+    ("acc * scale[i] - r[i, j] / 2", lambda acc, i, j, x: acc * x["scale"][:, None] - x["r"] / 2),
+    ("where (acc < 0, slope * acc, acc) + s[ j ,i]",
+     lambda acc, i, j, x: np.where(acc < 0, x["slope"] * acc, acc) + x["s"].T),
+    ("min(3*i - j, 5) + 0 * acc", lambda acc, i, j, x: np.minimum(3 * i - j, 5) + 0 * acc),
+    ("clamp(acc, neg(slope), slope + 1)*(i >= j) + 2e0",
+     lambda acc, i, j, x: np.clip(acc, -x["slope"], x["slope"] + 1) * (i >= j) + 2),
+]
+
+
+def named_in(text, operands):
+    return {name: x for name, x in operands.items() if re.search(rf"\b{name}\b", text)}
+
+
+@case
+def an_epilogue_makes_what_its_formula_says():
+    """Of each type, with operands of each type and form: exact."""
+    m, k, n = 7, 5, 9
+    i, j = np.ogrid[:m, :n]
+    for dtype, result in (("f8", None), ("f4", None), ("f4", "f8"), ("f2", None), ("f2", "f2"), ("i1", "f4")):
+        a, b = integers((m, k), dtype, 2), integers((k, n), dtype, 2)
+        for of in ("f8", "f4", "f2", "i4", "u1", "?", "longdouble", "list"):
+            signed = of not in ("u1", "?")
+            plain = {name: rng.integers(-4 * signed, 5, shape) for name, shape in (
+                ("bias", n), ("scale", m), ("r", (m, n)), ("s", (n, m)))}
+            given = {name: x.astype(of) if of != "list" else x.tolist() for name, x in plain.items()}
+            plain = {name: np.asarray(x, "f8") for name, x in given.items()}
+            for slope in (0.5, np.float32(0.5), np.array(0.5), np.array([[0.5]], "f4"), 1, np.True_):
+                for text, formula in EPILOGUES:
+                    want = formula(exact(a, b).astype("f8"), i, j, {**plain, "slope": float(np.ravel(slope)[0])})
+                    found = tw.matmul(a, b, dtype=result, epilogue=text, **named_in(text, {**given, "slope": slope}))
+                    assert found.dtype == (result or ("f4" if dtype == "f2" else dtype)), (dtype, result)
+                    assert np.array_equal(found, want), (dtype, result, of, slope, text)
+    x, y = integers((m, k), "f8", 2), integers((k, n), "f8", 2)
+    for of in ("f8", "f4", "f2", "i2"):
+        plain = {"bias": integers(n, of), "scale": integers(m, of)}
+        plain.update(r=integers((m, n), of), s=integers((n, m), of))
+        forms = [list((laid_out if x.ndim > 1 else vectors_laid_out)(x)) for x in plain.values()]
+        plain["slope"] = 2
+        for a, b in ((x, y), (x.astype("f4"), y.astype("f4"))):
+            for text, formula in EPILOGUES:
+                want = formula(a @ b, i, j, plain)
+                for v, w, r, s in zip(*forms[:3], forms[3][::-1]):
+                    given = {"bias": v, "scale": w, "r": r, "s": s, "slope": 2}
+                    found = tw.matmul(a, b, epilogue=text, **named_in(text, given))
+                    assert np.array_equal(found, want), (of, text, v.strides, w.strides, r.strides, s.strides)
+                    if text == "acc * scale[i] - r[i, j] / 2":
+                        turned = tw.matmul(a, b, epilogue="acc * w[i] - r[j, i] / 2", r=r.T, w=w)
+                        assert np.array_equal(turned, want)
+    row, column, one = np.arange(n) - 3.0, np.arange(m) - 3.0, np.float64(3)
+    for want in (row, column[:, None], one):
+        spread = np.broadcast_to(want, (m, n))  # by strides of 0
+        assert np.array_equal(tw.matmul(x, y, epilogue="acc + r[i, j]", r=spread), x @ y + want)
+        assert np.array_equal(tw.matmul(x, y, epilogue="acc + r[j, i]", r=spread.T), x @ y + want)
+    assert np.array_equal(tw.matmul(x, y, epilogue="acc + v[j]", v=np.broadcast_to(one, n)), x @ y + 3)
+    for rows, columns in ((1, n), (m, 1), (1, 1)):  # where strides mean nothing
+        strides = 0 if rows == 1 else 72, 0 if columns == 1 else 8
+        r, a, b = np.lib.stride_tricks.as_strided(np.arange(99.0), (rows, columns), strides), x[:rows], y[:, :columns]
+        assert np.array_equal(tw.matmul(a, b, epilogue="acc + r[i, j]", r=r), a @ b + r)
+    if ml_dtypes is not None:
+        half = ml_dtypes.bfloat16
+        a, b, v = (q.astype(half) for q in (x, y, row))
+        for result in (None, "float32", half):
+            for bias in (v, np.repeat(v, 2)[::2], row.astype(ml_dtypes.float8_e4m3fn)):
+                found = tw.matmul(a, b, dtype=result, epilogue="relu(acc + bias[j])", bias=bias)
+                assert found.dtype == (result or "float32")
+                assert np.array_equal(found, np.maximum(x @ y + row, 0).astype(found.dtype))
+        assert np.array_equal(tw.matmul(x, y, epilogue="acc + bias[j]", bias=v), x @ y + row)
+
+
+@case
+def an_epilogue_has_the_functions_of_networks():
+    """Within a few units of float32, and of float64."""
+    error = np.vectorize(math.erf)
+    functions = {
+        "gelu(z)": lambda z: z * (1 + error(z / np.sqrt(2))) / 2,
+        "gelu_tanh(z)": lambda z: z * (1 + np.tanh(np.sqrt(2 / np.pi) * (z + 0.044715 * z**3))) / 2,
+        "silu(z)": lambda z: z / (1 + np.exp(-z)),
+        "sigmoid(z)": lambda z: 1 / (1 + np.exp(-z)),
+        "tanh(z)": np.tanh,
+        "rsqrt(1 + z * z)": lambda z: 1 / np.sqrt(1 + z * z),
+        "log(1 + z * z) + exp(z / 4)": lambda z: np.log(1 + z * z) + np.exp(z / 4),
+    }
+    for dtype, unit in (("f4", 2.0**-24), ("f8", 2.0**-53)):
+        a, b, bias = (rng.standard_normal(shape).astype(dtype) for shape in ((30, 3), (3, 40), 40))
+        wide = a.astype("f8") @ b.astype("f8") + bias
+        for text, function in functions.items():
+            found = tw.matmul(a, b, epilogue=text.replace("z", "(acc + bias[j])"), bias=bias)
+            want = function(wide)
+            assert (abs(found - want) < 60 * unit * (1 + abs(wide) + abs(want))).all(), (dtype, text)
+
+
+@case
+def an_epilogue_sees_scalars_c_and_out():
+    a, b, c, bias = integers((6, 4), "f4"), integers((4, 6), "f4"), integers((6, 6), "f4"), integers(6, "f4")
+    want = np.maximum(2 * (a @ b) - 3 * c + bias, 0)
+    asked = {"epilogue": "relu(acc + bias[j])", "bias": bias, "alpha": 2, "beta": -3}
+    assert np.array_equal(tw.matmul(a, b, c, **asked), want)
+    assert np.array_equal(tw.matmul(a, b, c, threads=1, engine="cpu", invariant=True, **asked), want)
+    for out in (np.zeros((6, 6), "f4"), np.zeros((6, 6), "f4", order="F"), np.zeros((12, 18), "f4")[::2, ::3],
+                np.zeros((6, 6), ">f4")):
+        assert tw.matmul(a, b, c, out=out, **asked) is out and np.array_equal(out, want), out.strides
+    kept = c.copy()
+    assert tw.matmul(a, b, kept, out=kept, **asked) is kept and np.array_equal(kept, want)
+    for n in (6, 300):  # `out` is an operand: the same, transposed, backwards, off by a row
+        x, y, whole = integers((n, 4), "f4"), integers((4, n), "f4"), integers((2 * n, n), "f4")
+        first = whole[:n]
+        for text, out, r, then in (("acc + r[i, j]", lambda z: z[:n], lambda z: z[:n], first),
+                                   ("acc + r[j, i]", lambda z: z[:n], lambda z: z[:n], first.T),
+                                   ("acc + r[i, j]", lambda z: z[:n], lambda z: z[n - 1 :: -1], first[::-1]),
+                                   ("acc + r[i, j]", lambda z: z[1 : n + 1], lambda z: z[:n], first),
+                                   ("acc + r[j]", lambda z: z[:n], lambda z: z[3], first[3]),
+                                   ("acc + r", lambda z: z[:n], lambda z: z[2:3, 2:3], first[2, 2])):
+            for call in (lambda z: tw.matmul(x, y, out=out(z), epilogue=text, r=r(z)),
+                         lambda z: tw.Plan(x, y, epilogue=text, r=r(z))(x, y, out=out(z))):
+                again = whole.copy()
+                call(again)
+                assert np.array_equal(out(again), x @ y + then), (n, text)
+    left, right = integers((6, 4), "i1"), integers((4, 6), "u1", 8) % 9
+    sums = exact(left, right)
+    for dtype, ends in (("int8", (-128, 127)), ("uint8", (0, 255)), ("float32", (-1e9, 1e9))):
+        found = tw.matmul(left, right, dtype=dtype, epilogue="acc * scale[i] + 0.25", scale=np.arange(6))
+        scaled = sums * np.arange(6)[:, None] + 0.25
+        want = scaled if dtype == "float32" else np.clip(np.rint(scaled), *ends)
+        assert found.dtype == dtype and np.array_equal(found, want), dtype
+    old = np.full((6, 6), 3, "i1")
+    found = tw.matmul(left, right, old, beta=2, dtype="int8", epilogue="acc / 2 + 8")
+    assert np.array_equal(found, np.clip(np.rint((sums + 6) / 2 + 8), -128, 127))
+    half = tw.matmul(a.astype("f2"), b.astype("f2"), c, dtype="f2", epilogue="acc / 3")  # rounded once, whatever c is
+    assert np.array_equal(half, ((a @ b + c) / np.float32(3)).astype("f2"))
+    with Heard() as heard:
+        tw.matmul(a, b, epilogue="relu(acc)")
+    assert ", epilogue 'relu(acc)': cpu_f32" in heard.lines[0], heard.lines
+    assert recipe_of(lambda: tw.matmul(a, b, epilogue="acc + 1")) is None  # it would point to what is freed
+    for x, y in ((a, b), (a.astype("f8"), b.astype("f8")), (a[:1], b), (a.repeat(30, 0), b.repeat(30, 1))):
+        for _ in range(3):  # the library remembers the last product of a thread, too
+            assert np.array_equal(tw.matmul(x, y, epilogue="acc + 1"), x @ y + 1)
+            assert np.array_equal(tw.matmul(x, y), x @ y)
+
+
+@case
+def an_epilogue_counts_rows_within_each_matrix_of_a_stack():
+    a, b, v = integers((2, 3, 4, 5), "f8"), integers((2, 3, 5, 6), "f8"), integers(4, "f8")
+    i, j = np.ogrid[:4, :6]
+    odd = np.concatenate([a, a], -1)[..., ::2]
+    for x, y in ((a, b), (a[0], b[0]), (a, b[0, 0]), (a[0], b[0, 0]), (a[0, 0], b), (a[:, ::2], b[:, :1]),
+                 (a[:, :1], b[0]), (a.swapaxes(-1, -2).copy().swapaxes(-1, -2), b), (a[::-1], b), (odd, b)):
+        for text, more, formula in (("acc * v[i] + 100 * i - j", {"v": v}, lambda c: c * v[:, None] + 100 * i - j),
+                                    ("acc + w[j]", {"w": np.arange(6)}, lambda c: c + np.arange(6)),
+                                    ("acc + r[i, j]", {"r": v[:, None] * j}, lambda c: c + v[:, None] * j)):
+            want, out = formula(x @ y), np.zeros((x @ y).shape, order="F")
+            for found in (tw.matmul(x, y, epilogue=text, **more), tw.matmul(x, y, out=out, epilogue=text, **more),
+                          tw.Plan(x, y, epilogue=text, **more)(x, y)):
+                assert np.array_equal(found, want), (text, x.shape, y.shape)
+    with Heard() as heard:  # one tall product where the text does not tell rows apart
+        for text in ("acc + j", "acc + i"):
+            tw.matmul(a, b[0, 0], epilogue=text)
+    for line, parts in zip(heard.lines, (("m 24 n 6", "batch 1,"), ("m 4 n 6", "batch 6,"))):
+        assert all(part in line for part in parts), line
+    row, column, text = a[0, 0, 0], b[0, 0, :, 0], "acc + 10 * i + j"
+    for x, y, more in ((row, b[0, 0], np.arange(6)), (a[0, 0], column, 10 * np.arange(4)), (row, column, 0),
+                       (row, b, np.arange(6)), (a, column, 10 * np.arange(4))):
+        found, want = tw.matmul(x, y, epilogue=text), x @ y + more
+        assert np.array_equal(found, want) and type(found) is type(x @ y), (x.shape, y.shape)
+        assert np.array_equal(tw.Plan(x, y, epilogue=text)(x, y), want)
+    refuses(ValueError, lambda: tw.matmul(row, b[0, 0], epilogue="acc + v[i]", v=v), "(4,)", "v[i] needs (1,)")
+    # Products of nothing: with k 0 the sums are 0.
+    c = integers((4, 6), "f8")
+    for call in (tw.matmul, lambda x, y, *c, **more: tw.Plan(x, y, *c, **more)(x, y, *c)):
+        for x, y in ((np.ones((4, 0)), np.ones((0, 6))), (np.ones((3, 4, 0)), np.ones((0, 6))),
+                     (np.ones((4, 0), "i1"), np.ones((2, 0, 6), "u1"))):
+            more = {"dtype": "float32"} if x.dtype == "i1" else {}
+            found = call(x, y, epilogue="relu(acc + v[i] + j)", v=v, **more)
+            assert found.shape == np.matmul(x, y).shape and (found == np.maximum(v[:, None] + j, 0)).all()
+        found = call(x, y[0], c.astype("f4"), beta=2, alpha=np.inf, dtype="float32", epilogue="acc + 1")
+        assert np.array_equal(found, 2 * c + 1)
+        assert call(np.ones(0), np.ones(0), epilogue="acc + 5") == 5
+        assert np.array_equal(call(np.ones(0), np.ones((0, 6)), epilogue="acc + j"), j[0])
+        x, y = np.ones((0, 5)), np.ones((5, 6))
+        assert call(x, y, epilogue="acc + v[i] + w[j]", v=np.ones(0), w=np.ones(6)).shape == (0, 6)
+        assert call(y.T, x.T, epilogue="acc + r[i, j]", r=np.ones((6, 0))).shape == (6, 0)
+        refuses(ValueError, lambda: call(x, y, epilogue="acc + v[i]", v=v), "v[i] needs (0,)")
+
+
+@case
+def what_is_no_epilogue_is_refused():
+    a, b, v, r, whole = np.ones((3, 4)), np.ones((4, 5)), np.ones(5), np.ones((3, 5)), np.ones((2, 2), "i4")
+    many = {f"x{i}": i for i in range(17)}
+    texts = (  # with the values of its names: the library's sentences
+        ("", {}, "epilogue, column 1: found the end"),
+        ("acc + bais[j]", {"bias": v}, "column 7: nothing is bound to the name bais; there are acc, i, j, bias"),
+        ("acc * alpha", {"alpha": 2}, "column 7: nothing is bound to the name alpha"),
+        ("acc +é", {}, "column 6: found byte 0xc3"),
+        ("acc\0 + 1", {}, "column 4: found byte 0x00"),
+        ("acc\ud800", {}, "column 4: found '?'"),
+        ("acc + r[j, j]", {"r": np.ones((5, 5))}, "column 13: a matrix has the index i, j or j, i"),
+        ("acc", {"acc": 1}, "'acc', which means the product"),
+        ("acc + v[j]", {"v": 2}, "v is bound to a number, which has no index"),
+        ("+".join(many), many, "count is 17, expected at most 16"),
+    )
+    shapes = (  # of an operand, where another is needed
+        ("v[i]", v, "(3,)"), ("v[j]", v[:4], "(5,)"), ("v[j]", np.array(1.0), "(5,)"), ("v[j]", v[None], "(5,)"),
+        ("v[j, i]", r, "(5, 3)"), ("v[i, j]", r.T, "(3, 5)"), ("v[i, j]", v, "(3, 5)"), ("v[i, j]", r[None], "(3, 5)"),
+    )
+    values = (  # of a name without an index
+        (v, ValueError, "v has the shape (5,), and the epilogue reads it without an index"),
+        (1j, TypeError, "v is 1j, expected a real number"),
+        ("2", TypeError, "v is str, expected an array"),
+        (None, TypeError, "v is NoneType, expected an array"),
+        (10**400, ValueError, "v is beyond the largest float64"),
+        (v + 1j, TypeError, "v is complex128, expected real numbers"),
+        (list("abcde"), TypeError, "v is <U1, expected real numbers"),
+        (v.astype(object), TypeError, "v is object, expected real numbers"),
+        (np.ma.masked_array(v), TypeError, "v is a masked array"),
+    )
+    for call, name in ((tw.matmul, "matmul"), (tw.Plan, "Plan")):
+        for more, says in (
+            ({"bias": v}, name + "() got an unexpected keyword argument 'bias', and no epilogue"),
+            ({"bias": v, "thread": 2}, "unexpected keyword arguments 'bias', 'thread', and no epilogue"),
+            ({"a": 1}, "unexpected keyword argument 'a', and no epilogue"),
+            ({"epilogue": "acc", "thread": 2}, "keyword argument 'thread', which the epilogue does not name"),
+            ({"epilogue": "relu(acc) + v", "v": 1, "w": 2, "relu": 3}, "unexpected keyword arguments 'relu', 'w'"),
+            ({"epilogue": 3}, "epilogue is int, expected a string"),
+            ({"epilogue": b"acc"}, "epilogue is bytes, expected a string"),
+        ):
+            refuses(TypeError, lambda: call(a, b, **more), says)
+        for text, more, says in texts:
+            refuses(ValueError, lambda: call(a, b, epilogue=text, **more), says)
+        for use, x, needed in shapes:
+            says = f"v has the shape {x.shape}, and the epilogue's {use} needs {needed}"
+            refuses(ValueError, lambda: call(a, b, epilogue="acc + 2 * " + use, v=x), says)
+        for x, kind, says in values:
+            refuses(kind, lambda: call(a, b, epilogue="acc + v", v=x), says)
+        for x, says in ((whole, "int32 of products of int32: convert"),
+                        (whole + 1j, "complex128 of products of complex128"),
+                        (whole.astype("i1"), "int32 of products of int8: give the dtype float32, int8 or uint8")):
+            refuses(TypeError, lambda: call(x, x, epilogue="acc"), "an epilogue makes no " + says)
+        refuses(TypeError, lambda: call(a, b, alpha=1j, epilogue="acc"), "an epilogue makes no complex128")
+        refuses(ValueError, lambda: call(a, b, out=r.T, epilogue="acc"), "out has the shape (5, 3)")
+        refuses(TypeError, lambda: call(a, b, None, "acc"), "positional")
+    refuses(TypeError, lambda: tw.Plan(a, b, epilogue="acc + v[j]", v=v)(a, b, v=v), "'v'")
+
+
+@case
+def plans_have_epilogues():
+    a, b = integers((6, 4), "f4"), integers((4, 5), "f4")
+    bias, scale = integers(5, "f4"), rng.integers(1, 9, 6).astype("f8")  # read where it lies; converted
+    plan = tw.Plan(a, b, epilogue="(acc + bias[j]) * scale[i] + more", bias=bias, scale=scale, more=1)
+    want = lambda x, y: (x @ y + bias) * fixed[:, None] + 1
+    fixed = scale.copy()
+    for _ in range(3):
+        a, b = integers((6, 4), "f4"), integers((4, 5), "f4")
+        out = np.full((6, 5), np.nan, "f4")
+        assert np.array_equal(plan(a, b), want(a, b)) and plan(a, b, out=out) is out and np.array_equal(out, want(a, b))
+        bias += 1
+        scale += 1
+    assert len(plan._known) == (tw._matmul._calls is not None)  # of `out` Python asks whether an operand lies there
+    refuses(ValueError, lambda: plan(a[:5], b), "planned was (6, 4)")
+    alive, scale = weakref.ref(bias), None
+    for again in (pickle.loads(pickle.dumps(plan)), copy.copy(plan), copy.deepcopy(plan)):
+        given = again._flags.epilogue.operands["bias"]
+        for _ in range(3):
+            assert np.array_equal(again(a, b), (a @ b + given) * fixed[:, None] + 1) and repr(again) == repr(plan)
+    del bias, given, again, want
+    gc.collect()
+    assert alive() is not None
+    plan(a, b)
+    del plan
+    gc.collect()
+    assert alive() is None
+    added = tw.Plan(a, b, out, beta=2, epilogue="acc + r[i, j]", r=(r := integers((6, 5), "f4")))
+    assert np.array_equal(added(a, b, out), a @ b + 2 * out + r)
+    left, right = integers((6, 4), "i1"), integers((4, 5), "i1")
+    small = tw.Plan(left, right, dtype="float32", epilogue="acc * s[j]", s=np.arange(5))
+    assert small.dtype == "float32" and np.array_equal(small(left, right), exact(left, right) * np.arange(5))
+    planned = {x: tw.Plan(a, b, epilogue=f"acc * {x} + r[i, j]", r=r) for x in range(4)}
+    shared = pickle.loads(pickle.dumps(tw.Plan(a, b, epilogue="acc * 7 + r[i, j]", r=r)))  # several threads prepare it
+
+    def one(number):
+        x, y = np.full((6, 4), number % 13, "f4"), b
+        if number % 3 == 0:
+            return np.array_equal(shared(x, y), x @ y * 7 + r)
+        if number % 3 == 1:
+            return np.array_equal(planned[number % 4](x, y), x @ y * (number % 4) + r)
+        found = tw.matmul(x, y, epilogue="acc + number * i", number=number)
+        return np.array_equal(found, x @ y + number * np.arange(6)[:, None])
+
+    with ThreadPool(4) as pool:
+        assert all(pool.map(one, range(400), chunksize=1))
+
+
+@case
+def an_epilogue_is_freed_in_the_end():
+    """Of calls that return, of those that fail in any place, and of plans with the last copy."""
+    a, b, v, lives, most = np.ones((3, 4)), np.ones((4, 5)), np.ones(5), set(), [0]
+
+    class Counting:
+        def tw_epilogue_make(self, text, bindings, count, made):
+            status = _library.lib.tw_epilogue_make(text, bindings, count, made)
+            if made._obj.value:
+                lives.add(made._obj.value)
+                most[0] = max(most[0], len(lives))
+            return status
+
+        def tw_epilogue_free(self, handle):
+            lives.remove(handle.value)
+            _library.lib.tw_epilogue_free(handle)
+
+    def fails(*given, **more):
+        raise KeyboardInterrupt
+
+    good = {"epilogue": "acc + v[j]", "v": v}
+    with unittest.mock.patch.object(tw._epilogue, "lib", Counting()):
+        for call in (tw.matmul, tw.Plan):
+            call(a, b, **good)
+            for more in ({"epilogue": "acc + v[i]"}, {"w": 2}, {"out": a}, {"engine": "opencl"}, {"engine": "cuda"}):
+                most[0] = 0
+                refuses((ValueError, TypeError, tw.Error), lambda: call(a, b, **{**good, **more}))
+                assert not lives and most[0] == 1, (call, more)
+            refuses(ValueError, lambda: call(a, b, epilogue="acc + v[", v=v))
+            assert not lives and most[0] == 1
+        plan = tw.Plan(a, b, **good)
+        for name in ("arrange", "fill", "recipe_of"):
+            with unittest.mock.patch.object(tw._host, name, fails):
+                for call in (tw.matmul, tw.Plan):
+                    refuses(KeyboardInterrupt, lambda: call(a, b, **good))
+                    assert len(lives) == 1
+        with unittest.mock.patch.object(tw._host, "_gemm", lambda *_: tw.OutOfMemory.status):
+            refuses(tw.OutOfMemory, lambda: tw.matmul(a, b, **good))
+            refuses(tw.OutOfMemory, lambda: plan(a, b, out=np.zeros((3, 5))))
+        plan(a, b)
+        copies = [copy.copy(plan), copy.deepcopy(plan), pickle.loads(pickle.dumps(plan))]
+        for each in copies:
+            each(a, b)
+        assert len(lives) == 3, "a copy shares it, a deep copy and one that was pickled have their own"
+        del plan, each
+        gc.collect()
+        assert len(lives) == 3
+        copies.clear()
+        gc.collect()
+        assert not lives
+    assert _library.lib.tw_epilogue_free(None) is None
+
+
+@case
+def an_epilogue_is_refused_on_gpus():
+    on_fake_cuda("""
+a, b, v = small(5, 6), small(6, 7), small(7)
+for make, bias in ((np.asarray, v), (CupyArray, v), (CupyArray, CupyArray(v)), (Tensor, Tensor(v))):
+    more = {"engine": "cuda"} if make is np.asarray else {}
+    for call in (tw.matmul, tw.Plan):
+        for x, y in ((a, b), (np.stack([a, a]), np.stack([b, b]))):
+            try: call(make(x), make(y), epilogue="acc + bias[j]", bias=bias, **more)
+            except tw.NoKernel as error: assert "epilogue" in str(error), error
+            else: raise AssertionError(make)
+def host(x): return Tensor(x, cuda=False)
+for call in (tw.matmul, lambda x, y, **more: tw.Plan(x, y, **more)(x, y)):
+    for bias in (v, host(v), host(np.repeat(v, 2)[::2]), Lazy(v, False), v.tolist()):
+        made = call(host(a), host(b), epilogue="relu(acc + bias[j])", bias=bias)
+        want = -v if isinstance(bias, Lazy) else v
+        assert type(made) is Tensor and np.array_equal(made.np, np.maximum(a @ b + want, 0)), bias
+        assert np.array_equal(call(a, b, epilogue="relu(acc + bias[j])", bias=bias), np.maximum(a @ b + want, 0))
+    for bias, says in ((Tensor(v), "bias lies in CUDA's memory"), (Tensor(v, False, True), "bias requires a gradient")):
+        try: call(a, b, epilogue="acc + bias[j]", bias=bias)
+        except TypeError as error: assert says in str(error), error
+        else: raise AssertionError(says)
+""")
+    python("""
+import numpy as np, tilewright as tw
+for call in (tw.matmul, tw.Plan):
+    for a in (np.ones((8, 8), np.float32), np.ones((3, 8, 8), np.float32)):
+        try: call(a, a, engine="opencl", epilogue="relu(acc)")
+        except tw.NoKernel as error: assert "epilogue" in str(error), error
+        else: raise AssertionError("OpenCL made an epilogue")
+""", LD_LIBRARY_PATH=os.path.join(FAKES, "opencl"), FAKE_OPENCL="gemm=1", TILEWRIGHT_CACHE="off")
 
 
 @case
@@ -1585,8 +1979,12 @@ def results_have_the_types_that_checkers_see():
         stub = ast.walk(ast.parse(file.read()))
     found = {"matmul": tw.matmul, "__init__": tw.Plan.__init__, "__call__": tw.Plan.__call__}
     for overload in [node for node in stub if isinstance(node, ast.FunctionDef) and node.name in found]:
-        given = overload.args.posonlyargs + overload.args.args + overload.args.kwonlyargs
-        assert [x.arg for x in given] == list(inspect.signature(found[overload.name]).parameters), overload.lineno
+        arguments = list(inspect.signature(found[overload.name]).parameters)
+        given = [x.arg for x in overload.args.posonlyargs + overload.args.args + overload.args.kwonlyargs]
+        if "epilogue" in given and ast.unparse(overload.args.kwonlyargs[-1].annotation) == "None":
+            given.append("operands")  # nothing is bound without an epilogue
+        given += [overload.args.kwarg.arg] if overload.args.kwarg else []
+        assert given == arguments, overload.lineno
 
 
 # ---- the program --------------------------------------------------------------------------------------------------

@@ -183,6 +183,10 @@ def the_extension_takes_what_python_saw_once():
                 made = [plan(a, b, **more) for _ in range(3)]
             assert run.call_count == 1 and all(np.array_equal(x, a @ b) for x in made), run.call_count
         assert plan(a, b, out=out) is out and not seen
+        plan = tw.Plan(a, b, epilogue="acc + v[j]", v=np.arange(8.0))
+        plan(a, b)
+        with unittest.mock.patch.object(_matmul, "layout_of", side_effect=AssertionError):
+            assert np.array_equal(plan(a, b), a @ b + np.arange(8))
         column = tw.Plan(a[:, :1], b[:1])
         column(a[:, :1], b[:1])
         with unittest.mock.patch.object(_matmul, "layout_of", side_effect=AssertionError):
@@ -361,6 +365,10 @@ def calls_leave_nothing_behind():
         "no buffer": lambda no=a.astype("M8[s]"): tw.matmul(a, a, no, beta=0),
         "misaligned": lambda: tw.matmul(np.zeros(520, np.uint8)[1:513].view("f8").reshape(8, 8), a),
         "plan": lambda plan=tw.Plan(a, a): plan(a, a),
+        "epilogue": lambda: tw.matmul(a, a, epilogue="acc + v[j] + s", v=a[::-1, 0], s=2),
+        "epilogue that is none": lambda: tw.matmul(a, a, epilogue="acc + v[i", v=a[0]),
+        "epilogue without its operand": lambda: tw.matmul(a, a, epilogue="acc + v[j]", v=a[0, :3]),
+        "plan with an epilogue": lambda: tw.Plan(a, a, epilogue="acc + v[j]", v=a[0])(a, a),
     }
 
     def refused():

@@ -67,6 +67,28 @@ static void recalled_case(const recalled *r, tw_dtype dtype, tw_context *context
     }
 }
 
+/* Behind the same product with an epilogue, which is freed by then. */
+static void recalled_by_epilogue(const recalled *r, tw_dtype dtype, tw_context *context)
+{
+    tw_problem plain = tw_problem_make(dtype, r->op_a, r->op_b, r->m, r->n, r->k), finished;
+    if (!(tap_brings("epilogue, %s", r->what) | tap_brings("epilogue, %d threads", r->threads))) return;
+    if (!tap_case("again: %s of %s, behind one with an epilogue", r->what, tw_lab_dtype_of(dtype)->name)) return;
+    integers x = {0};
+    plain.beta = r->beta, plain.dtype_c = dtype; /* 0: not recalled where the plan finishes C */
+    double *c = calloc((size_t)(r->m * r->n), sizeof *c);
+    bool right = c != NULL && integers_make(&plain, NULL, 1, &x) == TW_OK;
+    for (int i = 0; right && i < 2; i++) {
+        tw_epilogue *e = NULL;
+        right = tw_epilogue_make("acc + 1", NULL, 0, &e) == TW_OK;
+        finished = plain, finished.epilogue = e;
+        right = right && tw_gemm(context, &finished, x.a, x.b, c) == TW_OK;
+        tw_epilogue_free(e);
+        right = right && computed_right(context, &x);
+    }
+    tap_result(right, "one was computed as the other: %s", tw_error_text());
+    free(c), integers_free(&x);
+}
+
 /* Two contexts on one thread, in turns: each has its own plan, whose kernel another processor's instructions round
  * otherwise. */
 static void recalled_by_context(void)
@@ -115,6 +137,7 @@ static void recalled_cases(void)
         if (tw_open(&options, &context) != TW_OK) expect("a context of some threads", false);
         recalled_case(&all[i], TW_F32, context), recalled_case(&all[i], TW_F64, context);
         recalled_case(&all[i], TW_I8, context);
+        recalled_by_epilogue(&all[i], TW_F32, context), recalled_by_epilogue(&all[i], TW_F64, context);
         tw_close(context);
     }
     recalled_by_context();

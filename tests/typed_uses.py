@@ -168,6 +168,19 @@ def plans() -> None:
     assert_type(tw.Plan(f2, f2, out=f2.copy())(f2, f2), NDArray[np.float16])
 
 
+def epilogues() -> None:
+    assert_type(tw.matmul(f4, f4, epilogue="relu(acc + bias[j])", bias=f4[0]), NDArray[Any])
+    assert_type(tw.matmul(f8, f8, f4, dtype=np.float64, epilogue="acc * a + b[j] + s", a=2, b=[1, 2, 3], s=f4[0, 0]),
+                NDArray[np.float64])
+    assert_type(tw.matmul(i1, u1, dtype=np.int8, epilogue="acc * s[j]", s=Converted().__array__()[0]), NDArray[np.int8])
+    assert_type(tw.matmul(f2, f4, epilogue="gelu(acc)"), NDArray[Any])
+    assert_type(tw.matmul(f4, f4, out=f4.copy(), epilogue="acc + r[i, j]", r=other), NDArray[np.float32])
+    assert_type(tw.matmul(other, f4, epilogue="acc"), Other)
+    assert_type(tw.Plan(f4, f4, epilogue="acc + b[j]", b=f4[0])(f4, f4), NDArray[Any])
+    assert_type(tw.Plan(f2, f2, dtype=np.float16, epilogue="acc / 2")(f2, f2), NDArray[np.float16])
+    assert_type(tw.Plan(other, f4, epilogue="acc / s", s=3.5)(other, f4), Other)
+
+
 def the_rest() -> None:
     found = tw.explain("r04")
     assert_type(found, tw.Records)
@@ -179,13 +192,14 @@ def the_rest() -> None:
         assert_type(nothing, None)
 
 
-RUN = types_of_operands, types_asked_for, other_libraries, plans, the_rest
+RUN = types_of_operands, types_asked_for, other_libraries, plans, epilogues, the_rest
 
 
 def on_cuda(a: Tensor, b: Tensor, c: Device) -> None:
     assert_type(tw.matmul(a, b), Tensor)
     assert_type(tw.matmul(a, b, a, beta=2, stream=1, engine="cuda:1", multiply_as="tf32", invariant=True), Tensor)
     assert_type(tw.matmul(a, b, out=a, dtype="bfloat16"), Tensor)
+    assert_type(tw.matmul(a, b, epilogue="acc + r[i, j]", r=a), Tensor)
     assert_type(tw.Plan(a, b)(a, b, stream=1), Tensor)
     assert_type(tw.Plan(a, b, out=a), tw.Plan[Tensor])
     assert_type(tw.Plan(a, c), tw.Plan[Any])
@@ -224,6 +238,9 @@ def refused() -> None:
     tw.matmul(f4, f4, multiply_as="bf16")  # type: ignore[call-overload]
     tw.Plan(f4, f4, invariant="yes")  # type: ignore[call-overload]
     tw.matmul(f8, f8, transpose_a=True)  # type: ignore[call-overload]
+    tw.matmul(f8, f8, epilogue=2, bias=f8)  # type: ignore[call-overload]
+    tw.matmul(f8, f8, epilogue="acc + bias", bias="2")  # type: ignore[arg-type]
+    tw.Plan(f8, f8, epilogue=None, bias=f8)  # type: ignore[call-overload]
     tw.matmul(a=f8, b=f8)  # type: ignore[call-overload]
     tw.Plan(f8, [[1.0]])  # type: ignore[call-overload]
     tw.Plan(f8, f8)(f8, f8, alpha=2)  # type: ignore[call-overload]

@@ -24,7 +24,8 @@ grep -q "^pythonVersion = \"$oldest\"\$" pyproject.toml || bad "pyproject.toml d
 "$venv/bin/basedpyright" --project pyproject.toml --pythonpath "$venv/bin/python" || bad pyright
 "$venv/bin/vermin" --quiet --no-tips --violations --target="$oldest-" python/tilewright || bad vermin
 # Fields of ctypes' structures are made at run time.
-echo 'tilewright\._(families|interrupt|library|plans)\.(Batch|DLTensor|Device|Lab(Choice|Plan)|Launch|Options|Problem|Watch)\.\w+' >"$venv/allowed"
+structs='Batch|Binding|DLTensor|Device|Lab(Choice|Plan)|Launch|Options|Problem|Watch'
+echo "tilewright\._(families|interrupt|library|plans)\.($structs)\.\w+" >"$venv/allowed"
 export MYPYPATH=python PYTHONPATH=python TILEWRIGHT_LIBRARY="$build/libtilewright.so.0"
 "$venv/bin/python" -B -m mypy.stubtest tilewright --mypy-config-file pyproject.toml --allowlist "$venv/allowed" || bad stubtest
 exit $status

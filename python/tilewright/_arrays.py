@@ -14,6 +14,7 @@ import numpy as np
 
 from . import _host, _library
 from ._dtypes import Operands, choose_types, kind_of, named, type_name, wrong_c
+from ._errors import NoKernel
 from ._families import Torch, View, family_of, is_lazy, is_torch, on_cuda
 from ._host import Flags
 from ._layout import Call, Ints, NeedsCopy, at_strides, plan, product_shape
@@ -146,6 +147,8 @@ def alignment(address: int) -> int:
 def on_device(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype: Any, engine: Optional[Engine],
               stream: Any, launch: bool, flags: Flags) -> Tuple[Any, str]:
     """The product of arrays in CUDA's memory, and its type. Without launch it only compiles."""
+    if flags.epilogue is not None:
+        raise NoKernel("an epilogue is computed on the CPU alone, and the operands lie in CUDA's memory")
     family = family_of([x for x in (a, b, c, out) if x is not None])
     first, second = family.view(a, "a"), family.view(b, "b")
     to = family.view(out, "out") if out is not None else None

@@ -11,11 +11,12 @@ import numpy as np
 
 from . import _interrupt, _library
 from ._dtypes import Operands, choose_types, is_complex, name_of, named, type_name, wrong_c
+from ._epilogue import Epilogue
 from ._errors import BadArgument
 from ._layout import Call, Ints, NeedsCopy, at_strides, contiguous, plan, product_shape
 from ._library import (BYTES, CODES, FP8, HOST, INVARIANT, MODULAR, SCALED, SMALL, Batch, Engine, Problem, debugging,
                        done, lib)
-from ._plain import NUMPY, Number, array, check_plain, number, shows_memory
+from ._plain import NUMPY, Number, array, check_plain, element_strides, number, shows_memory
 
 __all__: List[str] = []
 
@@ -32,12 +33,13 @@ MOST_OFFSETS = 1 << 16  # bytes that one of them keeps of a batch by address
 
 
 class Flags(NamedTuple):
-    """The options that are on or off, as matmul has them. tf32: multiply_as."""
+    """The options that are on or off, as matmul has them. tf32: multiply_as. An epilogue is there or not."""
 
     conjugate_a: bool = False
     conjugate_b: bool = False
     tf32: bool = False
     invariant: bool = False
+    epilogue: Optional[Epilogue] = None
 
 
 class Recipe(NamedTuple):
@@ -59,10 +61,12 @@ class Recipe(NamedTuple):
     batch: Optional[Batch]
     lends: bool  # all three lend their addresses as buffers
     long: bool  # a signal may end it: by addresses, and not remembered
+    epilogue: Optional[Epilogue]  # to which `problem` points
 
     def takes(self, a: Any, b: Any, c: Any, out: Any) -> bool:
         """Whether a call of this layout can be computed so: not if it would write into an operand."""
-        if out is not None and (not out.flags.writeable or _may_share(out, a) or _may_share(out, b)):
+        if out is not None and (not out.flags.writeable or _may_share(out, a) or _may_share(out, b) or
+                                self.epilogue is not None and self.epilogue.may_share(out)):
             return False
         # The library refuses odd addresses before it writes, but behind a copy of c.
         return not self.adds or c is out or all(x is None or x.flags.aligned for x in (a, b, out))
@@ -71,7 +75,7 @@ class Recipe(NamedTuple):
         """The product; `to` is a place for it that has c already. None where that is not given and an address is odd.
 
         An array lends its address fastest as a buffer. Only a writable one whose rows lie one after the other does."""
-        context, problem, batch, offsets, swapped, made, copy_a, copy_b, direct, adds, cast, _, _, lends, _ = self
+        context, problem, batch, offsets, swapped, made, copy_a, copy_b, direct, adds, cast, _, _, lends, _, _ = self
         known = to is None
         if copy_a is not None:
             a = np.array(a, **copy_a)
@@ -186,19 +190,6 @@ def check_engine(operands: Operands, engine: str, a: Any, b: Any) -> None:
     raise TypeError(f"{only} is multiplied on CUDA only, and the engine is {engine}: {advice}")
 
 
-def element_strides(x: "np.ndarray[Any, Any]") -> Optional[Tuple[int, ...]]:
-    """Strides in elements. None if the library cannot read the array where it lies: odd addresses, other byte order."""
-    size = x.itemsize
-    strides: List[int] = []
-    if not x.flags.aligned or not x.dtype.isnative:
-        return None
-    for stride in x.strides:
-        if stride % size:
-            return None
-        strides.append(stride // size)
-    return tuple(strides)
-
-
 def wanted_type(out: Any, dtype: Any) -> Optional[str]:
     """The result's type, if one is asked for: by dtype, else by `out`."""
     if dtype is not None or not isinstance(out, _ndarray):
@@ -222,6 +213,12 @@ def on_host(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype
     operands, result = choose_types(name_of(a.dtype), name_of(b.dtype), wanted_type(out, dtype),
                                     alpha.imag != 0 or beta.imag != 0, flags.tf32, name == "cpu")
     check_engine(operands, name, a, b)
+    epilogue = flags.epilogue
+    if epilogue is not None:
+        epilogue.bind(operands, result, a.shape, b.shape)
+        if a.shape[-1] == 0:  # an epilogue of empty sums: they have one term, which is not read
+            alpha, a = 0.0, np.zeros(a.shape[:-1] + (1,), a.dtype)
+            b = np.zeros(b.shape[:-2] + (1,) + b.shape[1:][-1:], b.dtype)
     if out is not None:
         check_host_out(out, shape, result)
     if beta != 0 and c is not out:
@@ -232,11 +229,12 @@ def on_host(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype
         name == "cpu" or name == "cuda" and len(shape) < 3)
     computed = "float32" if result in ("bfloat16", "float16") and not as_it_is else result
     types = named(operands.a), named(operands.b), named(computed)
-    apart = out is None or not (_may_share(out, a) or _may_share(out, b))
+    apart = out is None or not (_may_share(out, a) or _may_share(out, b) or
+                                epilogue is not None and epilogue.may_share(out))
     direct = out is not None and computed == result and apart and element_strides(out) is not None
     arranged = None
     if 0 not in shape and a.shape[-1] != 0:  # else strides mean nothing
-        arranged = arrange(a, b, out if direct else None, shape, types, flags.invariant)
+        arranged = arrange(a, b, out if direct else None, shape, types, flags)
         direct = arranged[3]
     to: Any = out if direct else np.empty(shape, types[2])
     if beta != 0 and c is not to:
@@ -306,20 +304,21 @@ def recipe_of(call: Call, operands: Operands, types: Any, shape: Ints, alpha: Nu
     long = _interrupt.takes_long(context, problem, batch)
     return Recipe(context, addressof(problem), None if batch is None else addressof(batch), offsets, call.swapped,
                   (shape, types[2]), copies[0], copies[1], direct, beta != 0, cast, problem, batch, lends and not long,
-                  long)
+                  long, flags.epilogue)
 
 
-def arrange(a: Any, b: Any, out: Any, shape: Ints, types: Any, invariant: bool) -> Tuple[Call, Any, str, bool]:
+def arrange(a: Any, b: Any, out: Any, shape: Ints, types: Any, flags: Flags) -> Tuple[Call, Any, str, bool]:
     """The call for operands and, if it is given, an `out` of a shape; how a and b are copied first, or None; which of
     them for their strides alone, and whether the call writes into `out`."""
     strides = [element_strides(x) if x.dtype == dtype else None for x, dtype in zip((a, b), types)]
     copies = [{"dtype": dtype, "order": "C"} if found is None else None for found, dtype in zip(strides, types)]
-    to, told = None if out is None else element_strides(out), ""
+    to, told, epilogue = None if out is None else element_strides(out), "", flags.epilogue
+    by_rows, by_items = flags.invariant or epilogue is not None, epilogue is not None and epilogue.reads_rows
     while True:
         read = [contiguous(x.shape) if found is None else found for x, found in zip((a, b), strides)]
         written = contiguous(shape) if to is None else to
         try:
-            call = plan(a.shape, read[0], b.shape, read[1], shape, written, invariant)
+            call = plan(a.shape, read[0], b.shape, read[1], shape, written, by_rows, by_items)
             return call, copies, told, to is not None
         except NeedsCopy as which:
             if which.args[0] == 2:
@@ -352,7 +351,8 @@ def fill(call: Call, operands: Operands, result: str, alpha: Number, beta: Numbe
                    dtype_c=CODES[result], flags=INVARIANT if flags.invariant else 0,
                    op_a=OPS[first][call.op_a], op_b=OPS[second][call.op_b], place_a=place, place_b=place,
                    place_c=place, m=call.m, n=call.n, k=call.k, lda=call.lda, ldb=call.ldb, ldc=call.ldc,
-                   alpha=alpha.real, beta=beta.real, alpha_imaginary=alpha.imag, beta_imaginary=beta.imag)
+                   alpha=alpha.real, beta=beta.real, alpha_imaginary=alpha.imag, beta_imaginary=beta.imag,
+                   epilogue=flags.epilogue and flags.epilogue.handle)
 
 
 OPS = (0, 1), (3, 2)  # tw_op of what is as stored, or transposed; then of what is conjugated, too
@@ -388,11 +388,12 @@ def tell(call: Call, operands: Operands, result: str, engine: str, device: int, 
     alpha, beta = (number("", complex(*x)) for x in ((problem.alpha, problem.alpha_imaginary),
                                                      (problem.beta, problem.beta_imaginary)))
     logging.getLogger("tilewright").debug(
-        "%s:%d %s -> %s, %s%s, m %d n %d k %d lda %d ldb %d ldc %d, alpha %s beta %s, batch %d%s%s%s: %s", engine,
+        "%s:%d %s -> %s, %s%s, m %d n %d k %d lda %d ldb %d ldc %d, alpha %s beta %s, batch %d%s%s%s%s: %s", engine,
         device, operands, result, "NTCR"[problem.op_a], "NTCR"[problem.op_b], call.m, call.n, call.k, call.lda,
         call.ldb, call.ldc, format(alpha, "g"), format(beta, "g"), recipe.batch.count if recipe.batch else 1,
         ", by address" if recipe.batch and recipe.batch.pointers else "",
         ", as the transpose of C" if call.swapped else "", f", copied {' '.join(copied)}" if copied else "",
+        f", epilogue {recipe.epilogue.text!r}" if recipe.epilogue else "",
         _plans.text(recipe.context, recipe.problem, recipe.batch))
 
 
@@ -408,13 +409,15 @@ def prepare(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype
                                     alpha.imag != 0 or beta.imag != 0, flags.tf32, name == "cpu")
     check_engine(operands, name, a, b)
     shape = product_shape(a.shape, b.shape)
+    if flags.epilogue is not None:
+        flags.epilogue.bind(operands, result, a.shape, b.shape)
     if out is not None:
         check_host_out(out, shape, result)
     rounded = result in ("bfloat16", "float16") and name != "cpu"
     if c is not None or not shape or 0 in shape or a.shape[-1] == 0 or rounded:
         return result, None
     types = named(operands.a), named(operands.b), named(result)
-    call, copies, _, _ = arrange(a, b, None, shape, types, flags.invariant)
+    call, copies, _, _ = arrange(a, b, None, shape, types, flags)
     if any(copies) or call.batch and not at_strides(call):
         return result, None
     recipe = recipe_of(call, operands, types, shape, alpha, beta, name, device, engine, flags,

@@ -96,10 +96,12 @@ class NeedsCopy(Exception):
     """An operand (0: a, 1: b, 2: the result) has a layout that the library does not take."""
 
 
-def plan(a: Ints, a_strides: Ints, b: Ints, b_strides: Ints, c: Ints, c_strides: Ints, invariant: bool) -> Call:
+def plan(a: Ints, a_strides: Ints, b: Ints, b_strides: Ints, c: Ints, c_strides: Ints, by_rows: bool,
+         by_items: bool = False) -> Call:
     """The call for operands of these shapes and strides. NeedsCopy names the first operand that must be copied.
 
-    invariant: rows of c are rows of the library's C, which promises nothing of columns."""
+    by_rows: rows of c are rows of the library's C: it promises nothing of columns, and an epilogue tells them apart.
+    by_items: in a stack, rows are counted within each matrix."""
     if len(a) == 1:
         a, a_strides = (1,) + a, (0,) + a_strides
         c, c_strides = c[:-1] + (1,) + c[-1:], c_strides[:-1] + (0,) + c_strides[-1:]
@@ -114,7 +116,7 @@ def plan(a: Ints, a_strides: Ints, b: Ints, b_strides: Ints, c: Ints, c_strides:
     if columns is None:
         raise NeedsCopy(1)
     result = matrix(m, n, *c_strides[-2:])
-    if result is None or invariant and result[0] == 1:
+    if result is None or by_rows and result[0] == 1:
         raise NeedsCopy(2)
     shape = c[:-2]
     strides_a: Ints = ()
@@ -128,7 +130,7 @@ def plan(a: Ints, a_strides: Ints, b: Ints, b_strides: Ints, c: Ints, c_strides:
     batch = merged(list(zip(shape, strides_a, strides_b, c_strides[:-2]))) if shape else []
     (op_a, lda), (op_b, ldb) = rows, columns
     # A stack of matrices times one matrix is one tall product.
-    if len(batch) == 1 and batch[0][2] == 0 and op_a == 0:
+    if len(batch) == 1 and batch[0][2] == 0 and op_a == 0 and not by_items:
         count, stride_a, _, stride_c = batch[0]
         if (stride_a >= k if m == 1 else stride_a == m * lda) and (stride_c >= n if m == 1 else stride_c == m * ldc):
             if m == 1:

@@ -10,7 +10,7 @@ import os
 import re
 import sys
 import threading
-from ctypes import (POINTER, Structure, c_char, c_char_p, c_double, c_int, c_int32, c_int64, c_uint32,
+from ctypes import (POINTER, Structure, c_char, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_uint32,
                     c_void_p)
 from operator import index
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
@@ -58,7 +58,13 @@ class Launch(Structure):
                 ("workspace_bytes", c_int64)]
 
 
-STRUCTS = {"tw_device": Device, "tw_options": Options, "tw_problem": Problem, "tw_batch": Batch, "tw_launch": Launch}
+class Binding(Structure):
+    _fields_ = [("size", c_uint32), ("dtype", c_int), ("name", c_char_p), ("at", c_void_p), ("stride", c_int64),
+                ("ld", c_int64), ("value", c_double)]
+
+
+STRUCTS = {"tw_device": Device, "tw_options": Options, "tw_problem": Problem, "tw_batch": Batch, "tw_launch": Launch,
+           "tw_binding": Binding}
 
 # tw_dtype by NumPy's names, and the types of C that go with each: the first is the default.
 CODES = {"float64": 1, "float32": 2, "float16": 3, "bfloat16": 4, "int8": 5, "int32": 6, "complex64": 7,
@@ -147,11 +153,13 @@ for _name, _types in {
         "tw_workspace_bytes_batched": _context_and_problem + [c_void_p, POINTER(c_int64)],
         "tw_prepare": _context_and_problem,
         "tw_prepare_batched": _context_and_problem + [c_void_p],
+        "tw_epilogue_make": [c_char_p, c_void_p, c_size_t, POINTER(c_void_p)],
+        "tw_epilogue_free": [c_void_p],
         "tw_threads_set": [c_int32],
         "tw_threads_get": []}.items():
     getattr(lib, _name).argtypes = _types
     getattr(lib, _name).restype = c_int
-lib.tw_close.restype = None
+lib.tw_close.restype = lib.tw_epilogue_free.restype = None
 lib.tw_error_text.restype = c_char_p
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from . import _library
 from ._dtypes import NAMES, TYPES, type_name
+from ._epilogue import epilogue_of
 from ._host import Flags, Recipe, on_host, prepare, recipes
 from ._layout import product_shape
 from ._library import Engine, debugging, done, lib
@@ -28,8 +29,8 @@ ONE = 1
 def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Optional[complex] = None, out: Any = None,
            dtype: Any = None, engine: Optional[str] = None, threads: Optional[int] = None, stream: Any = None,
            conjugate_a: bool = False, conjugate_b: bool = False, multiply_as: Optional[str] = None,
-           invariant: bool = False) -> Any:
-    """alpha a @ b + beta c, by np.matmul's rules for shapes.
+           invariant: bool = False, epilogue: Optional[str] = None, **operands: Any) -> Any:
+    """alpha a @ b + beta c, by np.matmul's rules for shapes; with an epilogue, what this makes of each element.
 
     >>> import numpy as np, tilewright
     >>> tilewright.matmul(np.array([[1., 2.], [3., 4.]]), np.array([1., 1.]))
@@ -39,6 +40,9 @@ def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Option
            [3, 4]], dtype=int32)
     >>> tilewright.matmul(np.array([[1 + 1j, 2]]), np.array([[1j], [1]]), conjugate_b=True)
     array([[3.-1.j]])
+    >>> tilewright.matmul(np.ones((2, 3)), np.ones((3, 2)), epilogue="relu(acc + bias[j])", bias=np.array([-5., 1.]))
+    array([[0., 4.],
+           [0., 4.]])
 
     a, b      NumPy arrays, or what makes one; PyTorch tensors, CuPy arrays and others that speak
               __cuda_array_interface__ or DLPack, on the CPU or on CUDA. Vectors, matrices, and stacks of matrices that
@@ -76,6 +80,24 @@ def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Option
               CUDA k is not divided, which takes longer where the result has few rows and columns. NoKernel is raised
               for float8, for floats on OpenCL, on a GPU before sm_90 for bfloat16, float16 and "tf32", and before
               sm_80 for float64.
+    epilogue  an expression, computed in the same pass. Its value becomes the element of the result in row i and column
+              j, rounded once to the result's type (CPU only; elsewhere NoKernel):
+
+                  acc             alpha a @ b + beta c, of float64 in float64, of other types rounded to float32
+                  i, j            row and column, from 0 in each matrix of a stack, and 0 of a vector
+                  name            a number, or an array of one element
+                  name[i]         an element of a vector, which has one for each row; name[j]: for each column
+                  name[i, j]      an element of a matrix of the result's shape; name[j, i]: of its transpose's
+                  + - * / < <= > >= == !=, brackets, numbers
+                  abs min max where sqrt exp log tanh erf neg rsqrt clamp relu sigmoid silu gelu gelu_tanh
+
+              It takes float64, float32, bfloat16 and float16, and int8 and uint8 with the dtype float32, int8 or uint8.
+              An `out` in order F is then copied into. tw_epilogue_make in tilewright.h has all of it.
+    operands  What the epilogue's names stand for, as further keywords: numbers, and arrays in host memory, of the kinds
+              that a and b may be of. A name is none of the arguments here. All matrices of a stack share the operands,
+              and `out` may overlap them. float32, bfloat16 and float16 are read where they lie; where the sums are
+              float64, so are float64 and float32. Other real types are converted to that of the sums, by a copy, and
+              what repeats elements by a stride of 0, or does not lie at whole elements, is copied too.
     engine    of host arrays: "cpu" (the default), "cuda" or "opencl", with a device as "cuda:1"
     threads   of products on the CPU: at most so many compute, instead of the number below; small products take fewer.
               0 is as without it. Results keep their bits. Each number that is used has threads of its own, which
@@ -91,14 +113,18 @@ def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Option
               processors that the process may use.
     Error     |result - exact| <= |alpha| g(k+2) |a||b| + ..., element by element, with g(j) = j u / (1 - j u) and u the
               unit roundoff of the sums: tw_gemm in tilewright.h has all of it
+              Of an epilogue see docs/ACCURACY.md.
     Returns   an array of the operands' own kind; plain arrays for np.matrix and other subclasses of NumPy's array. On
               CUDA it is computed on the stream and not waited for.
-    Raises    ValueError (shapes, an `out` that overlaps itself) and TypeError (types; objects that are more than their
-              numbers: labels of pandas, polars and pyarrow, masks, units, sparse and lazy arrays, of which
-              to_numpy() or its like gives the numbers); what the library refuses is a subclass of
+    Raises    ValueError (shapes, an `out` that overlaps itself, an epilogue's text) and TypeError (types; objects that
+              are more than their numbers: labels of pandas, polars and pyarrow, masks, units, sparse and lazy arrays,
+              of which to_numpy() or its like gives the numbers); what the library refuses is a subclass of
               tilewright.Error. In the main thread KeyboardInterrupt, or what another signal's handler raises, also
               while the product is computed; `out` is undefined then
     """
+    if epilogue is not None or operands:
+        return with_epilogue(a, b, c, alpha, beta, out, dtype, engine, threads, stream, conjugate_a, conjugate_b,
+                             multiply_as, invariant, epilogue_of("matmul", epilogue, operands))
     if _calls is not None and threads is None:
         return _calls.matmul(a, b, c, alpha, beta, out, dtype, engine, stream, conjugate_a, conjugate_b, multiply_as,
                              invariant)
@@ -136,6 +162,18 @@ def product(a: Any, b: Any, c: Any, alpha: Any, beta: Any, out: Any, dtype: Any,
             if made is not None:
                 return made
     return _matmul(a, b, c, alpha, beta, out, dtype, on, stream, Flags(*flags), key)
+
+
+def with_epilogue(a: Any, b: Any, c: Any, alpha: Any, beta: Any, out: Any, dtype: Any, engine: Any, threads: Any,
+                  stream: Any, conjugate_a: Any, conjugate_b: Any, multiply_as: Any, invariant: Any,
+                  epilogue: Any) -> Any:
+    """matmul with an epilogue of its own, which ends with the call."""
+    try:
+        alpha, beta, dtype, on, flags = read(alpha, beta, dtype, engine, threads, conjugate_a, conjugate_b,
+                                             multiply_as, invariant)
+        return _matmul(a, b, c, alpha, beta, out, dtype, on, stream, Flags(*flags)._replace(epilogue=epilogue), None)
+    finally:
+        epilogue.free()
 
 
 def read(alpha: Any, beta: Any, dtype: Any, engine: Any, threads: Any, conjugate_a: Any, conjugate_b: Any,
@@ -198,8 +236,11 @@ class Plan:
     <tilewright.Plan (2, 3) @ (3, 2) -> (2, 2) float64>
 
     a, b, c   arrays of the shapes, strides and types that later calls will have; their values are not read
-    others    as in matmul. Alpha, beta, dtype, engine, threads, the conjugations, multiply_as and invariant are fixed
-              here; the type of an `out` counts as dtype. A call takes a, b, c, out and stream.
+    others    as in matmul. Alpha, beta, dtype, engine, threads, the conjugations, multiply_as, invariant, the epilogue
+              and its operands are fixed here; the type of an `out` counts as dtype. A call takes a, b, c, out and
+              stream.
+    operands  The plan keeps them alive. A call reads the values that they have then; of numbers, and of what matmul
+              copies, it takes those of planning.
 
     On CUDA it compiles the kernels that the product needs, with and without a workspace: the first call can then
     be captured into a CUDA graph already. A plan can be pickled and copied; its first call then prepares it.
@@ -211,16 +252,23 @@ class Plan:
     def __init__(self, a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Optional[complex] = None,
                  out: Any = None, dtype: Any = None, engine: Optional[str] = None, threads: Optional[int] = None,
                  stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
-                 multiply_as: Optional[str] = None, invariant: bool = False) -> None:
+                 multiply_as: Optional[str] = None, invariant: bool = False, epilogue: Optional[str] = None,
+                 **operands: Any) -> None:
+        finish = epilogue_of("Plan", epilogue, operands)
         alpha, beta, dtype, on, flags = read(alpha, beta, dtype, engine, threads, conjugate_a, conjugate_b,
                                              multiply_as, invariant)
-        self._flags, self._with_c = Flags(*flags), c is not None
+        self._flags, self._with_c = Flags(*flags)._replace(epilogue=finish), c is not None
         self._like = layout_of(a, "a"), layout_of(b, "b")
         self._shapes = tuple(a.shape), tuple(b.shape)
         self.shape = product_shape(*self._shapes)
         scaled = scalars(c, alpha, beta)
         self._given = *scaled, dtype, on
-        self._prepare(a, b, c, out, stream)
+        try:
+            self._prepare(a, b, c, out, stream)
+        except BaseException:
+            if finish is not None:
+                finish.free()
+            raise
         self._given = *scaled, self.dtype, on
 
     def _prepare(self, a: Any, b: Any, c: Any, out: Any, stream: Any) -> None:
@@ -265,7 +313,7 @@ class Plan:
                 if recipe is not None and recipe.takes(a, b, None, out):
                     made = recipe.run(a, b, None, out)
                     if made is not None:
-                        if key is not None:
+                        if key is not None and (out is None or recipe.epilogue is None):  # with which it may overlap
                             self._known[key] = recipe
                         return made
         if (c is not None) != self._with_c:
@@ -274,6 +322,8 @@ class Plan:
         if not self._prepared:
             self._prepare(a, b, c, None, stream)
         (alpha, beta, dtype, on), flags = self._given, self._flags
+        if flags.epilogue is not None:
+            return _matmul(a, b, c, alpha, beta, out, dtype, on, stream, flags, None)
         return matmul(a, b, c, alpha=alpha, beta=beta, out=out, dtype=dtype, engine=on and on.text,
                       threads=on and on.threads, stream=stream, conjugate_a=flags.conjugate_a,
                       conjugate_b=flags.conjugate_b, multiply_as="tf32" if flags.tf32 else None,
@@ -310,7 +360,7 @@ def steps(layout: Tuple[Any, ...]) -> Any:
 
 def begin(calls: Any, long_way: Any = product) -> None:
     """Gives the module of _calls.c what it works with."""
-    calls.begin(" ".join(Recipe._fields[:-4]), *(ctypes.cast(x, ctypes.c_void_p).value for x in (_gemm, _gemm_batched)),
+    calls.begin(" ".join(Recipe._fields[:-5]), *(ctypes.cast(x, ctypes.c_void_p).value for x in (_gemm, _gemm_batched)),
                 (_ndarray, _empty, np.array, np.copyto, {"casting": "same_kind"}, {"casting": "unsafe"}, recipes,
                  long_way, done, debugging, (*TYPES, *NAMES)))
 

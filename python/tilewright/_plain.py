@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import struct
-from typing import Any, List, Union
+from typing import Any, List, Optional, Tuple, Union
 
 import numpy as np
 
@@ -45,6 +45,19 @@ def array(name: str, x: Any) -> "np.ndarray[Any, Any]":
     if made.ndim == 0 and made.dtype == object:  # of what NumPy reads no elements
         raise TypeError(f"{name} is {called(x)}, expected an array: {plainly(name, x)}")
     return made
+
+
+def element_strides(x: "np.ndarray[Any, Any]") -> Optional[Tuple[int, ...]]:
+    """Strides in elements. None if the library cannot read the array where it lies: odd addresses, other byte order."""
+    size = x.itemsize
+    strides: List[int] = []
+    if not x.flags.aligned or not x.dtype.isnative:
+        return None
+    for stride in x.strides:
+        if stride % size:
+            return None
+        strides.append(stride // size)
+    return tuple(strides)
 
 
 def check_plain(name: str, x: object) -> None:
