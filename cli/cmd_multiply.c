@@ -12,6 +12,7 @@
 #include "../lab/busy.h"
 #include "../lab/devices.h"
 #include "../lab/roofline.h"
+#include "../multiply/bound.h"
 #include "../multiply/check.h"
 #include "../multiply/sampled.h"
 #include "../program/diag.h"
@@ -70,7 +71,8 @@ static exit_code check_options(const session *s, io_format *format)
                          strcmp(opt->engines.items[0], "cpu") == 0;
     if (opt->device_memory > 0 && on_host)
         return diag(EXIT_USAGE, "--device-memory is for --engine cuda or opencl; the cpu engine keeps to --memory");
-    return operands_check_options(&wish);
+    const exit_code code = operands_check_options(&wish);
+    return code == EXIT_OK ? bound_check(&wish) : code;
 }
 
 /* The operands, all of them in memory or open to be read in panels. */
@@ -80,6 +82,7 @@ static exit_code find_operands(job *j)
     exit_code code = out_of_core_open(&wish, &j->in, j->format, &j->large);
     if (code == EXIT_OK && !j->large.needed) {
         code = operands_read(&wish, &j->in);
+        if (code == EXIT_OK) code = bound_read(&wish, &j->in);
         if (code == EXIT_OK) code = out_of_core_check(&wish, &j->in, &j->large);
     }
     if (code == EXIT_OK) operands_warn(&wish, &j->in);
@@ -157,6 +160,10 @@ static exit_code make_result(job *j)
 static exit_code choose_engine(job *j)
 {
     if (!j->by_auto) return EXIT_OK;
+    if (j->s->opt->epilogue != NULL) {
+        snprintf(j->why, sizeof j->why, "cpu, since --epilogue is for it alone");
+        return EXIT_OK;
+    }
     if (j->s->opt->invariant) { /* which engine is faster depends on the number of rows */
         snprintf(j->why, sizeof j->why, "cpu, since --invariant leaves no choice by size; --engine cuda takes a GPU");
         return EXIT_OK;
@@ -316,7 +323,9 @@ static void tell_plan(job *j)
     find_plan(j);
     if (!j->s->opt->verbose) return;
     tell_engine(j);
+    const product_wish wish = session_product(j->s);
     operands_tell(&j->in, text);
+    bound_tell(&wish, &j->in);
     fprintf(text, "C          %s  %" PRId64 " x %" PRId64 " %s\n", diag_name(j->s->opt->output, name), j->in.problem.m,
             j->in.problem.n, io_type_name(j->in.as.type_c));
     if (j->planned) fprintf(text, "kernel     %s\n", j->plan.text);
@@ -367,6 +376,8 @@ static exit_code tell_result(job *j)
             j->s->opt->verify ? "verified" : "not verified");
     if (j->large.needed && j->s->opt->verify)
         fprintf(text, " by %" PRId64 " of its elements, some of each block", j->report.elements);
+    else if (check_is_sampled(p, &j->report) && j->s->opt->verify)
+        fprintf(text, " by %" PRId64 " of its elements", j->report.elements);
     if (j->nans > 0) fprintf(text, ", %" PRId64 " NaN", j->nans);
     if (j->infinite > 0) fprintf(text, ", %" PRId64 " infinite", j->infinite);
     fprintf(text, "%s\n", files_replaced());
@@ -384,7 +395,7 @@ static exit_code write_record(job *j)
     r.m = p->m, r.n = p->n, r.k = p->k;
     if (!j->large.needed) r.lda = p->lda, r.ldb = p->ldb, r.ldc = p->ldc;
     r.op_a = "ntcr"[p->op_a], r.op_b = "ntcr"[p->op_b];
-    r.alpha = p->alpha, r.beta = p->beta;
+    r.alpha = p->alpha, r.beta = p->beta, r.epilogue = j->s->opt->epilogue;
     if (io_type_is_complex(j->in.as.type_a))
         r.alpha_imaginary = p->alpha_imaginary, r.beta_imaginary = p->beta_imaginary;
     r.samples = r.repeats = r.sets = 1;
@@ -392,7 +403,10 @@ static exit_code write_record(job *j)
     r.gflops = roofline_flops(p) / j->compute_s / 1e9;
     r.others = j->others;
     r.compulsory_bytes = roofline_compulsory_bytes(p);
-    r.verified = j->s->opt->verify ? "residuals+elements" : "no";
+    r.verified = !j->s->opt->verify                ? "no"
+                 : p->epilogue == NULL             ? "residuals+elements"
+                 : check_is_sampled(p, &j->report) ? "elements sampled"
+                                                   : "elements";
     if (j->s->opt->verify) r.error_ratio = j->report.element_ratio;
     if (j->large.needed) {
         r.method = "tw_gemm, out of core: with reading and writing, once";

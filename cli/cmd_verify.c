@@ -1,5 +1,6 @@
 /* cmd_verify.c - `tilewright verify A B C`: is somebody's C the product? */
 #include <inttypes.h>
+#include "../multiply/bound.h"
 #include "../multiply/check.h"
 #include "../program/diag.h"
 #include "../program/object.h"
@@ -16,6 +17,7 @@ static void write_report(session *s, const operands *o, const verify_report *r, 
     object_number(&out, "m", (double)o->problem.m);
     object_number(&out, "n", (double)o->problem.n);
     object_number(&out, "k", (double)o->problem.k);
+    object_text(&out, "epilogue", s->opt->epilogue);
     object_flag(&out, "passed", r->passed);
     object_number(&out, "vectors", r->vectors);
     object_number(&out, "elements", (double)r->elements);
@@ -64,11 +66,13 @@ exit_code cmd_verify(session *s)
     verify_report report;
     const product_wish wish = session_product(s);
     exit_code code = operands_check_options(&wish);
+    if (code == EXIT_OK) code = bound_check(&wish);
     if (code == EXIT_OK) code = operands_read(&wish, &o);
+    if (code == EXIT_OK) code = bound_read(&wish, &o);
     if (code == EXIT_OK) code = operand_dense(&o.each[OPERAND_C], o.as.type_c, &c);
     if (code == EXIT_OK) {
         operands_warn(&wish, &o);
-        if (s->opt->verbose) operands_tell(&o, s->text);
+        if (s->opt->verbose) operands_tell(&o, s->text), bound_tell(&wish, &o);
         code = check_product(&wish, &o, c, o.each[OPERAND_C].path, &report);
         if (code == EXIT_OK || code == EXIT_CHECK) write_report(s, &o, &report, warn_of_nans(s, &o, c));
         if (code == EXIT_CHECK) tell_rounded(s, &o);

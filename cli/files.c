@@ -13,6 +13,7 @@
 #include "../course/judge/user_kernel.h"
 #include "../course/report/report.h"
 #include "../io/io.h"
+#include "../multiply/bound.h"
 #include "../program/diag.h"
 
 /* ---- what a file holds ---- */
@@ -194,6 +195,7 @@ static void collect(name_set *all, const options *opt)
     for (int i = 0; i < opt->rungs.count; i++)
         if (user_kernel_is_path(opt->rungs.items[i])) add(all, "--rung ", opt->rungs.items[i], false, KIND_EMPTY);
     add(all, "--add ", files_input(opt->add), false, KIND_EMPTY);
+    for (int i = 0; i < opt->binds.count; i++) add(all, "--bind ", bound_file(opt->binds.items[i]), false, KIND_EMPTY);
     add(all, "--import ", opt->import, false, KIND_EMPTY);
     add(all, "--export ", opt->export, true, KIND_EMPTY); /* what it may replace `tune` knows */
     /* it is refused for that */
@@ -207,12 +209,23 @@ static void collect(name_set *all, const options *opt)
 
 /* ---- the rules ---- */
 
-static int replaced; /* operands that -o names too, a bit each */
+enum { REPLACES_A = 1, REPLACES_B = 2, REPLACES_C0 = 4, REPLACES_BOUND = 8 };
+static int replaced; /* operands that -o names too */
 
 const char *files_replaced(void)
 {
     static const char *const names[] = {"", ", in place of A", ", in place of B", ", in place of A and B"};
-    return replaced < 4 ? names[replaced] : ", in place of C0";
+    if (replaced & REPLACES_BOUND) return ", in place of an operand of its epilogue";
+    return replaced & REPLACES_C0 ? ", in place of C0" : names[replaced];
+}
+
+/* The bit of what is read; the operands come first. */
+static int role_of(const named *x)
+{
+    return strcmp(x->option, "--bind ") == 0  ? REPLACES_BOUND
+           : strcmp(x->option, "--add ") == 0 ? REPLACES_C0
+           : x == named_files.items           ? REPLACES_A
+                                              : REPLACES_B;
 }
 
 static exit_code check_pair(const named *a, const named *b, int command)
@@ -223,7 +236,7 @@ static exit_code check_pair(const named *a, const named *b, int command)
                     b->option, b->path);
     if (command == CMD_MULTIPLY &&
         strcmp(b->option, "-o ") == 0) { /* C in the place of an operand, when all is computed */
-        replaced |= 1 << (a - named_files.items);
+        replaced |= role_of(a);
         return EXIT_OK;
     }
     return diag(EXIT_USAGE, "%s%s names the same file as %s%s, which is read and would be lost: give another name",

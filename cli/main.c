@@ -50,6 +50,7 @@ const command commands[] = {
      "  tilewright multiply A.raw B.raw --shape 1000x777x1023 --dtype f32 -o C.mtx\n"
      "  tilewright multiply A.npy B.npy --alpha 2 --beta -1 --add C0.npy -o C.npy\n"
      "  tilewright multiply weights.npz:layer1 X.mtx.gz -o C.npy\n"
+     "  tilewright multiply A.npy B.npy -o C.npy --epilogue \"gelu(acc + b[j])\" --bind b=bias.npy\n"
      "  mpirun -n 4 tilewright multiply A.npy B.npy -o C.npy\n",
      "Computes C = alpha op(A) op(B) + beta C0, writes C to a file and prints the shape, the time of the product and "
      "the speed.\n\n"

@@ -145,6 +145,18 @@ const option_row option_rows[] = {
      "1.5,-2"},
     {"beta", 0, OPT_SCALAR, AT(beta), FILES, "X", NULL, "add X times the matrix of --add; X is as in --alpha"},
     {"add", 0, OPT_TEXT, AT(add), FILES, "C0", NULL, "the file of the matrix that --beta scales; never written"},
+    {"epilogue", 0, OPT_TEXT, AT(epilogue), FILES, "TEXT", NULL,
+     "what becomes of each element of C, as \"gelu(acc + bias[j])\": acc is alpha A B + beta C0, i and j are its row "
+     "and column, other names are those of --bind, as s, v[i], bias[j], r[i, j] or t[j, i]. Operators: + - * / < <= > "
+     ">= == !=. Functions:"
+#define OPERATION(id, name, ...) " " #name
+#define DEFINED(name, ...)       " " #name
+#include "../data/functions.def"
+     ". `multiply` is on the cpu then, with --engine auto too, in one process and not in panels"},
+    {"bind", 0, OPT_TEXTS, AT(binds), FILES, "NAME=VALUE", NULL,
+     "what NAME is in --epilogue: a number, else a .npy, .npz or .mtx file, of m elements for v[i], n for bias[j], m x "
+     "n for r[i, j]. Give it once for each name, 16 times at most",
+     .list = 16},
     {"transpose-a", 0, OPT_FLAG, AT(transpose_a), FILES | CMD_BENCH | CMD_LADDER | CMD_TUNE,
      .help = "multiply with A transposed"},
     {"transpose-b", 0, OPT_FLAG, AT(transpose_b), FILES | CMD_BENCH | CMD_LADDER | CMD_TUNE,
@@ -315,6 +327,7 @@ void option_wants(const option_row *row, char *text, size_t size)
     switch (row->kind) {
     case OPT_FLAG: snprintf(text, size, "no value"); break;
     case OPT_TEXT: snprintf(text, size, "a name"); break;
+    case OPT_TEXTS: snprintf(text, size, "%s, at most %d times", row->metavar, row->list); break;
     case OPT_WHOLE: snprintf(text, size, "a whole number%s", range); break;
     case OPT_BYTES:
         snprintf(text, size, "a size in bytes of at least %" PRId64 ", such as 400M or 3G (K, M, G, T: powers of 1024)",
@@ -390,6 +403,13 @@ static bool read_names(const option_row *row, const char *text, name_list *list)
     return text != NULL && *text == '\0' && list->count > 0;
 }
 
+static bool take_text(const option_row *row, const char *text, text_list *list)
+{
+    if (text[0] == '\0' || list->count == row->list) return false;
+    list->items[list->count++] = text;
+    return true;
+}
+
 static bool read_value(const option_row *row, const char *text, options *out)
 {
     void *at = (char *)out + row->offset;
@@ -397,6 +417,7 @@ static bool read_value(const option_row *row, const char *text, options *out)
     switch (row->kind) {
     case OPT_FLAG: return *(bool *)at = true;
     case OPT_TEXT: *(const char **)at = text; return text[0] != '\0';
+    case OPT_TEXTS: return take_text(row, text, at);
     case OPT_WHOLE: return parse_whole(text, row->least, row->most, at);
     case OPT_BYTES: return parse_bytes(text, row->least, at);
     case OPT_REAL: return parse_real(text, at) && *(double *)at > 0 && *(double *)at <= (double)row->most;
@@ -527,11 +548,12 @@ exit_code options_parse(const command *cmd, int argc, char **argv, options *out)
         if (value == '?') return refuse_unknown(cmd, &table, argv);
         const option_row *row = row_of(value == ':' ? optopt : value, cmd);
         if (value == ':') return refuse_value(row, NULL);
-        for (int i = 0; row->kind != OPT_FLAG && i < count; i++)
+        const bool once = row->kind != OPT_FLAG && row->kind != OPT_TEXTS;
+        for (int i = 0; once && i < count; i++)
             if (given[i] == row)
                 return diag(EXIT_USAGE, "--%s is given twice: give it once%s", row->name,
                             row->list > 1 ? ", its values with commas between them" : "");
-        if (row->kind != OPT_FLAG) given[count++] = row;
+        if (once) given[count++] = row;
         if (!read_value(row, optarg, out)) return refuse_value(row, optarg);
     }
     return out->help ? EXIT_OK : read_operands(cmd, argc, argv, out);

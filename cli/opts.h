@@ -35,12 +35,17 @@ typedef struct name_list {
     char items[OPT_LIST][256]; /* a rung may be a path */
 } name_list;
 
+typedef struct text_list {
+    int count;
+    const char *items[OPT_LIST];
+} text_list;
+
 /* What the command line said. Zero, NULL or an empty list: not given. */
 typedef struct options {
     const command *command;
     const char *operands[OPT_LIST];
     int operand_count;
-    const char *output, *add, *gpu, *json, *html, *kernel, *export, *import, *start, *others;
+    const char *output, *add, *epilogue, *gpu, *json, *html, *kernel, *export, *import, *start, *others;
     int64_t device, threads, samples, deadline, pause, pad, batch, memory, device_memory, budget, timeout, ranks, hosts,
         rate, shape_count;
     double network;
@@ -52,6 +57,7 @@ typedef struct options {
     name_list engines, dtypes, dtypes_c, rungs, against, sets, panels;
     shape_list shapes, grids;
     number_list sizes, tiles, element, devices;
+    text_list binds;
 } options;
 
 /* The bit of each command, for the rows of the option table. */
@@ -93,7 +99,8 @@ typedef enum option_kind {
     OPT_DEVICES, /* number_list; -1: all there are */
     OPT_NAMES,   /* name_list, any names */
     OPT_CHOICES, /* name_list, words of choices */
-    OPT_TYPES    /* the same of types of elements: also by other names, of which the list has ours */
+    OPT_TYPES,   /* the same of types of elements: also by other names, of which the list has ours */
+    OPT_TEXTS    /* text_list: the option may be given `list` times, each with one text */
 } option_kind;
 
 typedef struct option_row {

@@ -265,6 +265,18 @@ TW_API tw_status tw_lab_joined(tw_context *context, char *text, int bytes);
  * is not divided. */
 TW_API int64_t tw_lab_sum_depth(tw_dtype dtype);
 
+/* How an epilogue's text indexes a name that is bound; it may do so in several ways. */
+enum {
+    TW_LAB_USE_FIRST = 1, /* name: the number, or the operand's first element */
+    TW_LAB_USE_I = 2,     /* name[i] */
+    TW_LAB_USE_J = 4,     /* name[j] */
+    TW_LAB_USE_IJ = 8,    /* name[i, j] */
+    TW_LAB_USE_JI = 16    /* name[j, i] */
+};
+
+/* tw_lab_epilogue_uses - those of bindings[number], together; 0: the text does not name it. */
+TW_API int tw_lab_epilogue_uses(const tw_epilogue *epilogue, int number);
+
 /* tw_lab_epilogue_interval - what may stand in C[i, j] where its acc lies from acc_low to acc_high: numbers from *low to
  * *high, rounded to C's type; none if *low is above *high. NaN too if *nan is 1. sums: the accumulator's type, TW_F32,
  * TW_F64 or TW_I32. Operands that are bound are read; they must lie in host memory. */

@@ -61,6 +61,7 @@ typedef struct io_raw_shape {
     int64_t rows, cols;
     bool result; /* it is C or C0, whose type --dtype-c names, not --dtype: error sentences advise so */
     bool plain;  /* the file is neither compressed nor an archive, whatever its first bytes are */
+    bool vector; /* a .npy array of one dimension is taken too, as a column, and a number without any */
 } io_raw_shape;
 
 size_t io_type_bytes(io_type type);

@@ -14,6 +14,7 @@ typedef struct header {
     bool swapped, fortran_order;
     io_type nameless; /* of elements that are called raw bytes, as the caller says */
     bool result;      /* it is C or C0 */
+    bool vector;      /* one dimension, or none, is enough */
     int dimensions;
     int64_t shape[2]; /* the first two */
     const char *shape_text;
@@ -250,8 +251,9 @@ static io_status read_dictionary(scanner *s, header *h)
     return s->at == s->end ? IO_OK : unexpected(s, "nothing after '}'");
 }
 
-static io_status check_dimensions(const scanner *s, const header *h)
+static io_status check_dimensions(const scanner *s, header *h)
 {
+    while (h->vector && h->dimensions < 2) h->shape[h->dimensions++] = 1;
     if (h->dimensions == 2) return IO_OK;
     char text[64];
     io_quote(text, sizeof text, h->shape_text, h->shape_text_count);
@@ -310,7 +312,9 @@ static io_status read_header(const void *bytes, size_t count, scanner *s, header
 /* A header that is still to be read. */
 static header blank(const io_raw_shape *raw)
 {
-    return (header){.nameless = raw != NULL ? raw->type : IO_F64, .result = raw != NULL && raw->result};
+    return (header){.nameless = raw != NULL ? raw->type : IO_F64,
+                    .result = raw != NULL && raw->result,
+                    .vector = raw != NULL && raw->vector};
 }
 
 io_status npy_need(const void *bytes, size_t count, const char *name, const io_raw_shape *raw, size_t *need,

@@ -272,6 +272,13 @@ double element_round(const element *e, double value)
     return rounded;
 }
 
+double element_converted(const element *e, double value)
+{
+    if (!e->integer) return element_round(e, value);
+    if (isnan(value)) return 0;
+    return nearbyint(fmin(fmax(value, e->positive ? 0 : -e->largest - 1), e->largest));
+}
+
 double element_uniform(const element *e, uint64_t seed, uint64_t index)
 {
     const uint64_t mix = element_mix(seed, index);

@@ -44,6 +44,9 @@ const element *element_part(tw_dtype dtype); /* of a real number in memory; NULL
 /* element_is_poison - has the element, as it stands in memory, the bits of this owner's poison? */
 bool element_is_poison(const element *e, const void *base, int64_t index, element_owner owner);
 double element_round(const element *e, double value);
+/* element_converted - the value in this type: rounded to nearest, a tie to the even number; of integers saturated, 0
+ * for NaN. */
+double element_converted(const element *e, double value);
 
 /* element_mix - 64 bits from (seed, index) alone: SplitMix64 (Steele, Lea, Flood 2014), used as a counter. */
 static inline uint64_t element_mix(uint64_t seed, uint64_t index)

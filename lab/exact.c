@@ -307,16 +307,31 @@ static void allow_partial_overflow(total *t, const product *x)
     t->set = sum_of_classes(t->set, FINITE | (up ? PLUS : 0u) | (down ? MINUS : 0u) | (up && down ? NOT_A_NUMBER : 0u));
 }
 
+static void sum_terms(total *t, const product *x, const double *a, const double *b, double c0, double c0_by_i)
+{
+    *t = (total){.set = FINITE};
+    clear(&t->up), clear(&t->down);
+    if (x->reads_ab) add_product_term(t, x, x->alpha, false, a, b);
+    if (x->reads_ab && x->alpha_imaginary != 0) add_product_term(t, x, x->alpha_imaginary, true, a, b);
+    if (x->reads_c0) add_addend(t, x, x->beta, c0);
+    if (x->reads_c0 && x->beta_imaginary != 0) add_addend(t, x, x->beta_imaginary, c0_by_i);
+    allow_partial_overflow(t, x);
+}
+
+/* How far a result of this size may be from the exact one, times 2^-e. */
+static double bound_at(const product *x, const total *t, scaled size, int e)
+{
+    double wide = x->tiny == 0 ? 0 : ldexp(x->tiny + x->tiny_c, -e);
+    double bound = x->g_sum * scaled_at(t->mass, e) + x->g_add * scaled_at(t->addend, e) + wide;
+    if (x->round_c > 0) bound += x->round_c * (scaled_at(size, e) + bound);
+    return bound * (1 + 0x1p-40);
+}
+
 static exact_verdict judge(const product *x, const double *a, const double *b, double c0, double c0_by_i, double found)
 {
     double largest = x->accumulator->largest;
-    total t = {.set = FINITE};
-    clear(&t.up), clear(&t.down);
-    if (x->reads_ab) add_product_term(&t, x, x->alpha, false, a, b);
-    if (x->reads_ab && x->alpha_imaginary != 0) add_product_term(&t, x, x->alpha_imaginary, true, a, b);
-    if (x->reads_c0) add_addend(&t, x, x->beta, c0);
-    if (x->reads_c0 && x->beta_imaginary != 0) add_addend(&t, x, x->beta_imaginary, c0_by_i);
-    allow_partial_overflow(&t, x);
+    total t;
+    sum_terms(&t, x, a, b, c0, c0_by_i);
     unsigned set = t.set;
 
     scaled result = difference(&t.up, &t.down);
@@ -328,10 +343,7 @@ static exact_verdict judge(const product *x, const double *a, const double *b, d
             error = difference(&t.up, &t.down);
         }
         int e = highest(t.mass, t.addend, error);
-        double wide = x->tiny == 0 ? 0 : ldexp(x->tiny + x->tiny_c, -e);
-        double bound = x->g_sum * scaled_at(t.mass, e) + x->g_add * scaled_at(t.addend, e) + wide;
-        if (x->round_c > 0) bound += x->round_c * (scaled_at(size, e) + bound);
-        bound *= 1 + 0x1p-40;
+        double bound = bound_at(x, &t, size, e);
         verdict.bound = ldexp(bound, e);
         scaled top = scaled_of(scaled_at(result, e) + bound, e), bottom = scaled_of(bound - scaled_at(result, e), e);
         if (beyond(top, largest) || beyond(top, x->type_c->largest)) set |= PLUS;
@@ -355,9 +367,88 @@ exact_verdict exact_judge(const product *x, const double *a, const double *b, do
     return judge(x, a, b, c0, 0, found);
 }
 
+/* ---- a C that an epilogue made ---- */
+
+static const exact_range no_number = {.low = (double)INFINITY, .high = -(double)INFINITY};
+
+static exact_range range_of(const product *x, const double *a, const double *b, double c0)
+{
+    const double largest = x->accumulator->largest;
+    total t;
+    sum_terms(&t, x, a, b, c0, 0);
+    exact_range acc = no_number;
+    if (t.set & FINITE) {
+        const scaled result = difference(&t.up, &t.down);
+        const int e = highest(t.mass, t.addend, result);
+        const double middle = scaled_at(result, e), lost = 0x1p-50 * fabs(middle), /* of the difference */
+            bound = bound_at(x, &t, (scaled){0, 0}, e) + lost;
+        const scaled top = scaled_of(middle + bound, e), bottom = scaled_of(middle - bound, e);
+        if (beyond(top, largest)) t.set |= PLUS;
+        if (beyond((scaled){-bottom.m, bottom.e}, largest)) t.set |= MINUS;
+        acc.low = scaled_at(bottom, 0), acc.high = scaled_at(top, 0);
+        if (bound > 0) acc.low = nextafter(acc.low, -INFINITY), acc.high = nextafter(acc.high, INFINITY);
+        acc.low = fmax(fmin(acc.low, largest), -largest), acc.high = fmax(fmin(acc.high, largest), -largest);
+    }
+    acc.plus = (t.set & PLUS) != 0, acc.minus = (t.set & MINUS) != 0, acc.nan = (t.set & NOT_A_NUMBER) != 0;
+    return acc;
+}
+
+exact_range exact_around(double high, double low, double limit)
+{
+    exact_range acc = no_number;
+    acc.nan = isnan(high);
+    if (limit > 0)
+        acc.low = nextafter(high + (low - limit), -(double)INFINITY),
+        acc.high = nextafter(high + (low + limit), (double)INFINITY);
+    else if (!acc.nan)
+        acc.low = acc.high = high;
+    return acc;
+}
+
+/* The same of an acc from `least` to `most`, or NaN. */
+static exact_verdict made_of(const product *x, int64_t row, int64_t col, double least, double most, double found)
+{
+    const element *type = x->type_c;
+    double low = 0, high = 0;
+    int nan = 0;
+    exact_verdict e = {.expected = (double)NAN, .ratio = (double)INFINITY};
+    if (tw_lab_epilogue_interval(x->problem.epilogue, x->type->result, x->problem.dtype_c, row, col, least, most, &low,
+                                 &high, &nan) != TW_OK)
+        return e; /* nothing may stand there */
+    low = element_converted(type, low), high = element_converted(type, high);
+    const double middle = low + (high - low) / 2, half = (high - low) / 2;
+    if (low <= high && !isnan(middle)) e.expected = middle, e.bound = half;
+    const bool within = found >= low && found <= high;
+    e.passed = within || (nan && (isnan(found) || (type->integer && found == 0)));
+    if (e.passed) e.ratio = within && half > 0 && isfinite(half) ? fmin(fabs(found - middle) / half, 1) : 0;
+    return e;
+}
+
+exact_verdict exact_made(const product *x, int64_t row, int64_t col, exact_range acc, double found)
+{
+    const double infinity = (double)INFINITY, nan = (double)NAN;
+    const struct {
+        bool possible;
+        double least, most;
+    } all[] = {{acc.low <= acc.high, acc.low, acc.high},
+               {acc.plus, infinity, infinity},
+               {acc.minus, -infinity, -infinity},
+               {acc.nan, nan, nan}};
+    exact_verdict e = {.expected = nan, .ratio = infinity};
+    bool any = false;
+    for (size_t q = 0; q < sizeof all / sizeof *all && !e.passed; q++) {
+        if (!all[q].possible) continue;
+        const exact_verdict one = made_of(x, row, col, all[q].least, all[q].most, found);
+        if (!any || one.passed) e = one;
+        any = true;
+    }
+    return e;
+}
+
 exact_verdict exact_judge_at(const product *x, const double *a, const double *b, int64_t row, int64_t col, double found)
 {
     const double c0 = x->reads_c0 ? view_at(x->c0, row, col) : 0;
+    if (x->problem.epilogue != NULL) return exact_made(x, row, col, range_of(x, a, b, c0), found);
     return judge(x, a, b, c0, x->reads_c0 && x->beta_imaginary != 0 ? view_at(x->c0_by_i, row, col) : 0, found);
 }
 

@@ -375,23 +375,9 @@ static void note(judging *j, int64_t row, int64_t col, double found, double expe
 /* An element of a problem with an epilogue, whose acc is within `limit` of high + low. */
 static void judge_made(judging *j, int64_t row, int64_t col, double found, double high, double low, double limit)
 {
-    const tw_problem *p = &j->x->problem;
-    const element *type = j->x->type_c;
-    const double least = nextafter(high + (low - limit), (double)-INFINITY),
-                 most = nextafter(high + (low + limit), (double)INFINITY);
-    double from, to;
-    int nan = 0;
-    if (tw_lab_epilogue_interval(p->epilogue, (tw_dtype)element_of(p->dtype)->result, p->dtype_c, row, col,
-                                 limit > 0 ? least : high, limit > 0 ? most : high, &from, &to, &nan) != TW_OK)
-        from = to = (double)NAN;
-    from = whole_converted(type, from), to = whole_converted(type, to);
-    const double middle = from + (to - from) / 2, half = (to - from) / 2;
-    const bool within = found >= from && found <= to;
-    double ratio = within ? half > 0 && isfinite(half) ? fabs(found - middle) / half : 0 : (double)INFINITY;
-    if (within && ratio > 1) ratio = 1;
-    if (nan && (isnan(found) || (type->integer && found == 0))) ratio = 0;
-    if (j->verdict.row < 0 || ratio > j->verdict.error_ratio || ratio > 1)
-        note(j, row, col, found, middle, half, ratio, NULL);
+    const exact_verdict e = exact_made(j->x, row, col, exact_around(high, low, limit), found);
+    if (j->verdict.row < 0 || e.ratio > j->verdict.error_ratio || !e.passed)
+        note(j, row, col, found, e.expected, e.bound, e.ratio, NULL);
 }
 
 static void judge_row(judging *j, int64_t row, int64_t r, const double *found)
@@ -422,12 +408,6 @@ static void judge_scaled_row(judging *j, int64_t row, int64_t r, double *found)
     const int64_t n = x->problem.n, *sums = j->o->whole + r * n;
     view_load((view){x->type_c, j->c, x->problem.ldc, 1}, row, 1, 0, n, found, n);
     for (int64_t col = 0; col < n; col++) {
-        if (x->problem.epilogue != NULL) {
-            const double old = x->reads_c0 ? view_at(x->c0, row, col) : 0, scaled = x->alpha * (double)sums[col],
-                         more = x->reads_c0 ? x->beta * old : 0;
-            judge_made(j, row, col, found[col], scaled + more, 0, 0x1p-51 * (fabs(scaled) + fabs(more)));
-            continue;
-        }
         const exact_verdict e = whole_scaled(x, sums[col], row, col, found[col]);
         if (!e.passed || j->verdict.row < 0) note(j, row, col, found[col], e.expected, e.bound, e.ratio, NULL);
     }

@@ -123,7 +123,10 @@ typedef struct verify_report {
  * each row's largest, the corners, all of the 16 rows with the largest residuals, and those that vectors cannot see:
  * all that meet a NaN or infinity of the operands, are not finite, or overflow on the way) against the derived bound;
  * in doubt in exact arithmetic. Integers by vectors of random weights, modulo 2^n: a row is wrong or not, and its ratio
- * infinity or 0; where C is of another type than their sums, each element by itself, without vectors.
+ * infinity or 0; where C is of another type than their sums, each element by itself, without vectors. So too a C that
+ * an epilogue made, by what its text may make of each element's acc (docs/ACCURACY.md, Epilogues). Where that is more
+ * work than 2^32 multiply-adds, an element counting as 1024 beside its k, samples of a C of floats alone, with a random
+ * element of each row for its largest: the report has fewer elements than C then.
  *
  * c0        may be NULL when beta == 0; it has c's leading dimension
  * Special   NaN and infinities must be where IEEE 754 puts them. Where a sum may overflow in some order of summation,

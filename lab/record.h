@@ -46,6 +46,7 @@ typedef struct record {
     double friendlier_s, aligned_s;
     const char *best_kernel; /* of all candidates, and the time of the planner's choice over its time */
     double regret;
+    const char *epilogue;       /* the text that says what became of each element of C */
     const char *version, *time; /* NULL: this library's, now */
     const char *host;           /* tells machines apart whose devices have one name; NULL: this machine's */
     const char *run_id;         /* tells the runs of a machine apart; NULL: this one */
@@ -71,7 +72,7 @@ typedef struct record {
     NUMBER(alpha_imaginary) NUMBER(beta_imaginary) TEXT(dtype_b) TEXT(dtype_c) COUNT(panels) NUMBER(bytes_read)        \
     NUMBER(read_s) NUMBER(multiply_s) NUMBER(write_s) NUMBER(memory_bytes) NUMBER(others) \
     TEXT(doubt) COUNT(friendlier_m) COUNT(friendlier_n) COUNT(friendlier_k) TEXT(friendlier_kernel)                    \
-    NUMBER(friendlier_s) NUMBER(aligned_s) TEXT(best_kernel) NUMBER(regret)
+    NUMBER(friendlier_s) NUMBER(aligned_s) TEXT(best_kernel) NUMBER(regret) TEXT(epilogue)
 /* Of the run; NULL: of this one. */
 #define RECORD_FIELDS_OF_RUN(TEXT) TEXT(version) TEXT(time) TEXT(host) TEXT(run_id)
 /* clang-format on */

@@ -151,6 +151,7 @@ tw_status product_make(const tw_problem *problem, const void *a, const void *b, 
                  .accumulator = element_of(type->accumulator)};
     x.scaled = type->integer && type_c->dtype != type->result;
     if (x.scaled && (type->bytes != 1 || (type_c->dtype != TW_F32 && type_c->bytes != 1))) return TW_BAD_ARGUMENT;
+    if (p.epilogue != NULL && (type->parts == 2 || (type->integer && !x.scaled))) return TW_BAD_ARGUMENT;
     if (x.scaled) x.accumulator = element_of(TW_F64); /* of sums that are exact */
     for (int i = 0; i < 2 && type->integer && !x.scaled; i++) {
         double scalar = i == 0 ? p.alpha : p.beta;

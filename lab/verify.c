@@ -1,6 +1,6 @@
 /* verify.c - judges somebody's C without computing the product: by vectors of signs; then element by element, in exact
  * arithmetic, what those cannot see, suspicious rows and samples, as far as work allows. The report says what was
- * left. */
+ * left. Of a C that an epilogue made vectors see nothing: each element by itself, or samples. */
 #include "verify.h"
 #include "parallel.h"
 
@@ -11,6 +11,8 @@
 
 enum { MOST_VECTORS = 1 << 16 };
 static const double single_work = 0x1p27; /* multiply-adds spent on elements that vectors cannot see, at least */
+/* The same on a C that an epilogue made, up to which all its elements are judged, and what one costs beside its k. */
+static const double made_work = 0x1p32, made_overhead = 1024;
 
 /* The row, not yet taken, whose residual is the largest share of its bound; -1: none left. */
 static int64_t most_suspicious_row(const check *v, const int64_t *taken, int count)
@@ -47,14 +49,19 @@ typedef struct samples_job {
     exact_verdict verdicts[SAMPLES];
 } samples_job;
 
-/* Of each row, or as many as there are samples, the largest element; the corners; random elements. */
+static bool is_made(const check *v) { return v->x.problem.epilogue != NULL; }
+
+/* Of each row, or as many as there are samples, the largest element, or, where nobody looked for it, a random one; the
+ * corners; random elements. */
 static int64_t rows_of_largest(const check *v) { return (v->m + v->largest_step - 1) / v->largest_step; }
 
 static void sample_at(const check *v, int64_t index, int64_t *row, int64_t *col)
 {
     const int64_t rows = rows_of_largest(v), corner = index - rows;
     if (index < rows) {
-        *row = index * v->largest_step, *col = v->largest_cols[index];
+        const uint64_t drawn = element_mix(v->options->seed, (uint64_t)index);
+        *row = index * v->largest_step;
+        *col = is_made(v) ? (int64_t)(drawn % (uint64_t)v->n) : v->largest_cols[index];
     } else if (corner < CORNERS) {
         *row = corner & 1 ? v->m - 1 : 0, *col = corner & 2 ? v->n - 1 : 0;
     } else {
@@ -128,24 +135,39 @@ static void write_sentence(const check *v)
     }
 }
 
+static void progress(const check *v, double fraction)
+{
+    if (v->options->progress != NULL) v->options->progress(v->options->progress_context, fraction);
+}
+
+/* Are there few elements, or is it little work to look at each? */
+static bool affords_all(const check *v)
+{
+    if (product_or_huge(v->m, v->n) <= v->samples) return true;
+    return is_made(v) && (double)v->m * (double)v->n * ((double)v->k + made_overhead) <= made_work;
+}
+
 static void judge_all(check *v)
 {
-    verify_by_vectors(v);
-    if (product_or_huge(v->m, v->n) <= v->samples) {
+    if (is_made(v))
+        v->report->vectors = 0;
+    else
+        verify_by_vectors(v);
+    if (affords_all(v)) {
         int64_t rows[WORST_ROWS];
         for (int64_t i0 = 0; i0 < v->m; i0 += WORST_ROWS) {
             const int64_t count = v->m - i0 < WORST_ROWS ? v->m - i0 : WORST_ROWS;
             for (int64_t i = 0; i < count; i++) rows[i] = i0 + i;
             verify_rows(v, rows, count);
+            if (is_made(v)) progress(v, (double)i0 / (double)v->m);
         }
     } else {
-        verify_by_classes(v);
-        judge_suspicious_rows(v);
+        if (!is_made(v)) verify_by_classes(v), judge_suspicious_rows(v);
         judge_samples(v);
     }
     write_sentence(v);
     if (v->report->col > 0) v->report->col /= v->x.parts;
-    if (v->options->progress != NULL) v->options->progress(v->options->progress_context, 1);
+    progress(v, 1);
 }
 
 static int threads_of(double m, double n, double k, int most)

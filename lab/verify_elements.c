@@ -62,10 +62,21 @@ static bool judge_element(check *v, int64_t row, int64_t col)
     return verify_take(v, row, col, verify_look_at(v, row, col, v->a_row, v->b_col));
 }
 
+/* Is no sum of the products of one row, in any order, near the largest number? mass: theirs, as of reference_rows();
+ * c0: as product_finish() reads it. */
+static bool is_far_from_overflow(const product *x, const double *mass, const double *c0, int64_t count)
+{
+    const double most = x->accumulator->largest / 2 / (1 + x->g_sum + x->g_add), alpha = fmax(x->alpha_size, 1);
+    for (int64_t j = 0; j < count; j++)
+        if (!(alpha * mass[j] + (x->reads_c0 ? x->beta_size * fabs(c0[j]) : 0) < most)) return false;
+    return true;
+}
+
 void verify_rows(check *v, const int64_t *rows, int64_t count)
 {
     const product *x = &v->x;
     verify_report *report = v->report;
+    const bool made = x->problem.epilogue != NULL;
     product sums = *x;
     if (!x->reads_ab) sums.problem.k = 0;
     double *high = v->values, *low = high + v->batch * v->n, *mass = low + v->batch * v->n;
@@ -79,11 +90,18 @@ void verify_rows(check *v, const int64_t *rows, int64_t count)
             int64_t row = rows[r0 + r], at = r * v->n;
             bool loaded = false;
             if (x->reads_c0) view_load(x->c0, row, 1, 0, v->n, c0, v->n);
+            const bool ordinary = known && made && is_far_from_overflow(x, mass + at, c0, v->n);
             if (known) product_finish(x, high + at, pairs ? low + at : NULL, mass + at, own, c0, v->n);
             for (int64_t j = 0; j < v->n; j++) {
                 double found = view_at(v->c, row, j), bound = mass[at + j];
                 double error = fabs((found - high[at + j]) - (pairs ? low[at + j] : 0));
-                if (known && isfinite(bound) && (error + own[j]) * (1 + 0x1p-40) <= bound) {
+                if (ordinary) {
+                    const double limit = (bound + own[j]) * (1 + 0x1p-40);
+                    const exact_range acc = exact_around(high[at + j], pairs ? low[at + j] : 0, limit);
+                    verify_take(v, row, j, exact_made(x, row, j, acc, found));
+                    continue;
+                }
+                if (known && !made && isfinite(bound) && (error + own[j]) * (1 + 0x1p-40) <= bound) {
                     report->elements++;
                     if (bound > report->worst_element_bound) report->worst_element_bound = bound;
                     if (report->row < 0 || error > report->element_ratio * bound)

@@ -85,18 +85,16 @@ tw_status whole_rows(const product *x, const int64_t *rows, int64_t row_count, i
     return TW_OK;
 }
 
-double whole_converted(const element *type_c, double x)
-{
-    if (!type_c->integer) return element_round(type_c, x);
-    if (isnan(x)) return 0;
-    return nearbyint(fmin(fmax(x, type_c->positive ? 0 : -type_c->largest - 1), type_c->largest));
-}
-
 exact_verdict whole_scaled(const product *x, int64_t sum, int64_t row, int64_t col, double found)
 {
     const double alpha = x->reads_ab ? x->alpha : 0, beta = x->reads_c0 ? x->beta : 0,
                  old = x->reads_c0 ? view_at(x->c0, row, col) : 0, scaled = alpha * (double)sum, addend = beta * old;
-    exact_verdict e = {.expected = whole_converted(x->type_c, scaled + addend)};
+    exact_verdict e = {.expected = element_converted(x->type_c, scaled + addend)};
+    if (x->problem.epilogue != NULL) {
+        const double sum_size = fabs(scaled) + fabs(addend);
+        return exact_made(x, row, col, exact_around(scaled + addend, 0, isfinite(sum_size) ? 0x1p-51 * sum_size : 0),
+                          found);
+    }
     if (!isfinite(scaled + addend)) { /* infinite or NaN, whatever the rounding */
         e.passed = found == e.expected || (isnan(found) && isnan(e.expected));
     } else {
@@ -106,8 +104,8 @@ exact_verdict whole_scaled(const product *x, int64_t sum, int64_t row, int64_t c
         const double error = gamma_of(2, 0x1p-53) * (fabs(scaled) + fabs(addend)) * (1 + 0x1p-40) + 0x1p-1072;
         const double low = exact ? value.high : nextafter(value.high - error, -INFINITY),
                      high = exact ? value.high : nextafter(value.high + error, INFINITY);
-        const double least = whole_converted(x->type_c, low), most = whole_converted(x->type_c, high);
-        e.expected = whole_converted(x->type_c, value.high);
+        const double least = element_converted(x->type_c, low), most = element_converted(x->type_c, high);
+        e.expected = element_converted(x->type_c, value.high);
         e.bound = fmax(most - e.expected, e.expected - least);
         e.passed = found >= least && found <= most;
     }

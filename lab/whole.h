@@ -16,12 +16,9 @@ int64_t whole_of(const element *type, uint64_t bits);
  * reference_rows(). Returns TW_OK, TW_NO_MEMORY. */
 tw_status whole_rows(const product *x, const int64_t *rows, int64_t row_count, int threads, int64_t *c);
 
-/* whole_converted - x in C's type: rounded to nearest, a tie to the even number; of integers saturated, 0 for NaN. */
-double whole_converted(const element *type_c, double x);
-
 /* whole_scaled - judge an element of a C that is scaled: is it what alpha * sum + beta * c0 is rounded to, computed in
  * double, with at most the errors that its three operations may have? None, where all are exact. ratio: 0 or
- * infinity. */
+ * infinity. With an epilogue: is it what that may make of it? */
 exact_verdict whole_scaled(const product *x, int64_t sum, int64_t row, int64_t col, double found);
 
 /* whole_sentence - "C[12, 7] is 3, expected 4 exactly"; of elements without a sign where is_unsigned. */

@@ -12,13 +12,25 @@ static void show_progress(void *context, double fraction)
     term_progress("checking", fraction);
 }
 
+bool check_is_sampled(const tw_problem *problem, const verify_report *report)
+{
+    return problem->epilogue != NULL && report->elements < problem->m * problem->n;
+}
+
 /* No fault was found, and everything was looked at that the check promises to see. */
 static bool whole(const verify_report *r) { return r->passed && r->unchecked == 0; }
 
 /* Which errors the check can find. */
 static void tell_sight(const product_wish *wish, const operands *o, const verify_report *r)
 {
-    if (multiplied_scales(&o->as)) {
+    if (check_is_sampled(&o->problem, r)) {
+        fprintf(wish->text,
+                "  elements  %" PRId64 " of %" PRId64
+                " recomputed, drawn by --seed. Not found: errors in the others.\n",
+                r->elements, o->problem.m * o->problem.n);
+        return;
+    }
+    if (multiplied_scales(&o->as) || o->epilogue != NULL) {
         fprintf(wish->text, "  elements  %" PRId64 " recomputed, each of them.\n", r->elements);
         return;
     }
@@ -54,6 +66,8 @@ static void tell_verdict(const product_wish *wish, const tw_problem *p, const ve
         fprintf(text, "it has no elements.");
     else if (r->elements >= all)
         fprintf(text, "each of its %" PRId64 " %s was checked.", all, each);
+    else if (check_is_sampled(p, r))
+        fprintf(text, "of its %" PRId64 " elements %" PRId64 " were checked, drawn by --seed.", all, r->elements);
     else
         fprintf(text, "its %" PRId64 " %s were checked by rows with %d random vectors, %" PRId64 " of them one by one.",
                 all, each, r->vectors, r->elements);

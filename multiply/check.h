@@ -11,6 +11,9 @@
  * everything, a sentence on stderr. EXIT_OK, EXIT_CHECK, or EXIT_MEMORY; *report is filled in the first two cases. */
 exit_code check_product(const product_wish *wish, operands *o, const void *c, const char *name, verify_report *report);
 
+/* check_is_sampled - did it look at samples alone, since an epilogue made C and there are many elements? */
+bool check_is_sampled(const tw_problem *problem, const verify_report *report);
+
 /* check_bytes - the memory that check_product() takes, at most, beside the operands. */
 double check_bytes(const product_wish *wish, const tw_problem *problem);
 

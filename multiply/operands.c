@@ -60,22 +60,27 @@ static io_raw_shape raw_shape(const product_wish *wish, operand_role role)
     return raw;
 }
 
-static exit_code read_one(const product_wish *wish, operands *o, operand_role role)
+exit_code operand_read(operand *x, const io_raw_shape *raw)
 {
-    operand *x = &o->each[role];
-    io_raw_shape raw = raw_shape(wish, role);
     io_error error;
     tame_name tamed;
-    if (io_named(x->path) == IO_FORMAT_RAW && raw.rows < 0)
-        return diag(EXIT_USAGE, "%s: a raw file does not say its shape and type: give --shape MxNxK and --dtype T",
-                    x->path);
     term_progress(diag_name(x->path, tamed), -1);
     int reading = guard_watch(NULL, PTRDIFF_MAX, x->path);
-    io_status status = io_read(x->path, &raw, &x->matrix, &error);
+    io_status status = io_read(x->path, raw, &x->matrix, &error);
     guard_unwatch(reading);
     if (status != IO_OK) return diag_io(status, &error);
     if (x->matrix.mapped_bytes > 0) x->watch = guard_watch(x->matrix.memory, x->matrix.mapped_bytes, x->path);
     return EXIT_OK;
+}
+
+static exit_code read_one(const product_wish *wish, operands *o, operand_role role)
+{
+    operand *x = &o->each[role];
+    io_raw_shape raw = raw_shape(wish, role);
+    if (io_named(x->path) == IO_FORMAT_RAW && raw.rows < 0)
+        return diag(EXIT_USAGE, "%s: a raw file does not say its shape and type: give --shape MxNxK and --dtype T",
+                    x->path);
+    return operand_read(x, &raw);
 }
 
 static void name_all(const product_wish *wish, operands *o)
@@ -475,6 +480,11 @@ double operands_bytes(const product_wish *wish, const operands *o)
         bytes += (double)x->rows * (double)x->cols *
                  (double)(io_type_bytes(x->type) + (x->type != to || x->swapped ? io_type_bytes(to) : 0));
     }
+    for (int q = 0; q < o->bound_count; q++) {
+        const io_matrix *x = &o->bound[q].matrix;
+        const double converted = o->bound[q].block != NULL ? 8 : 0; /* at most */
+        bytes += (double)x->rows * (double)x->cols * ((double)io_type_bytes(x->type) + converted);
+    }
     return bytes;
 }
 
@@ -482,8 +492,8 @@ exit_code operands_unchanged(const operands *o)
 {
     io_error error;
     io_status status = IO_OK;
-    for (int role = 0; status == IO_OK && role < OPERANDS; role++) {
-        const operand *x = &o->each[role];
+    for (int q = 0; status == IO_OK && q < OPERANDS + o->bound_count; q++) {
+        const operand *x = q < OPERANDS ? &o->each[q] : &o->bound[q - OPERANDS];
         status = io_unchanged(x->source.file.open ? &x->source.file : &x->matrix.file, x->path, &error);
     }
     return status == IO_OK ? EXIT_OK : diag_io(status, &error);
@@ -491,16 +501,19 @@ exit_code operands_unchanged(const operands *o)
 
 void operands_free(operands *o)
 {
-    for (int role = 0; role < OPERANDS; role++) {
-        guard_unwatch(o->each[role].watch);
-        io_source_close(&o->each[role].source);
-        io_free(&o->each[role].matrix);
-        free(o->each[role].block);
+    for (int q = 0; q < OPERANDS + o->bound_count; q++) {
+        operand *x = q < OPERANDS ? &o->each[q] : &o->bound[q - OPERANDS];
+        guard_unwatch(x->watch);
+        io_source_close(&x->source);
+        io_free(&x->matrix);
+        free(x->block);
     }
+    free(o->bound);
+    tw_epilogue_free(o->epilogue);
     *o = (operands){0};
 }
 
-static void tell_one(const operand *x, const char *name, io_type type, FILE *text)
+void operand_tell(const operand *x, const char *name, io_type type, FILE *text)
 {
     const io_matrix *s = &x->matrix;
     tame_name path;
@@ -518,5 +531,5 @@ void operands_tell(const operands *o, FILE *text)
     static const char *const names[] = {[OPERAND_A] = "A", [OPERAND_B] = "B", [OPERAND_ADD] = "C0", [OPERAND_C] = "C"};
     term_progress_end();
     for (operand_role role = OPERAND_A; role < OPERANDS; role++)
-        if (o->each[role].path != NULL) tell_one(&o->each[role], names[role], type_of_role(&o->as, role), text);
+        if (o->each[role].path != NULL) operand_tell(&o->each[role], names[role], type_of_role(&o->as, role), text);
 }

@@ -17,6 +17,9 @@ typedef enum operand_role { OPERAND_A, OPERAND_B, OPERAND_ADD, OPERAND_C, OPERAN
 
 typedef struct operands {
     operand each[OPERANDS];
+    operand *bound; /* what an epilogue reads (bound_read), a path where it is a file; NULL: there is none */
+    int bound_count;
+    tw_epilogue *epilogue;
     multiplied as; /* its type_c: of C and --add */
     tw_problem problem;
     const void *a, *b; /* where the problem's operands lie */
@@ -41,8 +44,12 @@ exit_code operands_unchanged(const operands *o);
 /* operands_warn - once they are settled: warns on stderr, unless --quiet, where the product's type may surprise. */
 void operands_warn(const product_wish *wish, const operands *o);
 
-/* operands_bytes - of A, B, --add and C in memory as operands_read() leaves them, with their conversions. */
+/* operands_bytes - of A, B, --add and C in memory as operands_read() leaves them, with their conversions; and of what
+ * an epilogue reads, once that is read. */
 double operands_bytes(const product_wish *wish, const operands *o);
+
+/* operand_read - the file at x->path; raw: as io_read() has it. EXIT_OK, or a sentence. */
+exit_code operand_read(operand *x, const io_raw_shape *raw);
 
 /* operand_op - how an operand that lies as its file has it is multiplied. */
 tw_op operand_op(const operands *o, const product_wish *wish, operand_role role);
@@ -51,8 +58,10 @@ tw_op operand_op(const operands *o, const product_wish *wish, operand_role role)
  * operands_free gives back. NULL, after a sentence, when memory ran out. *data is NULL for an empty operand. */
 exit_code operand_dense(operand *x, io_type type, const void **data);
 
-/* operands_tell - a line for each operand: its file, shape, type, and whether it is used in place. */
+/* operands_tell - a line for each operand: its file, shape, type, and whether it is used in place. operand_tell - that
+ * of one, which is used as `type`. */
 void operands_tell(const operands *o, FILE *text);
+void operand_tell(const operand *x, const char *name, io_type type, FILE *text);
 
 /* memory_for - rows * cols elements, or NULL when that is more than the machine has; 0 elements give one byte. */
 void *memory_for(int64_t rows, int64_t cols, size_t element_bytes);

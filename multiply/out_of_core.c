@@ -157,6 +157,11 @@ exit_code out_of_core_open(const product_wish *wish, operands *in, io_format for
         operands_free(in);
         return code;
     }
+    if (wish->epilogue != NULL)
+        return diag(EXIT_MEMORY,
+                    "--epilogue: the product takes %s of memory, more than %s, and what is computed in panels takes no "
+                    "epilogue",
+                    term_bytes(x->in_core, needs), term_bytes((double)x->limit, limit));
     if (format == IO_FORMAT_MTX)
         return diag(EXIT_MEMORY,
                     "%s: Matrix Market files are written as a whole, and the product takes %s of memory, more than %s: "

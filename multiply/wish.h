@@ -23,6 +23,9 @@ typedef struct product_wish {
     int64_t m, n, k;
     bool transpose_a, transpose_b, conjugate_a, conjugate_b;
     product_scalar alpha, beta;
+    const char *epilogue;     /* a text; NULL: not given */
+    const char *const *binds; /* words of --bind, NAME=FILE or NAME=NUMBER */
+    int bind_count;
     int64_t memory; /* bytes; 0: what there is */
     uint64_t seed;  /* of the check, as threads; 0: as many as is usual */
     int threads;

@@ -31,7 +31,7 @@ typedef struct kept_path {
     char path[4352];
 } kept_path;
 
-enum { MOST_WATCHED = 8, ENDING = -1, FREE = 0, HELD = 1 };
+enum { MOST_WATCHED = 24 /* with 16 files of --bind */, ENDING = -1, FREE = 0, HELD = 1 };
 
 /* FREE, HELD, HELD + the first signal that came meanwhile, or ENDING: a handler removes the files, and no other may be
  * made. Any thread takes signals: one of MPI, of a driver, our own that watches the time. */

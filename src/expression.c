@@ -2,6 +2,7 @@
 #include "expression.h"
 #include "dtypes.h"
 #include "sized.h"
+#include "tilewright_lab.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -121,6 +122,19 @@ void tw_epilogue_free(tw_epilogue *epilogue)
     epilogue->magic = 0;
     free(epilogue->gpu_text);
     free(epilogue);
+}
+
+int tw_lab_epilogue_uses(const tw_epilogue *epilogue, int number)
+{
+    static const int uses[][INDEX_J + 1] = {[INDEX_NONE] = {TW_LAB_USE_FIRST},
+                                            [INDEX_I] = {TW_LAB_USE_I, 0, TW_LAB_USE_IJ},
+                                            [INDEX_J] = {TW_LAB_USE_J, TW_LAB_USE_JI, 0}};
+    int found = 0;
+    for (int i = 0; i < epilogue->values.count; i++) {
+        const value *v = &epilogue->values.of[i];
+        if (v->op == VALUE_BOUND && v->of[0] == number) found |= uses[v->of[1]][v->of[2]];
+    }
+    return found;
 }
 
 tw_status epilogue_check(const tw_epilogue *e, const tw_problem *p)

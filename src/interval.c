@@ -37,8 +37,9 @@ static interval widened(interval x, long double ulps, const computed_in *in)
     if (isfinite(x.high)) x.high += (2 * ulps * in->roundoff * fabsl(x.high) + ulps * in->smallest) * slack;
     if (x.high > in->largest) x.high = INFINITY;
     if (x.low < -in->largest) x.low = -INFINITY;
-    if (x.low > in->largest) x.low = in->largest;
-    if (x.high < -in->largest) x.high = -in->largest;
+    /* an infinity for certain stays one */
+    if (x.low > in->largest && isfinite(x.low)) x.low = in->largest;
+    if (x.high < -in->largest && isfinite(x.high)) x.high = -in->largest;
     return x;
 }
 

@@ -624,8 +624,9 @@ def changed_meanwhile(change, *words, last="B.npy"):
     with open(last, "rb") as file:
         text = file.read()
     os.mkfifo("pipe")
-    process = subprocess.Popen([PROGRAM, *("pipe" if word == last else word for word in words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               text=True, env=clean_environment())
+    words = ("pipe" if word == last else "s=pipe" if word == f"s={last}" else word for word in words)
+    process = subprocess.Popen([PROGRAM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               env=clean_environment())
     with open("pipe", "wb") as pipe:  # waits for the reader
         change()
         pipe.write(text)
@@ -665,6 +666,12 @@ def operands_that_are_changed_while_in_use():
     assert changed_meanwhile(lambda: rewrite("A.npy"), "verify", "A.npy", "B.npy", "C.npy", last="C.npy") == (6, "", says % "verify")
     npy("C0.npy", [[1] * 20] * 40)
     assert changed_meanwhile(lambda: rewrite("C0.npy"), "verify", "A.npy", "B.npy", "C.npy", "--add", "C0.npy", "--beta", "0", last="C.npy")[0] == 6
+    npy("r.npy", [[1] * 30] * 40)
+    npy("s.npy", [[2.0]])
+    bound = ("--epilogue", "acc + s * r[i, j]", "--bind", "r=r.npy", "--bind", "s=s.npy")
+    for command in (multiply, ("verify", "A.npy", "B.npy", "C.npy")):
+        code, _, err = changed_meanwhile(lambda: rewrite("r.npy"), *command, *bound, last="s.npy")
+        assert (code, err) == (6, (says % command[0]).replace("A.npy", "r.npy")), (code, err)
     code, _, err = changed_meanwhile(lambda: rewrite("C.mtx"), "multiply", "C.mtx", "B.npy", "-o", "D.npy", "--transpose-b")
     assert (code, err) == (0, ""), err  # all of it had been read
 

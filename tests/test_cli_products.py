@@ -9,13 +9,14 @@ NumPy or SciPy are skipped, and counted, without them.
 import array
 import itertools
 import json
+import math
 import os
 import random
 import re
 import struct
 import subprocess
 
-from support.matrices import CODES, complexes, conjugate, gz, integers, npy, npy_header, pair, product, read_mtx, read_npy, transpose
+from support.matrices import CODES, archive, complexes, conjugate, gz, integers, npy, npy_header, pair, product, read_mtx, read_npy, transpose
 from support.program import BUILD, PROGRAM, bad, engines, good, needs, needs_zlib, on_terminal, records, run, sanitized
 from support.tap import Skip, case, main
 
@@ -419,6 +420,156 @@ def a_row_keeps_its_bits():
     bad(3, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--engine", "opencl", "--invariant", says="no kernel fits TW_INVARIANT: opencl_f32_")
 
 
+# ---- epilogues -------------------------------------------------------------------------------------------------------
+
+def vector(path, values, code="f4"):
+    """A .npy file of one dimension; of none, where values is no list."""
+    flat, shape = (values, (len(values),)) if isinstance(values, list) else ([values], ())
+    with open(path, "wb") as file:
+        file.write(npy_header("<" + code, shape) + struct.pack(f"<{len(flat)}{CODES[code]}", *flat))
+
+
+def bind(*words):
+    return [x for word in words for x in ("--bind", word)]
+
+
+def made(text, *words, c="C.npy"):
+    """What is said of a product with an epilogue, which is verified."""
+    return good("multiply", "A.npy", "B.npy", "-o", c, "--epilogue", text, *words, "--verify").stdout
+
+
+EPILOGUE = "relu(acc + bias[j]) * s + v[i] - r[i, j] + 2 * t[j, i] + one"
+BOUND = bind("bias=bias.npy", "s=-0.5", "v=v.mtx", "r=all.npz:r", "t=t.npy", "one=one.npy")
+
+
+def bound_operands(code="f4"):
+    """A.npy, B.npy and the files of BOUND. Returns what EPILOGUE makes of alpha A B + beta C0, a function of these."""
+    a, b = pair(7, 5, 4, code)
+    bias, v, r, t = integers(1, 5, 3)[0], integers(7, 1, 4), integers(7, 5, 5), integers(5, 7, 6)
+    vector("bias.npy", bias)
+    vector("one.npy", 1, "f2")
+    npy("r.npy", r, "f2", fortran=True)
+    npy("t.npy", t, "i2", order=">")
+    archive("all.npz", "r.npy", "bias.npy")
+    with open("v.mtx", "w") as file:
+        file.write("%%MatrixMarket matrix array real general\n7 1\n" + "".join(f"{x}\n" for x, in v))
+
+    def element(i, j, acc):
+        return max(acc + bias[j], 0) * -0.5 + v[i][0] - r[i][j] + 2 * t[j][i] + 1
+
+    def result(alpha=1, beta=0, c0=None):
+        return [[element(i, j, alpha * x + (beta * c0[i][j] if beta else 0)) for j, x in enumerate(row)]
+                for i, row in enumerate(product(a, b))]
+    return result
+
+
+@case
+def an_epilogue_makes_c():
+    for code, r_is in (("f4", "in place"), ("f8", "converted to f64 by rows")):
+        result = bound_operands(code)
+        told = made(EPILOGUE, *BOUND, "-v", "--json", "r.json")
+        assert read_npy("C.npy") == (f"<{code}", (7, 5), result()), code
+        for line in ("engine     cpu, since --epilogue", "epilogue   " + EPILOGUE, "s          -0.5\n",
+                     "bias       bias.npy  5 x 1 f32, in place",
+                     f"r          all.npz:r  7 x 5 f16, column-major, {r_is}",
+                     f"t          t.npy  5 x 7 i16, other byte order, converted to f{8 * int(code[1])} by rows",
+                     "  elements  35 recomputed, each of them."):
+            assert line in told, (line, told)
+        record = records(open("r.json").read())[0]
+        assert record["epilogue"] == EPILOGUE and record["verified"] == "elements" and record["error_ratio"] <= 1, record
+    c0 = integers(7, 5, 9)
+    npy("D.npy", c0, "f4")
+    scalars = ["--alpha", "2", "--beta", "-3", "--add", "D.npy"]
+    made(EPILOGUE, *BOUND, *scalars)
+    rows = result(2, -3, c0)
+    assert read_npy("C.npy")[2] == rows
+    verify = ["verify", "A.npy", "B.npy", "C.npy", "--epilogue", EPILOGUE, *BOUND, *scalars]
+    assert "each of its 35 elements was checked" in good(*verify).stdout
+    rows[6][3] += 2.0 ** -20
+    npy("C.npy", rows, "f8")
+    bad(1, *verify, says="C.npy: C[6, 3] is ")
+    assert records(run(*verify, "--json", "-", "-q").stdout)[0]["epilogue"] == EPILOGUE
+    assert "in place of an operand of its epilogue" in made("acc + r[i, j]", *bind("r=r.npy"), c="r.npy")
+
+
+@case
+def an_epilogue_of_other_types_and_shapes():
+    npy("A.npy", [[3, -5]], "i1")
+    npy("B.npy", [[7, 1, -2], [1, 0, 2]], "i1")
+    vector("v.npy", [1.0, 1.5, 100.0], "f8")
+    bytes_of = ["--dtype", "i8", "--dtype-c", "i8", "--alpha", "0.5"]
+    for text in ("acc * v[j]", "acc * v[i, j]", "acc * v[j, i]"):  # a single row lies as a column does
+        made(text, *bind("v=v.npy"), *bytes_of, c="C.raw")
+        assert open("C.raw", "rb").read() == struct.pack("<3b", 8, 2, -128), text
+    bad(2, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--dtype", "i8", "--epilogue", "acc",
+        says="--epilogue: C is of i32, expected --dtype-c f32, i8 or u8 with --dtype i8")
+    npy("A.npy", [[1.0, 2.0 ** -9]], "f4")
+    npy("B.npy", [[1.0], [1.0]], "f4")
+    made("acc - 1", "--dtype", "bf16", "--dtype-c", "bf16", c="C.raw")
+    assert open("C.raw", "rb").read() == b"\x00\x3b"  # acc is no bf16
+    vector("v.npy", [float("nan")])
+    for word, text in (("v=v.npy", "acc + v[j]"), ("v=nan", "acc * v"), ("v=inf", "acc * v - v")):
+        told = made(text, *bind(word))
+        assert str(read_npy("C.npy")[2]) == "[[nan]]" and ", verified, 1 NaN" in told, told
+    made("where(v != v, 7, acc)", *bind("v=v.npy"))
+    assert read_npy("C.npy")[2] == [[7.0]]
+    if numpy is None:
+        raise Skip("NumPy is not here")
+    draw = numpy.random.default_rng(7)
+    a, b, bias = (draw.standard_normal(x).astype("f4") for x in ((40, 30), (30, 50), 50))
+    for name, matrix in (("A", a), ("B", b), ("bias", bias)):
+        numpy.save(f"{name}.npy", matrix)
+    made("gelu(acc + bias[j])", *bind("bias=bias.npy"))
+    x = a.astype("f8") @ b.astype("f8") + bias
+    assert abs(numpy.load("C.npy") - x * (1 + numpy.vectorize(math.erf)(x / 2 ** 0.5)) / 2).max() < 1e-5
+
+
+@case
+def what_an_epilogue_refuses():
+    bound_operands()
+    multiply, none = ["multiply", "A.npy", "B.npy", "-o", "C.npy"], "no.npy"
+    many = bind(*(f"s{q}=1" for q in range(17)))
+    for text, words, says in (
+            ("acc + + 1", [], "epilogue, column 7: found '+'"),
+            ("gelu(acc + v[j]", bind("v=no.npy"), "epilogue, column 16: gelu takes 1 operand, expected ')'"),
+            ("acc + q", bind("r=r.npy"), "epilogue, column 7: nothing is bound to the name q; there are acc, i, j, r"),
+            ("acc + s[j]", bind("s=1e-3"), "epilogue, column 7: s is bound to a number, which has no index"),
+            ("acc * s", bind("s=1", "r=r.npy"), "--bind r=r.npy: the epilogue does not name r"),
+            ("acc * s", bind("s=1", "s=no.npy"), "--bind names s twice: s=1 and s=no.npy"),
+            ("acc * s", many, "--bind: found 's16=1', expected NAME=VALUE, at most 16 times"),
+            ("acc * s", ["--epilogue", "acc"], "--epilogue is given twice"),
+            ("acc * s", bind("s"), "--bind s: expected NAME=FILE or NAME=NUMBER"),
+            ("acc * s", bind("s="), "--bind s=: expected NAME=FILE"),
+            ("acc * s", bind("2s=1"), "--bind 2s=1: expected NAME=FILE"),
+            ("acc * s", bind(f"{'s' * 32}=1"), "at most 31"),
+            ("acc * s", bind("acc=1"), "--bind acc=1: acc means the product"),
+            ("acc * s", bind("s=-"), "--bind s=-: standard input is for A, B and C0"),
+            ("acc * s", bind("s=s.raw"), "--bind s=s.raw: a raw file does not say its shape and type"),
+            ("acc * s", bind("s=1") + ["--dtype", "i32"], "--epilogue: the product is of i32, expected one of f32"),
+            ("acc * s", bind("s=r.npy") + ["--json", "r.npy"], "--json r.npy names the same file as --bind r.npy")):
+        for command in (["multiply", none, none, "-o", "C.npy"], ["verify", none, none, none]):  # before a file is read
+            bad(2, *command, "--epilogue", text, *words, says=says)
+    bad(2, *multiply, *bind("s=1"), says="--bind needs --epilogue TEXT")
+    npy("z.npy", [[1j]], "c8")
+    for code, text, words, says in (
+            (6, "acc * s", bind("s=no.npy"), "no.npy: cannot be read"),
+            (6, "acc * s", bind("s=z.npy"), "z.npy: is of cf32, expected real numbers"),
+            (6, "acc * s", bind("s=r.npy"), "r.npy: is 7 x 5, expected 1 element: the epilogue has s, and C is 7 x 5"),
+            (6, "acc * v[j]", bind("v=v.mtx"),
+             "v.mtx: is 7 x 1, expected 5 elements in a row or column: the epilogue has v[j], and C is 7 x 5"),
+            (6, "r[i, j] + r[j, i]", bind("r=r.npy"),
+             "r.npy: is 7 x 5, expected 5 x 7: the epilogue has r[j, i], and C is 7 x 5"),
+            (5, "acc + r[i, j]", bind("r=r.npy") + ["--memory", "400"],
+             "the product takes 402 B of memory, more than --memory 400 B"),
+            (5, "acc", ["--memory", "100"], "what is computed in panels takes no epilogue")):
+        bad(code, *multiply, "--epilogue", text, *words, says=says)
+    npy("A.npy", [[1j]], "c8")
+    bad(2, "multiply", "A.npy", "z.npy", "-o", "C.npy", "--epilogue", "acc", says="the product is of cf32")
+    needs("opencl")
+    pair()
+    bad(3, *multiply, "--engine", "opencl", "--epilogue", "acc", says="it takes no epilogue")
+
+
 @case
 def types_of_c_and_pairs_that_there_are_not():
     pair(3, 2, 4)
@@ -536,6 +687,9 @@ def auto_takes_a_gpu_where_it_is_faster():
         assert engine(LD_LIBRARY_PATH="", says="cpu, estimated 380 ms; cuda 37. ms or more, but the CUDA driver cannot be used: .*") == "cpu"
     assert engine(FAKES="cuMemAlloc_v2=2", says="cpu, since cuda failed: no device memory .*") == "cpu"
     assert engine("--memory", "20M", says="cpu, since the product is computed in panels; --engine cuda takes a GPU") == "cpu"
+    assert engine("--epilogue", "acc", operand="S", says="cpu, since --epilogue is for it alone") == "cpu"
+    bad(3, "multiply", "A.npy", "A.npy", "-o", "C.npy", "--engine", "cuda", "--epilogue", "acc", env=env, writes="log",
+        says="it takes no epilogue")
 
 
 @case

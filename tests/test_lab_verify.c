@@ -741,6 +741,87 @@ static void test_flushed_operands(void)
     assert_false(r.passed);
 }
 
+/* ---- a C that an epilogue made ---- */
+
+/* One element, of two products, as it is right and as it is not. */
+static const struct {
+    tw_dtype dtype;
+    const char *text;
+    double a[2], beta, old, right, wrong;
+} made_elements[] = {{TW_F32, "3 * acc + s", {1, 2}, 0, NAN, 9.5, 9.5001},
+                     {TW_F32, "3 * acc + s", {1, 2}, -1, 8, -14.5, 9.5},
+                     {TW_F32, "acc", {3e38, 3e38}, 0, 0, INFINITY, 3e38}, /* overflow */
+                     {TW_F32, "acc", {3e38, -3e38}, 0, 0, 0, 1e38},
+                     {TW_F32, "acc", {0x1.fffffep127, 0x1p103}, 0, 0, INFINITY, 3e38},
+                     {TW_F32, "acc", {0x1.fffffep127, 0x1p103}, 0, 0, 0x1.fffffep127, -INFINITY},
+                     {TW_F64, "acc / 4", {1.5e308, 1.5e308}, 0, 0, INFINITY, 7.5e307},
+                     {TW_F64, "acc / 4", {1e300, 1e300}, 0, 0, 5e299, 5.00001e299},
+                     {TW_F32, "relu(acc)", {-INFINITY, 1}, 0, 0, 0, 1},
+                     {TW_F32, "acc", {-INFINITY, 1}, 0, 0, -INFINITY, -1},
+                     {TW_F32, "acc", {-INFINITY, INFINITY}, 0, 0, NAN, 0},
+                     {TW_F32, "where(acc != acc, s, 7)", {NAN, 1}, 0, 0, 0.5, 7},
+                     {TW_F32, "acc", {1, 1}, 1, NAN, NAN, 2},
+                     {TW_F32, "log(acc)", {-1, -1}, 0, 0, NAN, 0},
+                     {TW_F32, "acc < 2.5", {1, 1}, 0, 0, 1, 0},
+                     {TW_F16, "acc * 40000", {1, 1}, 0, 0, INFINITY, 65504},
+                     {TW_F16, "acc + 0.0002", {1, 0}, 0, 0, 1, 1.0009765625},
+                     {TW_I8, "acc * s", {127, 1}, 0, 0, 64, 63},
+                     {TW_I8, "acc * 100", {127, 1}, 0, 0, 127, 0},
+                     {TW_I8, "acc - 2 * acc", {127, 127}, 1, -1, -128, 127},
+                     {TW_I8, "log(neg(acc))", {1, 1}, 0, 0, 0, 1}};
+
+static void test_made_elements(void)
+{
+    const tw_binding s = {.size = sizeof s, .name = "s", .value = 0.5};
+    const double ones[2] = {1, 1};
+    for (int i = 0; i < COUNT_OF(made_elements); i++) {
+        tw_problem p = tw_problem_make(made_elements[i].dtype, TW_N, TW_N, 1, 1, 2);
+        tw_epilogue *e = NULL;
+        assert_int_equal(tw_epilogue_make(made_elements[i].text, &s, 1, &e), TW_OK);
+        p.beta = made_elements[i].beta, p.epilogue = e, p.dtype_c = p.dtype;
+        for (int wrong = 0; wrong < 2; wrong++) {
+            const element *type = element_of(p.dtype);
+            double a[2], b[2], old, c;
+            verify_report r;
+            type->store(a, 0, 2, made_elements[i].a), type->store(b, 0, 2, ones);
+            type->store(&old, 0, 1, &made_elements[i].old);
+            type->store(&c, 0, 1, wrong ? &made_elements[i].wrong : &made_elements[i].right);
+            assert_int_equal(verify_product(&p, a, b, &old, &c, NULL, &r), TW_OK);
+            if (r.passed == wrong || r.elements != 1) fail_msg("number %d, %d: %s", i, wrong, r.text);
+        }
+        tw_epilogue_free(e);
+    }
+}
+
+/* Each element by itself, where that is little work; else samples. C is twice the row's number plus the column's. */
+static void test_made(void)
+{
+    const int64_t sides[] = {90, 2100};
+    for (int q = 0; q < 2; q++) {
+        const int64_t side = sides[q];
+        tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, side, side, 1);
+        tw_epilogue *e = NULL;
+        float *a = malloc((size_t)side * sizeof *a), *b = malloc((size_t)side * sizeof *b),
+              *c = malloc((size_t)(side * side) * sizeof *c);
+        assert_int_equal(tw_epilogue_make("acc + j", NULL, 0, &e), TW_OK);
+        p.epilogue = e;
+        for (int64_t i = 0; i < side; i++) a[i] = (float)(2 * i), b[i] = 1;
+        for (int64_t i = 0; i < side * side; i++) c[i] = (float)(2 * (i / side) + i % side);
+        verify_report r;
+        assert_int_equal(verify_product(&p, a, b, NULL, c, NULL, &r), TW_OK);
+        assert_true(r.passed && r.vectors == 0 && r.unchecked == 0);
+        assert_true(q == 0 ? r.elements == side * side : r.elements > 4096 + side && r.elements < 8192);
+        for (int round = 0; round < 10; round++) { /* one element; of many, a row of them */
+            const int64_t row = draw_below(side), col = q == 0 ? draw_below(side) : 1;
+            for (int64_t j = col; j < (q == 0 ? col + 1 : side); j++) c[row * side + j] += 0.01f;
+            assert_int_equal(verify_product(&p, a, b, NULL, c, NULL, &r), TW_OK);
+            assert_true(!r.passed && r.row == row && (q == 1 || r.col == col) && r.failed_rows == 1);
+            for (int64_t j = col; j < (q == 0 ? col + 1 : side); j++) c[row * side + j] = (float)(2 * row + j);
+        }
+        free(a), free(b), free(c), tw_epilogue_free(e);
+    }
+}
+
 static const check_case cases[] = {
     CHECK_CASE(test_verify_accepts),
     CHECK_CASE(test_verify_detects),
@@ -755,6 +836,8 @@ static const check_case cases[] = {
     CHECK_CASE(test_integers),
     CHECK_CASE(test_scaled),
     CHECK_CASE(test_flushed_operands),
+    CHECK_CASE(test_made_elements),
+    CHECK_CASE(test_made),
 };
 
 CHECK_MAIN(cases)

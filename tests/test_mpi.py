@@ -609,6 +609,7 @@ def what_ranks_do_not_take():
                               (6, ["short.npy", "B.npy", "-o", "C.npy"], "short.npy"),
                               (6, ["A.npy.gz", "B.npy", "-o", "C.npy"], "A.npy.gz: is compressed: several ranks read regular"), (6, ["B.npy", "B.npy", "-o", "C.npy"], "must be equal"),
                               (2, ["A.npy", "B.npy", "-o", "C.npy", "--invariant"], "several ranks divide k"),
+                              (2, ["A.npy", "B.npy", "-o", "C.npy", "--epilogue", "acc"], "--epilogue: several ranks take none"),
                               (2, ["A.npy", "B.npy", "-o", "C.npy", "--grid", "3x1x1"], "no grid of at most 2 ranks"),
                               (5, ["A.npy", "B.npy", "-o", "C.npy", "--memory", "100"], "a rank may take 100 bytes"),
                               (7, ["A.npy", "B.npy", "-o", "none/C.npy"], "the folder none does not exist"),
