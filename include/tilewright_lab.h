@@ -277,9 +277,9 @@ enum {
 /* tw_lab_epilogue_uses - those of bindings[number], together; 0: the text does not name it. */
 TW_API int tw_lab_epilogue_uses(const tw_epilogue *epilogue, int number);
 
-/* tw_lab_epilogue_interval - what may stand in C[i, j] where its acc lies from acc_low to acc_high: numbers from *low to
- * *high, rounded to C's type; none if *low is above *high. NaN too if *nan is 1. sums: the accumulator's type, TW_F32,
- * TW_F64 or TW_I32. Operands that are bound are read; they must lie in host memory. */
+/* tw_lab_epilogue_interval - what may stand in C[i, j] where its acc lies from acc_low to acc_high: numbers from *low
+ * to *high, rounded to C's type; none if *low is above *high. NaN too if *nan is 1. sums: the accumulator's type,
+ * TW_F32, TW_F64 or TW_I32; dtype_c: of C. Operands that are bound are read; they must lie in host memory. */
 TW_API tw_status tw_lab_epilogue_interval(const tw_epilogue *epilogue, tw_dtype sums, tw_dtype dtype_c, int64_t i,
                                           int64_t j, double acc_low, double acc_high, double *low, double *high,
                                           int *nan);

@@ -1,5 +1,5 @@
-/* expression_text.c - an epilogue's values as text for the compilers of GPUs, in words that the engines' epilogue headers
- * define: EPILOGUE_VALUES is the body of a function of `acc`, `i`, `j` and `bound`. */
+/* expression_text.c - an epilogue's values as text for the compilers of GPUs, in words that the engines' epilogue
+ * headers define: EPILOGUE_VALUES is the body of a function of `acc`, `i`, `j` and `bound`. */
 #include "expression.h"
 
 #include <math.h>
