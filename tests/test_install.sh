@@ -94,7 +94,7 @@ examples_print() { # FOLDER [DRIVER]
 examples_by_make() {
     need pkg-config && need make && need c++ || return 1
     cp -r "$root/examples" "$work/examples" && programs='all stream'
-    command -v gfortran >/dev/null || programs='product batch stream product_cpp level3'
+    command -v gfortran >/dev/null || programs='product batch epilogue stream product_cpp level3'
     ls /etc/OpenCL/vendors/*.icd >/dev/null 2>&1 && programs="$programs queue"
     # shellcheck disable=SC2086 # words on purpose
     PKG_CONFIG_PATH=$tree/$libdir/pkgconfig make -C "$work/examples" CC="$compiler" CFLAGS='-Wall -Wextra -Wpedantic -Werror' CXXFLAGS='-Wall -Wextra -Werror' CUDART="-D_POSIX_C_SOURCE=200112L -I$root/tests/consumer" OPENCL="-I$root/tests/consumer -l:libOpenCL.so.1" $programs || return 1
