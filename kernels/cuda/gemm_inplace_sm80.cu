@@ -143,7 +143,8 @@ static __device__ __forceinline__ void places(int (&at)[2], const element *begin
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS)
+/* 5: left to itself ptxas takes 80 registers of some forms and spills; shared memory has room for 4 blocks at most */
+extern "C" __global__ void __launch_bounds__(THREADS, 5)
     gemm_inplace_sm80(PLAIN_ARGUMENTS(PARAMETER, number, element, element, element_c),
                       ADDED_ARGUMENTS(PARAMETER, number *))
 {
