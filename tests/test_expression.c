@@ -2,6 +2,7 @@
  * products against intervals (src/interval.c); each function over the floats; refusals, and texts that mean harm. */
 #include <math.h>
 
+#include "engines/cuda/cu_api.h"
 #include "oracle.h"
 #include "support/die.h"
 #include "support/tap.h"
@@ -378,6 +379,53 @@ static void function_case(const function *f, bool on_cuda)
     tap_result(right && worst <= f->ulps, "%g ulp at %a", worst, at);
 }
 
+/* ---- compiled for CUDA, without a device ---- */
+
+/* Compiles a text in front of that kernel's for sm_90. */
+static void compile_case(const tw_lab_kernel *k)
+{
+    enum { MOST = 64 };
+    if (!tap_case("%s compiles an epilogue, and spills at most %d bytes for bias and relu", k->name, (int)MOST)) return;
+    if (nvrtc_api_load() == NULL) {
+        tap_skip(tw_error_text());
+        return;
+    }
+    static const char *const texts[] = {
+        "relu(acc + bias[j])", "where(i < j, gelu(acc * scale[i]), log(acc) / exp(grid[i, j])) + grid[j, i] * factor"};
+    bound b;
+    bool right = bound_make(&b, k->dtype == TW_F64 ? TW_F64 : k->dtype == TW_BF16 ? TW_BF16 : TW_F32);
+    b.list[BIAS].stride = 1; /* nothing is read */
+    int spilled = 0;
+    for (size_t q = 0; right && q < sizeof texts / sizeof *texts; q++) {
+        tw_epilogue *e = NULL;
+        tw_lab_code code = {.size = 0};
+        tw_problem p = tw_problem_make(k->dtype, TW_N, TW_T, 512, 512, 512);
+        right = tw_epilogue_make(texts[q], b.list, BINDINGS, &e) == TW_OK;
+        p.epilogue = e, p.dtype_c = k->dtype == TW_BF16 ? TW_BF16 : (tw_dtype)0;
+        right = right && tw_lab_code_make(NULL, &(tw_lab_choice){.kernel = k->name}, &p, 90, 0, &code) == TW_OK;
+        if (q == 0) spilled = code.resources.spill_bytes;
+        tw_lab_code_free(&code), tw_epilogue_free(e);
+    }
+    bound_free(&b);
+    tap_result(right && spilled <= MOST, "%d bytes spilled; %s", spilled, tw_error_text());
+}
+
+/* A kernel of each way to end: through registers and TMA, swapped, by threads. --full: all. */
+static void compile_cases(void)
+{
+    static const char *const usual[] = {"cuda_bf16_gemm_wgmma_sm90_128x128", "cuda_bf16_gemm_swapab_sm90_64x64",
+                                        "cuda_f64_dgemm_mma_sm80_32x32"};
+    for (size_t i = 0; !tap.full && i < sizeof usual / sizeof *usual; i++) compile_case(tw_lab_kernel_named(usual[i]));
+    for (int i = 0; tap.full && i < tw_lab_kernel_count(); i++) {
+        const tw_lab_kernel *k = tw_lab_kernel_at(i);
+        const bool whole = k->dtype == TW_I8 || k->dtype == TW_U8,
+                   takes = strstr(k->name, "sgemm_simt") == NULL && strstr(k->name, "r13m_mma") == NULL &&
+                           ((strstr(k->name, "wgmma_sm90") == NULL && strstr(k->name, "fp8_sm90") == NULL) ||
+                            k->tile_m * k->tile_n <= 128 * 128);
+        if (strcmp(k->engine, "cuda") == 0 && k->production && !whole && takes) compile_case(k);
+    }
+}
+
 /* ---- refusals ---- */
 
 typedef struct refusal {
@@ -550,6 +598,7 @@ int main(int argc, char **argv)
         if (!tap.gpu) function_case(&functions[i], false);
         function_case(&functions[i], true);
     }
+    if (!tap_spares()) compile_cases();
     refusal_case();
     argument_case();
     hostile_case();
