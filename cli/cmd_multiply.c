@@ -161,7 +161,7 @@ static exit_code choose_engine(job *j)
 {
     if (!j->by_auto) return EXIT_OK;
     if (j->s->opt->epilogue != NULL) {
-        snprintf(j->why, sizeof j->why, "cpu, since --epilogue is for it alone");
+        snprintf(j->why, sizeof j->why, "cpu, since there is an --epilogue; --engine cuda takes a GPU");
         return EXIT_OK;
     }
     if (j->s->opt->invariant) { /* which engine is faster depends on the number of rows */

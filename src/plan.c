@@ -72,6 +72,13 @@ static tw_status choose_row(const tw_problem *problem, const device_facts *devic
         if (choose_row(&without, device, choice, &best) == TW_OK)
             return fail(TW_NO_KERNEL, "no kernel fits TW_INVARIANT: %s does without it", best->lab.name);
     }
+    if (best == NULL && choice->kernel == NULL && problem->epilogue != NULL) {
+        tw_problem without = *problem;
+        without.epilogue = NULL;
+        if (choose_row(&without, device, choice, &best) == TW_OK)
+            return fail(TW_NO_KERNEL, "no kernel of the %s engine fits the epilogue: %s does without", device->engine,
+                        best->lab.name);
+    }
     if (best == NULL) return fail(TW_NO_KERNEL, "%s: %s", choice->kernel ? choice->kernel : "no kernel fits", reason);
     *out = best;
     return choice->kernel == NULL ? check_tile(best, choice->tile) : TW_OK;

@@ -469,7 +469,7 @@ def an_epilogue_makes_c():
         result = bound_operands(code)
         told = made(EPILOGUE, *BOUND, "-v", "--json", "r.json")
         assert read_npy("C.npy") == (f"<{code}", (7, 5), result()), code
-        for line in ("engine     cpu, since --epilogue", "epilogue   " + EPILOGUE, "s          -0.5\n",
+        for line in ("engine     cpu, since there is an --epilogue", "epilogue   " + EPILOGUE, "s          -0.5\n",
                      "bias       bias.npy  5 x 1 f32, in place",
                      f"r          all.npz:r  7 x 5 f16, column-major, {r_is}",
                      f"t          t.npy  5 x 7 i16, other byte order, converted to f{8 * int(code[1])} by rows",
@@ -567,7 +567,7 @@ def what_an_epilogue_refuses():
     bad(2, "multiply", "A.npy", "z.npy", "-o", "C.npy", "--epilogue", "acc", says="the product is of cf32")
     needs("opencl")
     pair()
-    bad(3, *multiply, "--engine", "opencl", "--epilogue", "acc", says="it takes no epilogue")
+    bad(3, *multiply, "--engine", "opencl", "--epilogue", "acc", says="no kernel of the opencl engine fits the epilogue")
 
 
 @case
@@ -687,9 +687,9 @@ def auto_takes_a_gpu_where_it_is_faster():
         assert engine(LD_LIBRARY_PATH="", says="cpu, estimated 380 ms; cuda 37. ms or more, but the CUDA driver cannot be used: .*") == "cpu"
     assert engine(FAKES="cuMemAlloc_v2=2", says="cpu, since cuda failed: no device memory .*") == "cpu"
     assert engine("--memory", "20M", says="cpu, since the product is computed in panels; --engine cuda takes a GPU") == "cpu"
-    assert engine("--epilogue", "acc", operand="S", says="cpu, since --epilogue is for it alone") == "cpu"
+    assert engine("--epilogue", "acc", operand="S", says="cpu, since there is an --epilogue; --engine cuda takes a GPU") == "cpu"
     bad(3, "multiply", "A.npy", "A.npy", "-o", "C.npy", "--engine", "cuda", "--epilogue", "acc", env=env, writes="log",
-        says="it takes no epilogue")
+        says="no kernel of the cuda engine fits the epilogue")
 
 
 @case

@@ -526,7 +526,7 @@ static void argument_case(void)
     tw_context *opencl = NULL;
     p.epilogue = of_f32;
     if (right && tw_open(&(tw_options){.size = sizeof(tw_options), .engine = "opencl"}, &opencl) == TW_OK)
-        right = refuses(TW_NO_KERNEL, "takes no epilogue", tw_gemm(opencl, &p, x, x, c));
+        right = refuses(TW_NO_KERNEL, "no kernel of the opencl engine fits the epilogue", tw_gemm(opencl, &p, x, x, c));
     tw_close(opencl), tw_epilogue_free(of_f32), tw_epilogue_free(of_f64), tw_epilogue_free(NULL);
     tap_result(right, "%s", tw_error_text());
 }

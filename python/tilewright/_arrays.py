@@ -148,7 +148,7 @@ def on_device(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dty
               stream: Any, launch: bool, flags: Flags) -> Tuple[Any, str]:
     """The product of arrays in CUDA's memory, and its type. Without launch it only compiles."""
     if flags.epilogue is not None:
-        raise NoKernel("an epilogue is computed on the CPU alone, and the operands lie in CUDA's memory")
+        raise NoKernel("an epilogue's operands are bound in host memory, and those of the product lie in CUDA's")
     family = family_of([x for x in (a, b, c, out) if x is not None])
     first, second = family.view(a, "a"), family.view(b, "b")
     to = family.view(out, "out") if out is not None else None
