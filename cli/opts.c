@@ -152,7 +152,7 @@ const option_row option_rows[] = {
 #define OPERATION(id, name, ...) " " #name
 #define DEFINED(name, ...)       " " #name
 #include "../data/functions.def"
-     ". `multiply` is on the cpu then, with --engine auto too, in one process and not in panels"},
+     ". With --engine auto `multiply` is on the cpu then; it is in one process and not in panels"},
     {"bind", 0, OPT_TEXTS, AT(binds), FILES, "NAME=VALUE", NULL,
      "what NAME is in --epilogue: a number, else a .npy, .npz or .mtx file, of m elements for v[i], n for bias[j], m x "
      "n for r[i, j]. Give it once for each name, 16 times at most",

@@ -4,6 +4,7 @@
 #include "sized.h"
 #include "tilewright_lab.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,10 +54,12 @@ static tw_status check_name(const tw_epilogue *e, int number, const char *name)
     return TW_OK;
 }
 
+enum { BINDING_FIRST_BYTES = offsetof(tw_binding, value) + sizeof(double) }; /* of the first layout */
+
 static tw_status take_binding(tw_epilogue *e, int number, const tw_binding *user)
 {
     tw_binding b;
-    TRY(sized_load("binding", user, sizeof b, &b, sizeof b));
+    TRY(sized_load("binding", user, BINDING_FIRST_BYTES, &b, sizeof b));
     TRY(check_name(e, number, b.name));
     const value_type type = operand_type(b.dtype);
     const bool is_number = b.dtype == (tw_dtype)0;
@@ -119,7 +122,6 @@ tw_status tw_epilogue_make(const char *text, const tw_binding *bindings, size_t 
 void tw_epilogue_free(tw_epilogue *epilogue)
 {
     if (epilogue == NULL) return;
-    epilogue->magic = 0;
     free(epilogue->gpu_text);
     free(epilogue);
 }
@@ -137,11 +139,14 @@ int tw_lab_epilogue_uses(const tw_epilogue *epilogue, int number)
     return found;
 }
 
+/* Elements of 8 bytes that can be addressed. */
+static const int64_t MOST_SPAN = (int64_t)1 << 54;
+
 tw_status epilogue_check(const tw_epilogue *e, const tw_problem *p)
 {
     const tw_dtype sums = dtype_find(p->dtype)->result;
     if (e->magic != EPILOGUE_MAGIC)
-        return fail(TW_BAD_ARGUMENT, "problem.epilogue is none that tw_epilogue_make() made, or it is freed");
+        return fail(TW_BAD_ARGUMENT, "problem.epilogue is none that tw_epilogue_make() made");
     if (sums != TW_F32 && sums != TW_F64 && !(sums == TW_I32 && p->dtype != TW_I32))
         return fail(TW_NO_KERNEL, "an epilogue takes sums of f32, f64, i8 and u8, the problem is of %s",
                     dtype_find(p->dtype)->lab.name);
@@ -149,6 +154,15 @@ tw_status epilogue_check(const tw_epilogue *e, const tw_problem *p)
         return fail(TW_NO_KERNEL, "an epilogue gives C in f64, f32, f16, bf16, i8 and u8, the problem wants %s",
                     dtype_find(p->dtype_c)->lab.name);
     const bool wide = sums == TW_F64;
+    for (const value *v = e->values.of; v < e->values.of + e->values.count; v++) {
+        int64_t down = 0, across = 0, both = 0;
+        const bool bound = v->op == VALUE_BOUND;
+        if (bound && (__builtin_mul_overflow(value_step(&e->values, v, INDEX_I), p->m, &down) ||
+                      __builtin_mul_overflow(value_step(&e->values, v, INDEX_J), p->n, &across) ||
+                      __builtin_add_overflow(down, across, &both) || both > MOST_SPAN || both < -MOST_SPAN))
+            return fail(TW_BAD_ARGUMENT, "the epilogue's %s spans more bytes than this machine can address",
+                        e->names[v->of[0]]);
+    }
     for (int i = 0; i < e->values.bindings; i++) {
         const value_type type = e->values.bound[i].type;
         if (type != TYPE_NUMBER && (type == TYPE_F64) != wide && !(wide && type == TYPE_F32))

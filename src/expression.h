@@ -9,7 +9,7 @@
 enum { EPILOGUE_MOST_TEXT = 4096, EPILOGUE_MOST_NAME = 31, EPILOGUE_MAGIC = 0x7477e910 };
 
 struct tw_epilogue {
-    uint32_t magic; /* EPILOGUE_MAGIC, until it is freed */
+    uint32_t magic; /* EPILOGUE_MAGIC */
     value_list values;
     char *gpu_text;                                    /* expression_text() of the values */
     char names[MOST_BINDINGS][EPILOGUE_MOST_NAME + 1]; /* of the bindings */

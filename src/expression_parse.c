@@ -169,7 +169,7 @@ static tw_status read_call(reader *r, const char *name, const char *start, int *
     }
     TRY(read_operands(r, f, of));
     if (f->text == NULL) return put_operation(r, f->op, of, f->operands, out);
-    reader inner = {.epilogue = r->epilogue, .text = f->text, .at = f->text, .operands = of, .depth = r->depth};
+    reader inner = {.epilogue = r->epilogue, .text = f->text, .at = f->text, .operands = of};
     inner.column = r->operands != NULL ? r->column : (int)(start - r->text) + 1;
     return read_text(&inner, out);
 }
@@ -270,6 +270,7 @@ static double decimal(const char *text, const char **end)
         for (at = exponent; is_digit(*at); at++) given = given < MOST_POWER ? 10 * given + (*at - '0') : given;
         power += negative ? -given : given, *end = at;
     }
+    if (digits == 0) return 0;
     return (double)(power < 0 ? (long double)digits / powl(10, -power) : (long double)digits * powl(10, power));
 }
 
@@ -354,7 +355,7 @@ static tw_status read_comparison(reader *r, int *out)
 
 static tw_status read_text(reader *r, int *out)
 {
-    if (++r->depth > MOST_DEPTH)
+    if (++r->depth > MOST_DEPTH + 1)
         return fail(TW_BAD_ARGUMENT, "epilogue, column %d: more than %d brackets within each other", column_of(r),
                     (int)MOST_DEPTH);
     TRY(read_comparison(r, out));
@@ -392,8 +393,8 @@ static void drop_unused(value_list *list, int last)
     list->count = count;
 }
 
-/* A slot for each value, free again behind the last that needs it. False: there are too few. */
-static bool give_slots(value_list *list)
+/* A slot for each value, free again behind the last that needs it. */
+static tw_status give_slots(value_list *list)
 {
     int last_use[MOST_VALUES] = {0}, uniforms = 0;
     bool taken[MOST_SLOTS] = {false};
@@ -407,11 +408,15 @@ static bool give_slots(value_list *list)
         }
         int slot = v->uniform ? uniforms++ : 0;
         while (!v->uniform && slot < MOST_SLOTS && taken[slot]) slot++;
-        if (slot == (v->uniform ? (int)MOST_UNIFORMS : (int)MOST_SLOTS)) return false;
+        if (v->uniform && slot == MOST_UNIFORMS)
+            return fail(TW_BAD_ARGUMENT, "epilogue: more than %d values do not depend on the element",
+                        (int)MOST_UNIFORMS);
+        if (!v->uniform && slot == MOST_SLOTS)
+            return fail(TW_BAD_ARGUMENT, "epilogue: more than %d values are needed at the same time", (int)MOST_SLOTS);
         if (!v->uniform) taken[slot] = true;
         v->slot = (uint8_t)slot;
     }
-    return true;
+    return TW_OK;
 }
 
 tw_status epilogue_parse(struct tw_epilogue *e)
@@ -422,8 +427,5 @@ tw_status epilogue_parse(struct tw_epilogue *e)
     skip_blanks(&r);
     if (*r.at != '\0') return expected(&r, "an operator or the end");
     drop_unused(&e->values, last);
-    if (give_slots(&e->values)) return TW_OK;
-    return fail(TW_BAD_ARGUMENT,
-                "epilogue: more than %d numbers, or more than %d values that are needed at the same time",
-                (int)MOST_UNIFORMS, (int)MOST_SLOTS);
+    return give_slots(&e->values);
 }

@@ -2,10 +2,10 @@
  * headers define: EPILOGUE_VALUES is the body of a function of `acc`, `i`, `j` and `bound`. */
 #include "expression.h"
 
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Text that grows; NULL once there was no memory. */
 typedef struct growing {
@@ -92,29 +92,40 @@ static void add_matrices(growing *g, const value_list *list)
     if (any) add(g, "\n");
 }
 
+/* A number by its bits: no digits are lost, infinities and NaN have no digits, and a locale may print a comma. */
+static void add_number(growing *g, double number)
+{
+    uint64_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    add(g, "NUMBER(0x%016llx)", (unsigned long long)bits);
+}
+
 static void add_value(growing *g, const value_list *list, const value *v)
 {
-    static const char *const infix[VALUE_OPS] = {[VALUE_ADD] = "+", [VALUE_SUBTRACT] = "-", [VALUE_MULTIPLY] = "*"};
     static const char *const names[VALUE_OPS] = {
-        [VALUE_NEGATE] = "negate",         [VALUE_DIVIDE] = "divide", [VALUE_LESS] = "less",
-        [VALUE_LESS_EQUAL] = "less_equal", [VALUE_EQUAL] = "equal",   [VALUE_NOT_EQUAL] = "not_equal",
+        [VALUE_ADD] = "add",
+        [VALUE_SUBTRACT] = "subtract",
+        [VALUE_MULTIPLY] = "multiply",
+        [VALUE_DIVIDE] = "divide",
+        [VALUE_NEGATE] = "negate",
+        [VALUE_LESS] = "less",
+        [VALUE_LESS_EQUAL] = "less_equal",
+        [VALUE_EQUAL] = "equal",
+        [VALUE_NOT_EQUAL] = "not_equal",
 #define OPERATION(id, name, ...) [VALUE_##id] = #name,
 #define DEFINED(...)
 #include "../data/functions.def"
     };
     const int operands = value_operands(v);
     if (v->op == VALUE_NUMBER)
-        add(g, isfinite(v->number) ? "(number)%a" : v->number > 0 ? "(number)1e999" : "(number)(-1e999)", v->number);
+        add_number(g, v->number);
     else if (v->op == VALUE_BOUND)
         add_element(g, list, v);
     else if (v->op < VALUE_ADD)
         add(g, v->op == VALUE_ACC ? "acc" : v->op == VALUE_ROW ? "(number)i" : "(number)j");
-    else if (infix[v->op] != NULL)
-        add(g, "v%d %s v%d", v->of[0], infix[v->op], v->of[1]);
-    else
-        for (int q = 0; q < operands; q++)
-            add(g, "%s%s%sv%d%s", q == 0 ? "value_" : "", q == 0 ? names[v->op] : "", q == 0 ? "(" : ", ", v->of[q],
-                q + 1 == operands ? ")" : "");
+    for (int q = 0; q < operands; q++)
+        add(g, "%s%s%sv%d%s", q == 0 ? "value_" : "", q == 0 ? names[v->op] : "", q == 0 ? "(" : ", ", v->of[q],
+            q + 1 == operands ? ")" : "");
 }
 
 char *expression_text(const value_list *list)

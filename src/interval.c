@@ -43,6 +43,13 @@ static interval widened(interval x, long double ulps, const computed_in *in)
     return x;
 }
 
+/* A number in that type: exact where it has one for it. */
+static interval number_in(long double x, const computed_in *in)
+{
+    const bool exact = in->roundoff == in_f64.roundoff ? (long double)(double)x == x : (long double)(float)x == x;
+    return exact || isnan(x) ? exactly(x) : widened(exactly(x), 0.5L, in);
+}
+
 /* Takes a number into an interval that began as only_nan; nan: it may be none. */
 static void take(interval *x, long double number, bool *nan)
 {
@@ -188,17 +195,19 @@ static interval value_interval(const value_list *list, const value *v, const int
     const value_op op = (value_op)v->op;
     const interval *x = &made[v->of[0]], *y = &made[v->of[1]], *z = &made[v->of[2]];
     if (op == VALUE_ACC) return acc;
-    if (op == VALUE_NUMBER) return widened(exactly(v->number), 0.5L, in);
-    if (op == VALUE_ROW) return widened(exactly(i), 0.5L, in);
-    if (op == VALUE_COLUMN) return widened(exactly(j), 0.5L, in);
+    if (op == VALUE_NUMBER) return number_in(v->number, in);
+    if (op == VALUE_ROW) return number_in(i, in);
+    if (op == VALUE_COLUMN) return number_in(j, in);
     if (op == VALUE_BOUND) {
         const value_binding *b = &list->bound[v->of[0]];
         const double number = element_of(b, value_step(list, v, INDEX_I) * i + value_step(list, v, INDEX_J) * j);
-        return b->type == TYPE_NUMBER ? widened(exactly(number), 0.5L, in) : exactly(number);
+        return b->type == TYPE_NUMBER ? number_in(number, in) : exactly(number);
     }
     if (op == VALUE_WHERE) return chosen(*x, *y, *z);
     const bool two = op < VALUE_NEGATE || (op > VALUE_NEGATE && op < VALUE_ABS) || op == VALUE_MIN || op == VALUE_MAX;
-    return widened(two ? of_two(op, *x, *y) : of_one(op, *x), ulps_of(op, in->half), in);
+    const interval hull = two ? of_two(op, *x, *y) : of_one(op, *x);
+    const bool one = hull.low == hull.high && op >= VALUE_ADD && op <= VALUE_MULTIPLY;
+    return one && !hull.nan ? number_in(hull.low, in) : widened(hull, ulps_of(op, in->half), in);
 }
 
 tw_status tw_lab_epilogue_interval(const tw_epilogue *epilogue, tw_dtype sums, tw_dtype dtype_c, int64_t i, int64_t j,

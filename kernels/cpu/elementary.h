@@ -24,7 +24,7 @@ typedef uint32_t lanes_bits __attribute__((vector_size(sizeof(vec))));
 
 /* Of masks, all ones or zeros in each lane. */
 ELEMENTARY vec chosen(lanes_int mask, vec x, vec y) { return (vec)((mask & (lanes_int)x) | (~mask & (lanes_int)y)); }
-ELEMENTARY vec magnitude(vec x) { return chosen(x < 0, -x, x); }
+ELEMENTARY vec magnitude(vec x) { return (vec)((lanes_int)x & ~(lanes_int)vec_all((REAL)-0.0)); }
 
 #if REAL_IS_DOUBLE
 #define BY_LANES(name, function)                                                                                       \

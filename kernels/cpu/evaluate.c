@@ -238,13 +238,13 @@ static void compute_uniforms(const piece *p)
     const value_list *list = p->out->values;
     for (const value *v = list->of; v < list->of + list->count; v++) {
         REAL *to = p->uniforms[v->slot];
-        const value_binding *b = &list->bound[v->of[0]];
         if (!v->uniform) continue;
-        if (v->op == VALUE_NUMBER)
+        if (v->op == VALUE_NUMBER) {
             vec_store(to, vec_all((REAL)v->number));
-        else if (v->op == VALUE_BOUND)
+        } else if (v->op == VALUE_BOUND) {
+            const value_binding *b = &list->bound[v->of[0]];
             vec_store(to, vec_all(b->type == TYPE_NUMBER ? (REAL)b->number : number_of(b->type, b->at, 0)));
-        else
+        } else
             compute(p, v, to, LANES);
     }
 }

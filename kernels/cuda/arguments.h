@@ -7,13 +7,12 @@
 
 #define PARAMETER(type, name) type name
 
-/* What an epilogue's text reads (epilogue.cuh): operands by their numbers, and of a grid that computes a part of C which
- * row is its first. In front of each list of a kernel that is compiled with such a text; the host's lists always begin
+/* What an epilogue's text reads (epilogue.cuh): operands by their numbers. In front of each list of a kernel that is compiled with such a text; the host's lists always begin
  * with it, and leave it out where there is none. */
 enum { BOUND_OPERANDS = 16 };
 struct bound_operands {
     const void *at[BOUND_OPERANDS];
-    long long ld[BOUND_OPERANDS], stride[BOUND_OPERANDS], row;
+    long long ld[BOUND_OPERANDS], stride[BOUND_OPERANDS];
     double number[BOUND_OPERANDS];
 };
 #if defined HOST_LISTS

@@ -42,6 +42,7 @@ struct out {
 /* The words of EPILOGUE_VALUES. An element of vector number v, where no kernel holds it, is loaded. */
 #define BOUND_I(v, element)       element
 #define BOUND_J(v, element)       element
+#define NUMBER(bits)              ((number)__longlong_as_double((long long)bits##ULL))
 #define BOUND_NUMBER(q)           ((number)bound.number[q])
 #define BOUND_LD(q)               bound.ld[q]
 #define BOUND_STRIDE(q)           bound.stride[q]
@@ -49,6 +50,16 @@ struct out {
 #define PREFETCH_AT(type, q, offset)                                                                                   \
     asm volatile("prefetch.global.L2 [%0];" ::"l"((const bound_##type *)bound.at[q] + (offset)));
 #define VALUE static __device__ __forceinline__ number
+/* Not contracted: which kernel computes decides no bit, and each operation rounds once. */
+#if SUMS_F64
+VALUE value_add(number x, number y) { return __dadd_rn(x, y); }
+VALUE value_subtract(number x, number y) { return __dsub_rn(x, y); }
+VALUE value_multiply(number x, number y) { return __dmul_rn(x, y); }
+#else
+VALUE value_add(number x, number y) { return __fadd_rn(x, y); }
+VALUE value_subtract(number x, number y) { return __fsub_rn(x, y); }
+VALUE value_multiply(number x, number y) { return __fmul_rn(x, y); }
+#endif
 VALUE value_negate(number x) { return -x; }
 VALUE value_less(number x, number y) { return x < y; }
 VALUE value_less_equal(number x, number y) { return x <= y; }
@@ -149,7 +160,7 @@ static __device__ __forceinline__ number made(const struct out &to, int row, int
 #ifdef EPILOGUE_VALUES
     if (to.bound == NULL) return acc; /* it is made already */
     const bound_operands &bound = *to.bound;
-    const long long i = row + bound.row, j = column;
+    const long long i = row, j = column;
     EPILOGUE_VALUES
 #else
     return acc;
@@ -204,8 +215,7 @@ template <int N> struct alignas(N * sizeof(element_c)) neighbours {
 
 static __device__ __forceinline__ void put_at(element_c *c, const struct out &to, int row, int column, number sum)
 {
-    number x = reads_c(to.beta) ? blended(to.alpha, sum, to.beta, value_of(*c)) : scaled(to.alpha, sum);
-    x = made(to, row, column, x);
+    number x = result(to, row, column, sum, reads_c(to.beta) ? value_of(*c) : 0);
     round_results<1>(c, &x);
 }
 
@@ -218,9 +228,9 @@ static __device__ __forceinline__ void put_one(const struct out &to, int row, in
     element_c *c = to.c + i * to.ldc + j;
     number x = result(to, i, j, sum, reads_c(to.beta) ? value_of(*c) : 0);
     if (row < to.m && column < to.n) round_results<1>(c, &x);
-    return;
-#endif
+#else
     if (row < to.m && column < to.n) put_at(to.c + row * to.ldc + column, to, row, column, sum);
+#endif
 }
 
 /* N neighbours from that element on: at once where all lie in C, else one by one. */
@@ -253,7 +263,7 @@ static __device__ __forceinline__ void prefetch_matrices(const struct out &to, i
     enum { LINE = 32 }; /* elements, of at least 2 bytes: every sector is named */
     const bound_operands &bound = *to.bound;
     for (int e = thread; e < rows * (columns / LINE); e += threads) {
-        const long long i = min(i0 + e % rows, to.m - 1) + bound.row, j = min(j0 + e / rows * LINE, to.n - 1);
+        const long long i = min(i0 + e % rows, to.m - 1), j = min(j0 + e / rows * LINE, to.n - 1);
         EPILOGUE_MATRICES
     }
 #endif

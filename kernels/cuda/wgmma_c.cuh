@@ -140,7 +140,7 @@ static __device__ __forceinline__ number made(const struct out &to, int row, int
                                               const number *of_row, const number *of_columns)
 {
     const bound_operands &bound = *to.bound;
-    const long long i = row + bound.row, j = column;
+    const long long i = row, j = column;
     EPILOGUE_VALUES
 }
 #undef BOUND_I
@@ -193,7 +193,7 @@ static __device__ __forceinline__ struct out make_all(const struct out &to, int 
     }
     UNROLLED
     for (int r = 0; r < 2; r++) {
-        const long long i = min(row + 8 * r, to.m - 1) + bound.row;
+        const long long i = min(row + 8 * r, to.m - 1);
 #define HOLD(v, element) of_row[r][v] = element;
         EPILOGUE_I(HOLD)
 #undef HOLD

@@ -11,7 +11,6 @@ import numpy as np
 
 from . import _interrupt, _library
 from ._dtypes import Operands, choose_types, is_complex, name_of, named, type_name, wrong_c
-from ._epilogue import Epilogue
 from ._errors import BadArgument
 from ._layout import Call, Ints, NeedsCopy, at_strides, contiguous, plan, product_shape
 from ._library import (BYTES, CODES, FP8, HOST, INVARIANT, MODULAR, SCALED, SMALL, Batch, Engine, Problem, debugging,
@@ -39,7 +38,7 @@ class Flags(NamedTuple):
     conjugate_b: bool = False
     tf32: bool = False
     invariant: bool = False
-    epilogue: Optional[Epilogue] = None
+    epilogue: Optional[Any] = None
 
 
 class Recipe(NamedTuple):
@@ -61,7 +60,7 @@ class Recipe(NamedTuple):
     batch: Optional[Batch]
     lends: bool  # all three lend their addresses as buffers
     long: bool  # a signal may end it: by addresses, and not remembered
-    epilogue: Optional[Epilogue]  # to which `problem` points
+    epilogue: Optional[Any]  # to which `problem` points
 
     def takes(self, a: Any, b: Any, c: Any, out: Any) -> bool:
         """Whether a call of this layout can be computed so: not if it would write into an operand."""

@@ -81,7 +81,7 @@ def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Option
               for float8, for floats on OpenCL, on a GPU before sm_90 for bfloat16, float16 and "tf32", and before
               sm_80 for float64.
     epilogue  an expression, computed in the same pass. Its value becomes the element of the result in row i and column
-              j, rounded once to the result's type (CPU only; elsewhere NoKernel):
+              j, rounded once to the result's type (operands in host memory):
 
                   acc             alpha a @ b + beta c, of float64 in float64, of other types rounded to float32
                   i, j            row and column, from 0 in each matrix of a stack, and 0 of a vector

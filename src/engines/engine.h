@@ -19,10 +19,10 @@ typedef struct buffer {
     int64_t offset; /* elements from the start of what the handle is of */
 } buffer;
 
-/* What an epilogue reads where the engine's kernels read it: addresses and leading dimensions of what is bound. */
+/* What an epilogue reads where the engine's kernels read it: addresses and distances of what is bound. */
 typedef struct gpu_bound {
     uint64_t at[MOST_BINDINGS];
-    int64_t ld[MOST_BINDINGS];
+    int64_t ld[MOST_BINDINGS], stride[MOST_BINDINGS];
 } gpu_bound;
 
 /* A kernel ready to be launched, and the time of its last launch where it was asked for. */

@@ -138,14 +138,16 @@ static tw_status compile(const nvrtc_api *nvrtc, const char *arch, const kernel_
                          tw_lab_resources *told)
 {
     char options[PLAN_OPTIONS_BYTES], target[48];
-    const char *list[40] = {target, "--std=c++17"};
+    enum { MOST_OPTIONS = 40 };
+    const char *list[MOST_OPTIONS + 1] = {target, "--std=c++17"}; /* and the epilogue's */
     int count = 2, cubin = strncmp(arch, "sm_", 3) == 0;
     if (cubin && told != NULL) list[count++] = "--ptxas-options=-v";
     /* From 12.9 on NVRTC keeps binaries among the driver's, and ptxas says nothing of a kept one. */
     if (cubin && told != NULL && 100 * nvrtc->major + nvrtc->minor >= 1209) list[count++] = "--no-cache";
     snprintf(target, sizeof target, "--gpu-architecture=%s", arch);
     snprintf(options, sizeof options, "%s", w->options);
-    for (char *rest = options, *word; (word = strtok_r(rest, " ", &rest)) != NULL && count < 40;) list[count++] = word;
+    for (char *rest = options, *word; (word = strtok_r(rest, " ", &rest)) != NULL && count < MOST_OPTIONS;)
+        list[count++] = word;
     nvrtc_program program;
     const char *header = "epilogue";
     if (w->epilogue != NULL) list[count++] = "--pre-include=epilogue";

@@ -133,12 +133,12 @@ _Static_assert((int)BOUND_OPERANDS == (int)MOST_BINDINGS, "kernels take as many 
 static struct bound_operands bound_of(const runnable *r)
 {
     const value_list *list = &r->plan->problem.epilogue->values;
-    struct bound_operands made = {.row = 0};
+    struct bound_operands made = {{NULL}};
     for (int q = 0; q < list->bindings; q++) {
         const value_binding *b = &list->bound[q];
         made.at[q] = r->bound != NULL ? (const void *)(uintptr_t)r->bound->at[q] : b->at;
         made.ld[q] = r->bound != NULL ? r->bound->ld[q] : b->ld;
-        made.stride[q] = b->stride, made.number[q] = b->number;
+        made.stride[q] = r->bound != NULL ? r->bound->stride[q] : b->stride, made.number[q] = b->number;
     }
     return made;
 }
@@ -235,7 +235,7 @@ static tw_status launch_plain(engine *e, runnable *r, const gpu_launch *how, con
     for (int64_t y = 0; y < how->grid_y; y += MOST_GRID_Y) {
         int64_t first = y * gpu->block_m;
         arguments x = whole;
-        x.m = (int)(p->m - first), x.bound.row = first;
+        x.m = (int)(p->m - first);
         x.a += (cu_pointer)(first * (gpu->pack_a.needed || p->op_a == TW_N ? x.lda : 1) * bytes);
         x.c += (cu_pointer)(first * x.ldc * c_bytes);
         /* a kernel takes as many as it has */
