@@ -302,24 +302,25 @@ typedef struct tw_binding {
  *                       of the above: 1 / sqrt(x), x / (1 + exp(-x)), x (1 + erf(x / sqrt(2))) / 2 and its tanh form
  *
  * text      at most 4096 characters, 256 different values and operations, 24 of them needed at the same time, 64 that
- *           do not depend on the element, 64 brackets within each other. Arithmetic of its numbers is done once, in f64.
- *           cuda compiles it with its numbers and keeps what it compiled: bind numbers that change
+ *           do not depend on the element, 64 brackets within each other. Arithmetic of its numbers is done once, in
+ *           f64. cuda compiles it with its numbers and keeps what it compiled: bind numbers that change
  * bindings  `count`, at most 16. Names and text are copied; what `at` leads to is read by the products, must stay as it
  *           is meanwhile, and must not overlap C
  * out       the epilogue, for any number of products of any thread at the same time; tw_epilogue_free() frees it, when
  *           no product that uses it is under way
  *
  * Special   Values are computed in f32, where sums are f64 in f64; f64 functions are the C library's, or CUDA's. Alpha,
- *           beta and the old C count within acc. Of a batch, each item's rows and columns begin at 0. NaN and infinities are
- *           what IEEE 754 makes of the text: silu(-inf) is NaN. C of i8 and u8: to the nearest whole number, ties to
- *           even, saturated, NaN to 0. Elements beyond an edge of C may be computed and not stored, so floating-point
- *           exceptions may be raised that no element raises.
+ *           beta and the old C count within acc. Of a batch, each item's rows and columns begin at 0. NaN and
+ *           infinities are what IEEE 754 makes of the text: silu(-inf) is NaN. C of i8 and u8: to the nearest whole
+ *           number, ties to even, saturated, NaN to 0. Elements beyond an edge of C may be computed and not stored, so
+ *           floating-point exceptions may be raised that no element raises.
  *           cpu: A of f32, f64, f16, bf16, i8 or u8, of the last two C not in i32. cuda, compiled by NVRTC at first
  *           use: f32, bf16 and f16 from sm_80 on, f64, tf32, e4m3, e5m2; batches item after item, and at strides only;
  *           host operands that have no room on the device are refused, several devices are not used. opencl,
  *           tw_gemm_blocks() and tw_mpi_gemm() refuse it.
  *
- * Error     each operation rounds once to nearest; sqrt, exp, log, tanh, erf within 1, 2, 2, 3, 3 ulp in f32; where C is of 2 bytes these and quotients within 128 ulp of f32 [docs/ACCURACY.md#epilogues]
+ * Error     each operation rounds once to nearest; sqrt, exp, log, tanh, erf within 1, 2, 2, 3, 3 ulp in f32; where C
+ *           is of 2 bytes these and quotients within 128 ulp of f32 [docs/ACCURACY.md#epilogues]
  *
  * Returns   TW_OK
  *           TW_BAD_ARGUMENT   *out is NULL; the sentence has the column in the text

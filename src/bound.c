@@ -1,11 +1,11 @@
-/* bound.c - see bound.h. A vector is copied without what lies between its elements, a matrix that the text reads by rows
- * without their padding; other matrices from the first element that is read to the last. */
+/* bound.c - see bound.h. A vector is copied without what lies between its elements, a matrix that the text reads by
+ * rows without their padding; other matrices from the first element that is read to the last. */
 #include "bound.h"
 
 #include <string.h>
 
-/* Of one operand: the elements that are read, from `first` to `last`, and whether all of its uses read a vector, or rows
- * of C. */
+/* Of one operand: the elements that are read, from `first` to `last`, and whether all of its uses read a vector, or
+ * rows of C. */
 typedef struct span {
     int64_t first, last;
     bool read, vector, by_rows;

@@ -7,8 +7,8 @@
 
 #define PARAMETER(type, name) type name
 
-/* What an epilogue's text reads (epilogue.cuh): operands by their numbers. In front of each list of a kernel that is compiled with such a text; the host's lists always begin
- * with it, and leave it out where there is none. */
+/* What an epilogue's text reads (epilogue.cuh): operands by their numbers. In front of each list of a kernel that is
+ * compiled with such a text; the host's lists always begin with it, and leave it out where there is none. */
 enum { BOUND_OPERANDS = 16 };
 struct bound_operands {
     const void *at[BOUND_OPERANDS];

@@ -219,8 +219,8 @@ static __device__ __forceinline__ void put_at(element_c *c, const struct out &to
     round_results<1>(c, &x);
 }
 
-/* The element of a row and a column. Before an epilogue the nearest element of C stands for one outside, so that what it
- * reads is there and no load waits for a branch. */
+/* The element of a row and a column. Before an epilogue the nearest element of C stands for one outside, so that what
+ * it reads is there and no load waits for a branch. */
 static __device__ __forceinline__ void put_one(const struct out &to, int row, int column, number sum)
 {
 #ifdef EPILOGUE_VALUES
