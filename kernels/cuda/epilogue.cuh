@@ -215,7 +215,8 @@ template <int N> struct alignas(N * sizeof(element_c)) neighbours {
 
 static __device__ __forceinline__ void put_at(element_c *c, const struct out &to, int row, int column, number sum)
 {
-    number x = result(to, row, column, sum, reads_c(to.beta) ? value_of(*c) : 0);
+    number x = reads_c(to.beta) ? blended(to.alpha, sum, to.beta, value_of(*c)) : scaled(to.alpha, sum);
+    x = made(to, row, column, x);
     round_results<1>(c, &x);
 }
 

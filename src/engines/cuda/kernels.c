@@ -171,9 +171,8 @@ tw_status kernels_code(const plan *p, int sm, bool ptx, tw_lab_code *out)
 {
     char arch[24];
     size_t bytes = 0;
-    gpu_launch launches[LAUNCH_KINDS];
-    const int count = plan_launches(p, launches);
-    const kernel_text w = launches[count > 1 && launches[0].kind == LAUNCH_PACK].kernel; /* of the tiles */
+    const tw_epilogue *e = p->problem.epilogue;
+    const kernel_text w = {p->gpu.source, p->gpu.options, 0, e != NULL ? e->gpu_text : NULL};
     const nvrtc_api *nvrtc = nvrtc_api_load();
     if (nvrtc == NULL) return TW_BUILD_FAILED;
     TRY(nvrtc_arch(nvrtc, sm, arch));
