@@ -350,6 +350,7 @@ static void check(product *x, char *const *before)
 
 static void run(tw_context *context, product *x)
 {
+    x->p.epilogue = NULL; /* like a, b and c it must be what it says; test_expression has texts that mean harm */
     tw_problem *problem = resized(&x->p, sizeof x->p);
     tw_batch *batch = x->is_batch ? resized(&x->batch, sizeof x->batch) : NULL;
     const tw_problem *p = &x->p;

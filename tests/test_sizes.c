@@ -229,8 +229,10 @@ static void reserved(void)
     PROBLEM(scale_a, &one);
     PROBLEM(scale_b, &one);
     PROBLEM(scale_c, &one);
-    PROBLEM(epilogue, (void *)&one);
     tw_problem p = tw_problem_make(TW_F64, TW_N, TW_N, 2, 2, 3);
+    p.epilogue = (void *)&one;
+    expect("problem.epilogue that is none", refused(call_problem(&p), "problem.epilogue is none that"));
+    p.epilogue = NULL;
     p.dtype_b = TW_F64, p.alpha_imaginary = -0.0;
     expect("dtype_b as dtype, and a negative zero", call_problem(&p) == TW_OK && is_product());
     p.dtype_b = TW_F32;
