@@ -30,9 +30,8 @@ static bool is_name(const char *name)
 {
     size_t length = 0;
     for (; name[length] != '\0'; length++) {
-        const char c = name[length];
-        const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-        if (length == EPILOGUE_MOST_NAME || !(letter || (length > 0 && c >= '0' && c <= '9'))) return false;
+        const bool known = is_letter(name[length]) || (length > 0 && is_digit(name[length]));
+        if (length == EPILOGUE_MOST_NAME || !known) return false;
     }
     return length > 0;
 }

@@ -16,6 +16,10 @@ struct tw_epilogue {
     char text[EPILOGUE_MOST_TEXT + 1];
 };
 
+/* Of names, whatever the locale. */
+static inline bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+static inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
 /* epilogue_parse - makes e->values of e->text, whose names are bound. TW_BAD_ARGUMENT: the sentence has the column. */
 tw_status epilogue_parse(struct tw_epilogue *e);
 
