@@ -1,5 +1,5 @@
-/* epilogue.c - a linear layer in one pass: gelu(x w^T + bias), by the same text on the CPU and, where there is one, on
- * a CUDA GPU, whose result may differ from it by 1e-6.
+/* epilogue.c - a linear layer in one pass: gelu(x w^T + bias), by the same text on the CPU and, where there are such
+ * devices, by OpenCL and CUDA, whose results may differ from it by 1e-6.
  *
  * Prints
  *     0.841192 -0.158808 1.9546
@@ -31,16 +31,19 @@ static tw_status layer(const char *engine, float y[ROWS][OUT])
 
 int main(void)
 {
-    float on_cpu[ROWS][OUT], on_cuda[ROWS][OUT], apart = 0;
+    static const char *const others[] = {"opencl", "cuda"};
+    float on_cpu[ROWS][OUT], there[ROWS][OUT], apart = 0;
     if (layer("cpu", on_cpu) != TW_OK) {
         fprintf(stderr, "%s\n", tw_error_text());
         return 1;
     }
     for (int i = 0; i < ROWS; i++) printf("%g %g %g\n", on_cpu[i][0], on_cpu[i][1], on_cpu[i][2]);
-    if (layer("cuda", on_cuda) != TW_OK) {
-        fprintf(stderr, "not on CUDA: %s\n", tw_error_text());
-        return 0;
+    for (int e = 0; e < 2; e++) {
+        if (layer(others[e], there) != TW_OK) {
+            fprintf(stderr, "not by %s: %s\n", others[e], tw_error_text());
+            continue;
+        }
+        for (int i = 0; i < ROWS * OUT; i++) apart = fmaxf(apart, fabsf((&there[0][0])[i] - (&on_cpu[0][0])[i]));
     }
-    for (int i = 0; i < ROWS * OUT; i++) apart = fmaxf(apart, fabsf((&on_cuda[0][0])[i] - (&on_cpu[0][0])[i]));
     return !(apart <= 1e-6f);
 }

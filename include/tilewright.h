@@ -275,7 +275,8 @@ typedef struct tw_binding {
     uint32_t size;    /* sizeof(tw_binding) */
     tw_dtype dtype;   /* of the operand: TW_F32, TW_F16 or TW_BF16; TW_F64 or TW_F32 where sums are f64. 0: a number */
     const char *name; /* a letter or _, then letters, digits and _, at most 31 in all; not acc, i or j */
-    const void *at;   /* of the operand: its first element, where C lies (tw_place); NULL for a number */
+    const void *at;   /* of the operand: its first element, where C lies (tw_place); NULL for a number. opencl, with
+                       * C in TW_DEVICE: the cl_mem, which begins with it */
     int64_t stride;   /* elements from one to the next, of a matrix within a row; 0: 1 */
     int64_t ld;       /* of a matrix: elements from one row to the next */
     double value;     /* of a number */
@@ -317,10 +318,11 @@ typedef struct tw_binding {
  *           cpu: A of f32, f64, f16, bf16, i8 or u8, of the last two C not in i32. cuda, compiled by NVRTC at first
  *           use: f32, bf16 and f16 from sm_80 on, f64, tf32, e4m3, e5m2; batches item after item, and at strides only;
  *           host operands that have no room on the device are refused, several devices are not used. opencl,
- *           tw_gemm_blocks() and tw_mpi_gemm() refuse it.
+ *           compiled by its driver at first use: f32, f64, f16 and bf16. tw_gemm_blocks() and tw_mpi_gemm() refuse it.
  *
- * Error     each operation rounds once to nearest; sqrt, exp, log, tanh, erf within 1, 2, 2, 3, 3 ulp in f32; where C
- *           is of 2 bytes these and quotients within 128 ulp of f32 [docs/ACCURACY.md#epilogues]
+ * Error     each operation rounds once to nearest; sqrt, exp, log, tanh, erf within 1, 2, 2, 3, 3 ulp in f32, on
+ *           opencl 3, 3, 3, 5, 16 and quotients 2.5; where C is of 2 bytes these and quotients within 128 ulp of f32
+ *           [docs/ACCURACY.md#epilogues]
  *
  * Returns   TW_OK
  *           TW_BAD_ARGUMENT   *out is NULL; the sentence has the column in the text

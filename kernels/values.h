@@ -67,6 +67,14 @@ typedef struct value_list {
     value_binding bound[MOST_BINDINGS];
 } value_list;
 
+/* Does a value read what is bound as that number? */
+static inline bool value_reads(const value_list *list, int number)
+{
+    for (int q = 0; q < list->count; q++)
+        if (list->of[q].op == VALUE_BOUND && list->of[q].of[0] == number) return true;
+    return false;
+}
+
 /* Elements from one row, or one column, of C to the next in what a VALUE_BOUND reads. */
 static inline int64_t value_step(const value_list *list, const value *v, value_index along)
 {

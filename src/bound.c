@@ -4,32 +4,8 @@
 
 #include <string.h>
 
-/* Of one operand: the elements that are read, from `first` to `last`, and whether all of its uses read a vector, or
- * rows of C. */
-typedef struct span {
-    int64_t first, last;
-    bool read, vector, by_rows;
-} span;
-
-static span span_of(const value_list *list, int number, const tw_problem *p)
-{
-    span s = {.vector = true, .by_rows = true};
-    for (const value *v = list->of; v < list->of + list->count; v++) {
-        if (v->op != VALUE_BOUND || v->of[0] != number) continue;
-        const int64_t down = value_step(list, v, INDEX_I) * (p->m - 1),
-                      across = value_step(list, v, INDEX_J) * (p->n - 1), first = min_i64(down, 0) + min_i64(across, 0),
-                      last = max_i64(down, 0) + max_i64(across, 0);
-        s.first = s.read ? min_i64(s.first, first) : first, s.last = s.read ? max_i64(s.last, last) : last;
-        s.by_rows = s.by_rows && v->of[1] == INDEX_I && v->of[2] == INDEX_J && list->bound[number].stride == 1;
-        s.vector = s.vector && v->of[2] == INDEX_NONE;
-        s.read = true;
-    }
-    return s;
-}
-
-/* The operand as it is copied, and where the text then finds it: the address of the first element that is copied is
- * added to `at`. */
-static operand operand_of(const value_binding *b, const span *s, const tw_problem *p, gpu_bound *to, int q)
+/* The operand as it is copied, and where the text then finds it: its offset in the copy, which has its own distances. */
+static operand operand_of(const value_binding *b, const bound_span *s, const tw_problem *p, gpu_bound *to, int q)
 {
     const int64_t bytes = value_bytes(b->type), apart = b->stride < 0 ? -b->stride : b->stride;
     const bool vector = s->vector && apart > 1, by_rows = s->by_rows && !s->vector && b->ld >= p->n;
@@ -42,7 +18,7 @@ static operand operand_of(const value_binding *b, const span *s, const tw_proble
                                    : s->last - s->first + 1;
     if (vector) to->stride[q] = b->stride < 0 ? -1 : 1;
     if (by_rows) to->ld[q] = cols;
-    to->at[q] = (uint64_t)(vector ? -first / apart * bytes : -first * bytes); /* of the element of index 0 */
+    to->at[q].offset = vector ? -first / apart : -first;
     return (operand){.host = (char *)(uintptr_t)b->at + first * bytes,
                      .rows = rows,
                      .cols = cols,
@@ -60,13 +36,14 @@ tw_status bound_begin(tw_lab_run *run)
     const value_list *list = &p->epilogue->values;
     gpu_bound *to = &run->bound;
     run->uploaded_bound = 0;
+    if (p->place_c == TW_DEVICE || !run->context->facts.copies) return TW_OK;
     run->runnable.bound = to;
     for (int q = 0; q < list->bindings; q++) {
         const value_binding *b = &list->bound[q];
-        const span s = span_of(list, q, p);
+        const bound_span s = epilogue_span(p, q);
         buffer *buffer = &run->bound_buffer[run->uploaded_bound];
-        to->at[q] = (uint64_t)(uintptr_t)b->at, to->ld[q] = b->ld, to->stride[q] = b->stride;
-        if (!s.read || b->type == TYPE_NUMBER || p->place_c == TW_DEVICE || !run->context->facts.copies) continue;
+        to->at[q] = (struct buffer){0}, to->ld[q] = b->ld, to->stride[q] = b->stride;
+        if (!s.read || b->type == TYPE_NUMBER) continue;
         const operand o = operand_of(b, &s, p, to, q);
         const tw_status status = ops->upload(run->context->engine, &o, true, buffer);
         if (status != TW_OK) {
@@ -74,7 +51,7 @@ tw_status bound_begin(tw_lab_run *run)
             return status;
         }
         run->uploaded_bound++;
-        to->at[q] += buffer->device;
+        to->at[q].memory = buffer->memory, to->at[q].device = buffer->device;
     }
     return TW_OK;
 }

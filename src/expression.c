@@ -1,6 +1,6 @@
 /* expression.c - makes, checks and frees epilogues. */
 #include "expression.h"
-#include "dtypes.h"
+#include "problem.h"
 #include "sized.h"
 #include "tilewright_lab.h"
 
@@ -136,6 +136,23 @@ int tw_lab_epilogue_uses(const tw_epilogue *epilogue, int number)
         if (v->op == VALUE_BOUND && v->of[0] == number) found |= uses[v->of[1]][v->of[2]];
     }
     return found;
+}
+
+bound_span epilogue_span(const tw_problem *p, int number)
+{
+    const value_list *list = &p->epilogue->values;
+    bound_span s = {.vector = true, .by_rows = true};
+    for (const value *v = list->of; v < list->of + list->count; v++) {
+        if (v->op != VALUE_BOUND || v->of[0] != number) continue;
+        const int64_t down = value_step(list, v, INDEX_I) * (p->m - 1),
+                      across = value_step(list, v, INDEX_J) * (p->n - 1), first = min_i64(down, 0) + min_i64(across, 0),
+                      last = max_i64(down, 0) + max_i64(across, 0);
+        s.first = s.read ? min_i64(s.first, first) : first, s.last = s.read ? max_i64(s.last, last) : last;
+        s.by_rows = s.by_rows && v->of[1] == INDEX_I && v->of[2] == INDEX_J && list->bound[number].stride == 1;
+        s.vector = s.vector && v->of[2] == INDEX_NONE;
+        s.read = true;
+    }
+    return s;
 }
 
 /* Elements of 8 bytes that can be addressed. */

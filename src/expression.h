@@ -32,6 +32,15 @@ char *expression_text(const value_list *list);
 /* epilogue_check - is this an epilogue, and may it make C of such sums? */
 tw_status epilogue_check(const struct tw_epilogue *e, const tw_problem *p);
 
+/* What the epilogue of a problem reads of an operand: elements from `first` to `last`, of the one that is bound; whether
+ * all of its uses read a vector, or rows of C. */
+typedef struct bound_span {
+    int64_t first, last;
+    bool read, vector, by_rows;
+} bound_span;
+
+bound_span epilogue_span(const tw_problem *p, int number);
+
 /* epilogue_type - TYPE_NUMBER: no type that an epilogue reads or writes */
 value_type epilogue_type(tw_dtype dtype);
 

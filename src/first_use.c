@@ -33,6 +33,7 @@ static tw_status add(tw_context *context, const plan *p, const char *failure)
                              .passed = failure[0] == '\0',
                              .problem = p->problem,
                              .items = p->gpu.items};
+    made->problem.epilogue = NULL; /* which may be freed before the verdict */
     snprintf(made->text, sizeof made->text, "%s", failure);
     atomic_store_explicit(&context->verdicts, made, memory_order_release);
     return TW_OK;

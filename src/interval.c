@@ -157,16 +157,19 @@ static interval of_two(value_op op, interval x, interval y)
     return op == VALUE_DIVIDE ? divided(x, y) : of_ends(op, x, y);
 }
 
-/* Units in the last place that an operation may round by; of sums and the like half of one. */
-static long double ulps_of(value_op op, bool half)
+/* Units in the last place that an operation may round by; of sums and the like half of one. The widest of the engines:
+ * OpenCL's quotients in f32. */
+static long double ulps_of(value_op op, const computed_in *in)
 {
+    const long double quotient = in->roundoff == in_f64.roundoff ? 0.5L : 2.5L;
     static const float of_functions[VALUE_OPS] = {
 #define OPERATION(id, name, operands, ulps) [VALUE_##id] = ulps,
 #define DEFINED(...)
 #include "../data/functions.def"
     };
-    if (half && (op == VALUE_DIVIDE || of_functions[op] > 0)) return VALUE_HALF_ULPS;
-    return op >= VALUE_ADD && op <= VALUE_DIVIDE ? 0.5L : (long double)of_functions[op];
+    if (in->half && (op == VALUE_DIVIDE || of_functions[op] > 0)) return VALUE_HALF_ULPS;
+    if (op == VALUE_DIVIDE) return quotient;
+    return op >= VALUE_ADD && op <= VALUE_MULTIPLY ? 0.5L : (long double)of_functions[op];
 }
 
 static double element_of(const value_binding *b, int64_t index)
@@ -207,7 +210,7 @@ static interval value_interval(const value_list *list, const value *v, const int
     const bool two = op < VALUE_NEGATE || (op > VALUE_NEGATE && op < VALUE_ABS) || op == VALUE_MIN || op == VALUE_MAX;
     const interval hull = two ? of_two(op, *x, *y) : of_one(op, *x);
     const bool one = hull.low == hull.high && op >= VALUE_ADD && op <= VALUE_MULTIPLY;
-    return one && !hull.nan ? number_in(hull.low, in) : widened(hull, ulps_of(op, in->half), in);
+    return one && !hull.nan ? number_in(hull.low, in) : widened(hull, ulps_of(op, in), in);
 }
 
 tw_status tw_lab_epilogue_interval(const tw_epilogue *epilogue, tw_dtype sums, tw_dtype dtype_c, int64_t i, int64_t j,

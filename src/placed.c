@@ -13,6 +13,31 @@ static int64_t span_of(int64_t rows, int64_t cols, int64_t ld, int64_t count, in
     return rows > 0 && cols > 0 && count > 0 ? (count - 1) * stride + (rows - 1) * ld + cols : 0;
 }
 
+/* What the problem's epilogue reads, where it is behind handles. */
+static tw_status check_bound(const tw_context *context, const tw_problem *p)
+{
+    const tw_epilogue *e = p->epilogue;
+    for (int q = 0; e != NULL && context->ops->find != NULL && q < e->values.bindings; q++) {
+        const value_binding *b = &e->values.bound[q];
+        const bound_span s = epilogue_span(p, q);
+        const placed x = {.name = e->names[q],
+                          .handle = (void *)(uintptr_t)b->at,
+                          .span = s.last + 1,
+                          .element_bytes = value_bytes(b->type),
+                          .read = true};
+        buffer found;
+        uint32_t align;
+        if (!s.read || b->type == TYPE_NUMBER) continue;
+        if (s.first < 0)
+            return fail(TW_BAD_ARGUMENT,
+                        "the epilogue reads %s from element %lld on, expected 0: on this engine it is bound to a "
+                        "buffer, which begins there",
+                        x.name, (long long)s.first);
+        TRY(context->ops->find(context->engine, &x, &found, &align));
+    }
+    return TW_OK;
+}
+
 tw_status placed_find(const tw_context *context, tw_problem *p, const tw_batch *batch, const int64_t *offsets,
                       const void *a, const void *b, const void *c, buffer out[3])
 {
@@ -37,7 +62,7 @@ tw_status placed_find(const tw_context *context, tw_problem *p, const tw_batch *
         TRY(context->ops->find(context->engine, &x, &out[i], aligns[i]));
         *aligns[i] = placed_align(*aligns[i], strides[i], dtypes[i]);
     }
-    return TW_OK;
+    return check_bound(context, p);
 }
 
 tw_status placed_check(const tw_context *context, tw_problem *p, const tw_batch *batch, const void *a, const void *b,

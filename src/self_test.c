@@ -33,6 +33,7 @@ tw_status self_test_plans(const plan *of, const device_facts *device, self_test_
     const tw_lab_kernel *row = &of->row->lab;
     const bool wide = kernel_is_wide(of->row, &of->problem);
     tw_problem p = of->problem;
+    p.epilogue = NULL; /* of the kernel as it is without */
     p.m = row->tile_m == 1 ? 1 : row->tile_m + 3, p.n = row->tile_n == 1 ? 1 : row->tile_n + 5,
     p.k = divides ? DEPTH : 2 * row->tile_k + 3;
     p.lda = ld_of(problem_a_cols(&p), p.dtype, wide), p.ldb = ld_of(problem_b_cols(&p), p.dtype, wide);

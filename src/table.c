@@ -498,7 +498,7 @@ static bool takes_epilogue(const kernel_row *row, const tw_problem *p)
 {
     const gpu_kernel *g = &row->gpu;
     const bool spills = g->family == FAMILY_WGMMA && row->lab.tile_m * row->lab.tile_n > MOST_MADE;
-    if (strcmp(row->lab.engine, "cuda") != 0) return kernel_finish(row, p) != NULL;
+    if (g->entry == NULL) return kernel_finish(row, p) != NULL;
     return g->family != FAMILY_NONE && g->family != FAMILY_BATCH && (g->traits & GPU_OWN_STORE) == 0 && !spills;
 }
 

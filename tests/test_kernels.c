@@ -35,13 +35,22 @@ static int only_op(const tw_lab_kernel *kernel)
     return before == 0 ? -1 : before % 4;
 }
 
-/* f16 and u8 differ from bf16 and i8 by a conversion: in the covering set one row of an OpenCL file shows it. */
+/* In the covering set f32 shows all tiles of an OpenCL file, another type its first row and its smallest tile; f16 and
+ * u8, which differ from bf16 and i8 by a conversion, that alone. */
 static bool is_left_out(const tw_lab_kernel *kernel)
 {
-    int i = 0;
-    if (!takes_long(kernel) || (kernel->dtype != TW_F16 && kernel->dtype != TW_U8)) return false;
-    while (tw_lab_kernel_at(i)->dtype != kernel->dtype || strcmp(tw_lab_kernel_at(i)->file, kernel->file) != 0) i++;
-    return tw_lab_kernel_at(i) != kernel;
+    const bool halves = kernel->dtype == TW_F16 || kernel->dtype == TW_U8;
+    bool is_first = true, is_smallest = true, is_before = true;
+    if (!takes_long(kernel) || kernel->dtype == TW_F32 || is_emulated(kernel)) return false;
+    for (int i = 0; i < tw_lab_kernel_count(); i++) {
+        const tw_lab_kernel *other = tw_lab_kernel_at(i);
+        const int64_t size = kernel->tile_m * kernel->tile_n, its = other->tile_m * other->tile_n;
+        if (other == kernel) is_before = false;
+        if (other->dtype != kernel->dtype || strcmp(other->file, kernel->file) != 0) continue;
+        if (is_before) is_first = false;
+        if (its < size || (its == size && halves && is_before)) is_smallest = false;
+    }
+    return !is_smallest && (halves || !is_first);
 }
 
 /* Is a smaller tile of the same text and type run too? */

@@ -26,7 +26,7 @@ typedef enum order { IN_ORDER = 0, OUT_OF_ORDER = CL_QUEUE_OUT_OF_ORDER } order;
 static caller me;
 static cl_device device;
 static cl_context ours;     /* the caller's, which the library works in */
-static tw_context *context; /* of it; NULL: there is no device */
+static tw_context *context; /* of it; NULL: there is no device. In the covering set PoCL does not optimise */
 static size_t base_align;   /* of sub-buffers, in bytes */
 static char refusal[300];   /* why there is none */
 
@@ -129,6 +129,50 @@ static bool as_expected(const banded *b, cl_queue queue, size_t used, const char
     }
     free(found);
     return same;
+}
+
+/* ---- what an epilogue reads ---- */
+
+enum { BOUND_EDGE = 64 }; /* of products that have one */
+
+static double bias_at(int64_t j) { return (double)(j % 5); }
+static double grid_at(int64_t i, int64_t j) { return (double)((3 * i + j) % 4); }
+
+/* The epilogue "acc + 2 * bias[j] - grid[i, j] * s" of two buffers and a number. */
+typedef struct bound {
+    cl_memory bias, grid;
+    tw_epilogue *made;
+} bound;
+
+static void bound_free(bound *b)
+{
+    if (b->bias != NULL) me.cl->clReleaseMemObject(b->bias);
+    if (b->grid != NULL) me.cl->clReleaseMemObject(b->grid);
+    tw_epilogue_free(b->made);
+}
+
+static bool bound_make(bound *b, int64_t bias_count, int64_t bias_stride)
+{
+    float bias[2 * BOUND_EDGE], grid[BOUND_EDGE * BOUND_EDGE];
+    cl_int error;
+    for (int64_t q = 0; q < 2 * BOUND_EDGE; q++) bias[q] = (float)bias_at(q / 2);
+    for (int64_t q = 0; q < (int64_t)(sizeof grid / sizeof *grid); q++)
+        grid[q] = (float)grid_at(q / BOUND_EDGE, q % BOUND_EDGE);
+    const cl_bitfield how = CL_MEM_READ_WRITE | CALLER_MEM_COPY_HOST_PTR;
+    *b = (bound){.bias = me.cl->clCreateBuffer(ours, how, (size_t)bias_count * sizeof *bias, bias, &error),
+                 .grid = me.cl->clCreateBuffer(ours, how, sizeof grid, grid, &error)};
+    if (b->bias == NULL || b->grid == NULL) return broken("clCreateBuffer", error);
+    const tw_binding list[] = {
+        {.size = sizeof *list, .dtype = TW_F32, .name = "bias", .at = b->bias, .stride = bias_stride},
+        {.size = sizeof *list, .dtype = TW_F32, .name = "grid", .at = b->grid, .ld = BOUND_EDGE},
+        {.size = sizeof *list, .name = "s", .value = 2}};
+    return tw_epilogue_make("acc + 2 * bias[j] - grid[i, j] * s", list, 3, &b->made) == TW_OK ||
+           refused("tw_epilogue_make");
+}
+
+static double made_at(const tw_problem *p, int64_t i, int64_t j, double acc)
+{
+    return p->epilogue == NULL ? acc : acc + 2 * bias_at(j) - 2 * grid_at(i, j);
 }
 
 /* ---- operands ---- */
@@ -316,7 +360,8 @@ static void expect_product(operands *o)
                 for (int64_t l = 0; l < p->k && p->alpha != 0; l++)
                     sum += a[a0 + (p->op_a == TW_N ? i * p->lda + l : l * p->lda + i)] *
                            b[b0 + (p->op_b == TW_N ? l * p->ldb + j : j * p->ldb + l)];
-                store(o, 2, c, p->beta != 0 ? p->alpha * sum + p->beta * load(o, 2, c) : p->alpha * sum);
+                store(o, 2, c,
+                      made_at(p, i, j, p->beta != 0 ? p->alpha * sum + p->beta * load(o, 2, c) : p->alpha * sum));
             }
     free(a), free(b);
 }
@@ -465,7 +510,6 @@ static void together_case(const char *kernel, tw_problem p, int64_t items, order
 static void together_cases(order kind)
 {
     together_case("opencl_f32_gemm_simt_32x32", tw_problem_make(TW_F32, TW_T, TW_N, 33, 40, 70), 17, kind);
-    together_case("opencl_f32_gemm_simt_16x128", tw_problem_make(TW_F32, TW_T, TW_N, 1, 2, 1), 66000, kind);
     together_case("opencl_f32_gemm_slicedk_simt_32x32", tw_problem_make(TW_F32, TW_N, TW_N, 35, 31, 150), 9, kind);
     together_case("opencl_f32_sgemm_simt_128x128", tw_problem_make(TW_F32, TW_N, TW_N, 128, 256, 16), 3, kind);
     together_case("opencl_bf16_gemm_panels_6x16", tw_problem_make(TW_BF16, TW_N, TW_T, 37, 50, 600), 7, kind);
@@ -841,6 +885,52 @@ static void gemm_case(int64_t items)
     verdict(right);
 }
 
+/* The same with an epilogue, put on a queue or waited for, and of a k that is divided. */
+static void epilogue_case(const char *what, int64_t items, const char *kernel)
+{
+    char name[100];
+    snprintf(name, sizeof name, "an epilogue of buffers, %s", what);
+    if (!queue_case(name)) return;
+    task t = task_of(TW_F32, TW_T, TW_N, 45, 37, kernel != NULL ? 6000 : 50, 1);
+    t.items = items, t.problem.beta = 1, t.has_workspace = true, t.offset[2] = 3, t.kernel = kernel;
+    bound b;
+    cl_queue queue = new_queue(OUT_OF_ORDER);
+    bool right = bound_make(&b, 2 * BOUND_EDGE, 2);
+    t.problem.epilogue = b.made;
+    verdict(right && queue != NULL && run(&t, queue));
+    if (queue != NULL) me.cl->clReleaseCommandQueue(queue);
+    bound_free(&b);
+}
+
+static void epilogue_refusals_case(void)
+{
+    if (!queue_case("an epilogue of buffers that are too small, or begin behind what is read")) return;
+    static const struct {
+        int64_t count, stride;
+        const char *sentence;
+    } wrong[] = {{73, 2, ""},
+                 {72, 2, "bias is a buffer of 288 bytes, expected at least 73 elements"},
+                 {128, -1, "reads bias from element -36 on, expected 0"}};
+    bool right = true;
+    cl_queue queue = new_queue(IN_ORDER);
+    for (size_t q = 0; right && queue != NULL && q < sizeof wrong / sizeof *wrong; q++) {
+        task t = task_of(TW_F32, TW_N, TW_N, 45, 37, 50, 1);
+        bound b;
+        operands o = {0};
+        right = bound_make(&b, wrong[q].count, wrong[q].stride);
+        t.problem.epilogue = b.made;
+        right = right && operands_make(&o, &t, queue);
+        const tw_status status = enqueue(&o);
+        if (right) snprintf(why, sizeof why, "buffer %zu: %s", q, tw_error_text());
+        right = right && (q == 0 ? status == TW_OK
+                                 : status == TW_BAD_ARGUMENT && strstr(tw_error_text(), wrong[q].sentence) != NULL);
+        wait_for(queue);
+        operands_free(&o), bound_free(&b);
+    }
+    if (queue != NULL) me.cl->clReleaseCommandQueue(queue);
+    verdict(right && queue != NULL);
+}
+
 /* Buffers of the caller's own memory, which begins at any element: kernels must not take it for aligned. */
 static void host_memory_case(void)
 {
@@ -1208,6 +1298,12 @@ static void facts_case(void)
 
 /* ---- main ---- */
 
+static bool open_here(tw_context **out)
+{
+    const tw_options options = {.size = sizeof options, .engine = "opencl", .device_context = ours};
+    return tw_open(&options, out) == TW_OK || refused("tw_open");
+}
+
 static bool open_context(void)
 {
     cl_device devices[64];
@@ -1238,8 +1334,21 @@ static bool open_context(void)
     base_align = bits / 8 > 0 ? bits / 8 : 1;
     ours = me.cl->clCreateContext(NULL, 1, &device, NULL, NULL, &error);
     if (ours == NULL) return broken("clCreateContext", error);
-    const tw_options options = {.size = sizeof options, .engine = "opencl", .device_context = ours};
-    return tw_open(&options, &context) == TW_OK || refused("tw_open");
+    const bool optimises = tap.full || tap.gpu;
+    if (!optimises) setenv("TILEWRIGHT_OPENCL_OPTIONS", "-cl-opt-disable", 1); /* it compiles longer than it computes */
+    const bool opened = open_here(&context);
+    unsetenv("TILEWRIGHT_OPENCL_OPTIONS");
+    return opened;
+}
+
+/* 66000 groups compute longer than PoCL optimises. */
+static void deep_case(order kind)
+{
+    tw_context *const usual = context, *optimised = NULL;
+    if (usual != NULL && open_here(&optimised)) context = optimised;
+    together_case("opencl_f32_gemm_simt_16x128", tw_problem_make(TW_F32, TW_T, TW_N, 1, 2, 1), 66000, kind);
+    context = usual;
+    tw_close(optimised);
 }
 
 int main(int argc, char **argv)
@@ -1259,6 +1368,7 @@ int main(int argc, char **argv)
         split_case("opencl_f32_gemm_simt_32x32", 1, kind);
         split_case("opencl_f32_gemm_simt_64x64", 3, kind);
         together_cases(kind);
+        deep_case(kind);
         chain_case(20, kind);
         chain_case(150, kind);
         gate_case("a product", 30, 0, kind, false);
@@ -1276,6 +1386,10 @@ int main(int argc, char **argv)
     failing_cases();
     gemm_case(0);
     gemm_case(5);
+    epilogue_case("one product", 0, NULL);
+    epilogue_case("a batch", 3, NULL);
+    epilogue_case("k divided", 0, "opencl_f32_gemm_simt_32x32");
+    epilogue_refusals_case();
     host_memory_case();
     if (context == NULL || errors_open()) {
         operand_errors();

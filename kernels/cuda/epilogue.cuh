@@ -42,49 +42,53 @@ struct out {
 /* The words of EPILOGUE_VALUES. An element of vector number v, where no kernel holds it, is loaded. */
 #define BOUND_I(v, element)       element
 #define BOUND_J(v, element)       element
-#define NUMBER(bits)              ((number)__longlong_as_double((long long)bits##ULL))
+#define LITERAL(bits, single_bits) ((number)__longlong_as_double((long long)bits##ULL))
+#define ROW_INDEX                 ((number)i)
+#define COLUMN_INDEX              ((number)j)
 #define BOUND_NUMBER(q)           ((number)bound.number[q])
 #define BOUND_LD(q)               bound.ld[q]
 #define BOUND_STRIDE(q)           bound.stride[q]
 #define BOUND_AT(type, q, offset) value_at((const bound_##type *)bound.at[q] + (offset))
+#define BOUND_ACROSS(type, q, offset, step) BOUND_AT(type, q, offset)
 #define PREFETCH_AT(type, q, offset)                                                                                   \
     asm volatile("prefetch.global.L2 [%0];" ::"l"((const bound_##type *)bound.at[q] + (offset)));
-#define VALUE static __device__ __forceinline__ number
+#define VALUE    number
+#define FUNCTION static __device__ __forceinline__ number
 /* Not contracted: which kernel computes decides no bit, and each operation rounds once. */
 #if SUMS_F64
-VALUE value_add(number x, number y) { return __dadd_rn(x, y); }
-VALUE value_subtract(number x, number y) { return __dsub_rn(x, y); }
-VALUE value_multiply(number x, number y) { return __dmul_rn(x, y); }
+FUNCTION value_add(number x, number y) { return __dadd_rn(x, y); }
+FUNCTION value_subtract(number x, number y) { return __dsub_rn(x, y); }
+FUNCTION value_multiply(number x, number y) { return __dmul_rn(x, y); }
 #else
-VALUE value_add(number x, number y) { return __fadd_rn(x, y); }
-VALUE value_subtract(number x, number y) { return __fsub_rn(x, y); }
-VALUE value_multiply(number x, number y) { return __fmul_rn(x, y); }
+FUNCTION value_add(number x, number y) { return __fadd_rn(x, y); }
+FUNCTION value_subtract(number x, number y) { return __fsub_rn(x, y); }
+FUNCTION value_multiply(number x, number y) { return __fmul_rn(x, y); }
 #endif
-VALUE value_negate(number x) { return -x; }
-VALUE value_less(number x, number y) { return x < y; }
-VALUE value_less_equal(number x, number y) { return x <= y; }
-VALUE value_equal(number x, number y) { return x == y; }
-VALUE value_not_equal(number x, number y) { return x != y; }
-VALUE value_abs(number x) { return fabs(x); }
-VALUE value_min(number x, number y) { return x < y || x != x ? x : y; }
-VALUE value_max(number x, number y) { return x > y || x != x ? x : y; }
-VALUE value_where(number x, number y, number z) { return x != 0 ? y : z; }
-VALUE value_sqrt(number x) { return sqrt(x); }
+FUNCTION value_negate(number x) { return -x; }
+FUNCTION value_less(number x, number y) { return x < y; }
+FUNCTION value_less_equal(number x, number y) { return x <= y; }
+FUNCTION value_equal(number x, number y) { return x == y; }
+FUNCTION value_not_equal(number x, number y) { return x != y; }
+FUNCTION value_abs(number x) { return fabs(x); }
+FUNCTION value_min(number x, number y) { return x < y || x != x ? x : y; }
+FUNCTION value_max(number x, number y) { return x > y || x != x ? x : y; }
+FUNCTION value_where(number x, number y, number z) { return x != 0 ? y : z; }
+FUNCTION value_sqrt(number x) { return sqrt(x); }
 #if C_HALF /* VALUE_HALF_ULPS */
-VALUE value_exp(float x) { return __expf(x); }
-VALUE value_divide(float x, float y)
+FUNCTION value_exp(float x) { return __expf(x); }
+FUNCTION value_divide(float x, float y)
 {
     float z;
     asm("div.full.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
     return z;
 }
 #else
-VALUE value_exp(number x) { return exp(x); }
-VALUE value_divide(number x, number y) { return x / y; }
+FUNCTION value_exp(number x) { return exp(x); }
+FUNCTION value_divide(number x, number y) { return x / y; }
 #endif
-VALUE value_log(number x) { return log(x); }
-VALUE value_tanh(number x) { return tanh(x); }
-VALUE value_erf(number x) { return erf(x); }
+FUNCTION value_log(number x) { return log(x); }
+FUNCTION value_tanh(number x) { return tanh(x); }
+FUNCTION value_erf(number x) { return erf(x); }
 typedef double bound_f64;
 typedef float bound_f32;
 struct bound_f16 {
@@ -93,10 +97,10 @@ struct bound_f16 {
 struct bound_bf16 {
     unsigned short bits;
 };
-VALUE value_at(const double *x) { return __ldg(x); }
-VALUE value_at(const float *x) { return __ldg(x); }
-VALUE value_at(const bound_bf16 *x) { return __uint_as_float((unsigned)__ldg(&x->bits) << 16); }
-VALUE value_at(const bound_f16 *x)
+FUNCTION value_at(const double *x) { return __ldg(x); }
+FUNCTION value_at(const float *x) { return __ldg(x); }
+FUNCTION value_at(const bound_bf16 *x) { return __uint_as_float((unsigned)__ldg(&x->bits) << 16); }
+FUNCTION value_at(const bound_f16 *x)
 {
     float y;
     asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(__ldg(&x->bits)));

@@ -19,9 +19,9 @@ typedef struct buffer {
     int64_t offset; /* elements from the start of what the handle is of */
 } buffer;
 
-/* What an epilogue reads where the engine's kernels read it: addresses and distances of what is bound. */
+/* What an epilogue reads where the engine's kernels read it: the places and distances of what is bound. */
 typedef struct gpu_bound {
-    uint64_t at[MOST_BINDINGS];
+    buffer at[MOST_BINDINGS]; /* its element of index 0, which may lie before the buffer */
     int64_t ld[MOST_BINDINGS], stride[MOST_BINDINGS];
 } gpu_bound;
 

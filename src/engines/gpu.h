@@ -51,6 +51,12 @@ static inline bool gpu_same_text(const tw_lab_source *x, const tw_lab_source *y)
     return x->text == y->text && strcmp(x->file, y->file) == 0;
 }
 
+/* gpu_same_epilogue - of kernels' texts; NULL: it has none. */
+static inline bool gpu_same_epilogue(const char *x, const char *y)
+{
+    return x == NULL || y == NULL ? x == y : strcmp(x, y) == 0;
+}
+
 /* gpu_span - bytes from an operand's first element to its last on the device; 0 when it has none. */
 static inline size_t gpu_span(const operand *o)
 {

@@ -262,13 +262,11 @@ static tw_status build(kernels *k, built *made, const kernel_text *w)
     return status;
 }
 
-static bool same_epilogue(const char *x, const char *y) { return x == NULL || y == NULL ? x == y : strcmp(x, y) == 0; }
-
 cu_function kernels_find(kernels *k, const kernel_text *w)
 {
     for (built *b = atomic_load_explicit(&k->built, memory_order_acquire); b != NULL; b = b->next)
         if (gpu_same_text(&b->source, &w->source) && strcmp(b->source.entry, w->source.entry) == 0 &&
-            strcmp(b->options, w->options) == 0 && same_epilogue(b->epilogue, w->epilogue))
+            strcmp(b->options, w->options) == 0 && gpu_same_epilogue(b->epilogue, w->epilogue))
             return b->function;
     return NULL;
 }

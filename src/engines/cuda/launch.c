@@ -136,7 +136,9 @@ static struct bound_operands bound_of(const runnable *r)
     struct bound_operands made = {{NULL}};
     for (int q = 0; q < list->bindings; q++) {
         const value_binding *b = &list->bound[q];
-        made.at[q] = r->bound != NULL ? (const void *)(uintptr_t)r->bound->at[q] : b->at;
+        const buffer *at = r->bound != NULL ? &r->bound->at[q] : NULL;
+        made.at[q] = at == NULL ? b->at
+                                : (const void *)(uintptr_t)(at->device + (uint64_t)(at->offset * value_bytes(b->type)));
         made.ld[q] = r->bound != NULL ? r->bound->ld[q] : b->ld;
         made.stride[q] = r->bound != NULL ? r->bound->stride[q] : b->stride, made.number[q] = b->number;
     }

@@ -27,6 +27,23 @@ typedef struct argument {
 } argument;
 
 enum { COMMON_PARAMETERS = 11, SPLIT_K_PARAMETERS = 2, PANELS_PARAMETERS = 10, PANELS_ITEMS = 6 /* which is items */ };
+enum { OPERAND_PARAMETERS = 4, SCALAR_PARAMETERS = 1 }; /* of what an epilogue reads (kernels/opencl/epilogue.clh) */
+
+static cl_uint bound_parameters(const value_list *list, int number)
+{
+    if (!value_reads(list, number)) return 0;
+    return list->bound[number].type == TYPE_NUMBER ? SCALAR_PARAMETERS : OPERAND_PARAMETERS;
+}
+
+/* The number of the first parameter behind those that all kernels have: of a kernel that makes C by an epilogue, behind
+ * what that reads. */
+static cl_uint own_parameters(const gpu_launch *how, const plan *p)
+{
+    const tw_epilogue *e = how->kernel.epilogue != NULL ? p->problem.epilogue : NULL;
+    cl_uint first = COMMON_PARAMETERS;
+    for (int q = 0; e != NULL && q < e->values.bindings; q++) first += bound_parameters(&e->values, q);
+    return first;
+}
 
 static cl_uint more_parameters(const plan *p)
 {
@@ -40,8 +57,33 @@ static tw_status set_some(engine *e, cl_kernel kernel, cl_uint first, const argu
     return TW_OK;
 }
 
-static tw_status set_arguments(engine *e, const runnable *r, cl_kernel kernel, const buffer at[3])
+/* What the epilogue reads, of the kernel that makes C. */
+static tw_status set_bound(engine *e, const runnable *r, cl_kernel kernel)
 {
+    const value_list *list = &r->plan->problem.epilogue->values;
+    cl_uint next = COMMON_PARAMETERS;
+    for (int q = 0; q < list->bindings; q++) {
+        const value_binding *b = &list->bound[q];
+        const cl_uint count = bound_parameters(list, q);
+        const gpu_bound *to = r->bound;
+        const cl_memory memory = to != NULL ? to->at[q].memory : (void *)(uintptr_t)b->at;
+        const int64_t first = to != NULL ? to->at[q].offset : 0, ld = to != NULL ? to->ld[q] : b->ld,
+                      stride = to != NULL ? to->stride[q] : b->stride;
+        const scalar number = gpu_scalar(r->plan->problem.dtype, b->number);
+        const argument as_scalar = {(size_t)kernel_sum_bytes(r->plan->row), &number},
+                       as_operand[OPERAND_PARAMETERS] = {{sizeof memory, &memory},
+                                                         {sizeof first, &first},
+                                                         {sizeof ld, &ld},
+                                                         {sizeof stride, &stride}};
+        TRY(set_some(e, kernel, next, b->type == TYPE_NUMBER ? &as_scalar : as_operand, count));
+        next += count;
+    }
+    return TW_OK;
+}
+
+static tw_status set_arguments(engine *e, const runnable *r, const gpu_launch *how, const buffer at[3])
+{
+    cl_kernel kernel = r->kernels[how->kind];
     const plan *plan = r->plan;
     const tw_problem *p = &plan->problem;
     const tw_batch none = {.count = 1}, *batch = r->batch != NULL ? r->batch : &none;
@@ -84,7 +126,8 @@ static tw_status set_arguments(engine *e, const runnable *r, cl_kernel kernel, c
     _Static_assert(sizeof panels / sizeof *panels == PANELS_PARAMETERS, "");
     const bool divides = plan->row->gpu.adds != NULL;
     TRY(set_some(e, kernel, 0, all, COMMON_PARAMETERS));
-    return set_some(e, kernel, COMMON_PARAMETERS, divides ? splits : panels, more_parameters(plan));
+    if (how->kernel.epilogue != NULL) TRY(set_bound(e, r, kernel));
+    return set_some(e, kernel, own_parameters(how, plan), divides ? splits : panels, more_parameters(plan));
 }
 
 /* Items of a batch for one launch, or the product: where their operands begin, in elements of their buffers. */
@@ -95,17 +138,18 @@ typedef struct items {
 } items;
 
 /* Where items begin and how far apart they lie: the parameters of offsets.c; and how many they are. */
-static tw_status set_items(engine *e, const runnable *r, cl_kernel kernel, const items *x)
+static tw_status set_items(engine *e, const runnable *r, const gpu_launch *how, const items *x)
 {
+    cl_kernel kernel = r->kernels[how->kind];
+    const cl_uint own = own_parameters(how, r->plan);
     const argument count = {sizeof x->count, &x->count};
     argument list[6];
     for (int i = 0; i < 3; i++)
         list[i] = (argument){sizeof *x->first, &x->first[i]},
         list[3 + i] = (argument){sizeof *x->stride, &x->stride[i]};
-    if (r->plan->row->gpu.family == FAMILY_PANELS)
-        TRY(set_some(e, kernel, COMMON_PARAMETERS + PANELS_ITEMS, &count, 1));
+    if (r->plan->row->gpu.family == FAMILY_PANELS) TRY(set_some(e, kernel, own + PANELS_ITEMS, &count, 1));
     if (r->plan->problem.place_c != TW_DEVICE) return TW_OK;
-    return set_some(e, kernel, COMMON_PARAMETERS + more_parameters(r->plan), list, 6);
+    return set_some(e, kernel, own + more_parameters(r->plan), list, 6);
 }
 
 /* ---- commands ---- */
@@ -168,9 +212,8 @@ static tw_status launch_some(engine *e, runnable *r, commands *q, const items *x
     const bool panels = r->plan->row->gpu.family == FAMILY_PANELS;
     for (int i = 0; i < count; i++) {
         const int64_t deep = launches[i].kind == LAUNCH_TILES && !panels ? x->count : 1;
-        cl_kernel kernel = r->kernels[launches[i].kind];
-        TRY(set_items(e, r, kernel, x));
-        TRY(put_kernel(e, q, kernel, &launches[i], deep, x->are_last && i + 1 == count));
+        TRY(set_items(e, r, &launches[i], x));
+        TRY(put_kernel(e, q, r->kernels[launches[i].kind], &launches[i], deep, x->are_last && i + 1 == count));
         r->launched = true;
     }
     return TW_OK;
@@ -190,8 +233,9 @@ tw_status cl_launch_items(engine *e, runnable *r, commands *q, const buffer at[3
 {
     const tw_batch one = {.count = 1}, *batch = r->batch != NULL ? r->batch : &one;
     const int64_t strides[3] = {batch->stride_a, batch->stride_b, batch->stride_c}, most = most_items(r->plan);
-    for (int i = 0; i < LAUNCH_KINDS; i++)
-        if (r->kernels[i] != NULL) TRY(set_arguments(e, r, r->kernels[i], at));
+    gpu_launch launches[LAUNCH_KINDS];
+    const int count = plan_launches(r->plan, launches);
+    for (int i = 0; i < count; i++) TRY(set_arguments(e, r, &launches[i], at));
     for (int64_t i = 0; i < batch->count; i += most) {
         /* one more launch where the call is cancelled: the last one's event is waited for */
         const bool ends = stop_asked(r->stop);

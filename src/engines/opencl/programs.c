@@ -11,6 +11,7 @@ struct built {
     struct built *next;
     tw_lab_source source;
     char options[PLAN_OPTIONS_BYTES];
+    char *epilogue; /* what stands in front of the text; NULL: nothing */
     bool offsets;
     cl_program program;
 };
@@ -94,11 +95,14 @@ static tw_status build(engine *e, const built *b, const char *text, cl_program *
 {
     char options[WHOLE_OPTIONS_BYTES];
     cl_int error;
+    const bool bare = b->epilogue == NULL;
+    const char *parts[] = {bare ? text : b->epilogue, "#line 1\n", text};
     whole_options(e, b->options, options);
-    jit_key key = jit_key_of(5, (const char *const[]){"opencl", e->identity, e->compiler, options, text});
+    jit_key key = jit_key_of(5 + !bare,
+                             (const char *const[]){"opencl", e->identity, e->compiler, options, text, b->epilogue});
     *out = program_from_cache(e, &key, options);
     if (*out != NULL) return TW_OK;
-    cl_program program = e->cl->clCreateProgramWithSource(e->context, 1, &text, NULL, &error);
+    cl_program program = e->cl->clCreateProgramWithSource(e->context, bare ? 1 : 3, parts, NULL, &error);
     CL_TRY("clCreateProgramWithSource", error);
     error = e->cl->clBuildProgram(program, 1, &e->device, options, NULL, NULL);
     if (error != CL_SUCCESS) return build_failed(e, program, b->source.file, error);
@@ -119,25 +123,35 @@ static tw_status build_text(engine *e, const built *b, cl_program *out)
 }
 
 /* Programs are only added, in front, until the engine is closed: no lock is needed to look for one. */
-static const built *find(engine *e, const tw_lab_source *source, const char *options, bool offsets)
+static const built *find(engine *e, const kernel_text *text, bool offsets)
 {
     const built *b = atomic_load_explicit(&e->built, memory_order_acquire);
-    while (b != NULL &&
-           !(gpu_same_text(&b->source, source) && b->offsets == offsets && strcmp(b->options, options) == 0))
+    while (b != NULL && !(gpu_same_text(&b->source, &text->source) && b->offsets == offsets &&
+                          strcmp(b->options, text->options) == 0 && gpu_same_epilogue(b->epilogue, text->epilogue)))
         b = b->next;
     return b;
 }
 
+static void free_built(built *b)
+{
+    if (b != NULL) free(b->epilogue);
+    free(b);
+}
+
 /* e->building is held. */
-static tw_status add(engine *e, const tw_lab_source *source, const char *options, bool offsets, const built **out)
+static tw_status add(engine *e, const kernel_text *text, bool offsets, const built **out)
 {
     built *b = calloc(1, sizeof *b);
-    if (b == NULL) return fail(TW_NO_MEMORY, "no memory for a compiled kernel");
-    b->source = *source, b->offsets = offsets;
-    snprintf(b->options, sizeof b->options, "%s", options);
+    if (b != NULL && text->epilogue != NULL) b->epilogue = strdup(text->epilogue);
+    if (b == NULL || (b->epilogue == NULL && text->epilogue != NULL)) {
+        free_built(b);
+        return fail(TW_NO_MEMORY, "no memory for a compiled kernel");
+    }
+    b->source = text->source, b->offsets = offsets;
+    snprintf(b->options, sizeof b->options, "%s", text->options);
     tw_status status = build_text(e, b, &b->program);
     if (status != TW_OK) {
-        free(b);
+        free_built(b);
         return status;
     }
     b->next = atomic_load_explicit(&e->built, memory_order_relaxed);
@@ -146,13 +160,12 @@ static tw_status add(engine *e, const tw_lab_source *source, const char *options
     return TW_OK;
 }
 
-static tw_status find_or_build(engine *e, const tw_lab_source *source, const char *options, bool offsets,
-                               const built **out)
+static tw_status find_or_build(engine *e, const kernel_text *text, bool offsets, const built **out)
 {
     tw_status status = TW_OK;
-    if ((*out = find(e, source, options, offsets)) != NULL) return TW_OK;
+    if ((*out = find(e, text, offsets)) != NULL) return TW_OK;
     pthread_mutex_lock(&e->building);
-    if ((*out = find(e, source, options, offsets)) == NULL) status = add(e, source, options, offsets, out);
+    if ((*out = find(e, text, offsets)) == NULL) status = add(e, text, offsets, out);
     pthread_mutex_unlock(&e->building);
     return status;
 }
@@ -168,7 +181,7 @@ static tw_status make_kernel(engine *e, const built *of, const char *entry, cl_k
 tw_status cl_find_or_build(engine *e, const kernel_text *text, bool offsets, cl_kernel *out)
 {
     const built *b;
-    TRY(find_or_build(e, &text->source, text->options, offsets, &b));
+    TRY(find_or_build(e, text, offsets, &b));
     return make_kernel(e, b, text->source.entry, out);
 }
 
@@ -177,7 +190,7 @@ tw_status cl_find_or_build(engine *e, const kernel_text *text, bool offsets, cl_
 tw_status cl_take_kernel(engine *e, const kernel_text *text, idle_kernel *out)
 {
     *out = (idle_kernel){.entry = text->source.entry};
-    TRY(find_or_build(e, &text->source, text->options, true, &out->of));
+    TRY(find_or_build(e, text, true, &out->of));
     pthread_mutex_lock(&e->idling);
     for (int i = e->idle_count - 1; i >= 0 && out->kernel == NULL; i--) {
         if (e->idle[i].of != out->of || strcmp(e->idle[i].entry, out->entry) != 0) continue;
@@ -207,7 +220,7 @@ void cl_close_programs(engine *e, bool releases)
     for (built *b = atomic_load(&e->built), *next; b != NULL; b = next) {
         next = b->next;
         if (releases) e->cl->clReleaseProgram(b->program);
-        free(b);
+        free_built(b);
     }
 }
 
@@ -250,7 +263,9 @@ tw_status cl_code(engine *e, const plan *p, int sm, bool ptx, tw_lab_code *out)
     const built *b;
     size_t bytes = 0;
     (void)sm, (void)ptx;
-    TRY(find_or_build(e, &gpu->source, gpu->options, false, &b));
+    const tw_epilogue *epilogue = p->problem.epilogue;
+    const kernel_text whole = {gpu->source, gpu->options, 0, epilogue != NULL ? epilogue->gpu_text : NULL};
+    TRY(find_or_build(e, &whole, false, &b));
     cl_program program = b->program;
     cl_int error = e->cl->clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, NULL);
     unsigned char *binary = error == CL_SUCCESS && bytes > 0 ? calloc(1, bytes + 1) : NULL;
