@@ -1,5 +1,5 @@
-/* epilogue.c - a linear layer in one pass: gelu(x w^T + bias), by the same text on the CPU and, where there are such
- * devices, by OpenCL and CUDA, whose results may differ from it by 1e-6.
+/* epilogue.c - a linear layer in one pass: gelu_tanh(x w^T + bias), by the same text on the CPU and, where there are
+ * such devices, by OpenCL and CUDA, whose results may differ from it by 1e-6.
  *
  * Prints
  *     0.841192 -0.158808 1.9546

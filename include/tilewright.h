@@ -304,24 +304,25 @@ typedef struct tw_binding {
  *
  * text      at most 4096 characters, 256 different values and operations, 24 of them needed at the same time, 64 that
  *           do not depend on the element, 64 brackets within each other. Arithmetic of its numbers is done once, in
- *           f64. cuda compiles it with its numbers and keeps what it compiled: bind numbers that change
+ *           f64. GPUs compile it with its numbers and keep what they compiled: bind numbers that change
  * bindings  `count`, at most 16. Names and text are copied; what `at` leads to is read by the products, must stay as it
  *           is meanwhile, and must not overlap C
  * out       the epilogue, for any number of products of any thread at the same time; tw_epilogue_free() frees it, when
  *           no product that uses it is under way
  *
- * Special   Values are computed in f32, where sums are f64 in f64; f64 functions are the C library's, or CUDA's. Alpha,
+ * Special   Values are computed in f32, where sums are f64 in f64; f64 functions are the C library's, or the GPU's. Alpha,
  *           beta and the old C count within acc. Of a batch, each item's rows and columns begin at 0. NaN and
  *           infinities are what IEEE 754 makes of the text: silu(-inf) is NaN. C of i8 and u8: to the nearest whole
  *           number, ties to even, saturated, NaN to 0. Elements beyond an edge of C may be computed and not stored, so
  *           floating-point exceptions may be raised that no element raises.
  *           cpu: A of f32, f64, f16, bf16, i8 or u8, of the last two C not in i32. cuda, compiled by NVRTC at first
  *           use: f32, bf16 and f16 from sm_80 on, f64, tf32, e4m3, e5m2; batches item after item, and at strides only;
- *           host operands that have no room on the device are refused, several devices are not used. opencl,
- *           compiled by its driver at first use: f32, f64, f16 and bf16. tw_gemm_blocks() and tw_mpi_gemm() refuse it.
+ *           several devices are not used. opencl, compiled by its driver at first use: f32, f64, f16 and bf16, on
+ *           devices that round quotients to nearest. Host operands that have no room on a device are refused.
+ *           tw_gemm_blocks() and tw_mpi_gemm() refuse it.
  *
  * Error     each operation rounds once to nearest; sqrt, exp, log, tanh, erf within 1, 2, 2, 3, 3 ulp in f32, on
- *           opencl 3, 3, 3, 5, 16 and quotients 2.5; where C is of 2 bytes these and quotients within 128 ulp of f32
+ *           opencl 1, 3, 3, 5, 3; where C is of 2 bytes these and quotients within 128 ulp of f32
  *           [docs/ACCURACY.md#epilogues]
  *
  * Returns   TW_OK
@@ -329,7 +330,7 @@ typedef struct tw_binding {
  *           TW_NO_MEMORY */
 TW_API tw_status tw_epilogue_make(const char *text, const tw_binding *bindings, size_t count, tw_epilogue **out);
 
-/* tw_epilogue_free - NULL: nothing happens. Since 0.2. */
+/* tw_epilogue_free - frees an epilogue; NULL: nothing happens. Since 0.2. */
 TW_API void tw_epilogue_free(tw_epilogue *epilogue);
 
 typedef enum tw_place {
@@ -351,7 +352,10 @@ typedef enum tw_flags {
      * which takes longer where C has few tiles; items of a batch at strides are launched one after the other.
      * TW_NO_KERNEL: fp8, floats on opencl, batches of floats by address on cuda, and bf16, f16 and tf32 that must be
      * packed where there is no workspace. Integers are exact everywhere [docs/ACCURACY.md#invariant] */
-    TW_INVARIANT = 4
+    TW_INVARIANT = 4,
+    /* Where a call takes B it takes what tw_b_pack() made of it. Of a batch all items share it: stride_b is 0. Since
+     * 0.2 */
+    TW_PACKED_B = 8
 } tw_flags;
 
 /* One multiplication as a plain value, to be copied, printed, compared and logged. Fill it with tw_problem_make(), then
@@ -463,6 +467,37 @@ static inline tw_problem tw_problem_make(tw_dtype dtype, tw_op op_a, tw_op op_b,
  * Sources   Dongarra, Du Croz, Hammarling, Duff: A set of level 3 BLAS, 1990. Goto, van de Geijn: Anatomy of
  *           high-performance matrix multiplication, 2008. Higham: Accuracy and stability, 2002, section 3.5. */
 TW_API tw_status tw_gemm(tw_context *context, const tw_problem *problem, const void *a, const void *b, void *c);
+
+/* tw_packed_b - a copy of B in the layout that kernels of the cpu engine read. Since 0.2. */
+typedef struct tw_packed_b tw_packed_b;
+
+/* tw_b_pack - copy a B that many products have in common, as a layer's weights: none of them packs it again. Since 0.2.
+ *
+ *     tw_problem p = tw_problem_make(TW_F32, TW_N, TW_T, m, n, k);
+ *     tw_b_pack(context, &p, weights, &packed);
+ *     p.flags = TW_PACKED_B;
+ *     tw_gemm(context, &p, x, packed, y);
+ *
+ * problem   dtype, dtype_b, op_b, n, k and ldb count
+ * b         as for tw_gemm(). Not needed afterwards
+ * out       for any number of products of any thread at the same time, whose problems have the flag TW_PACKED_B and the
+ *           same dtype, dtype_b, op_b, n and k, of contexts of the cpu engine with the same instruction set; m, op_a,
+ *           types of C, epilogues, triangles and batches may be any. ldb is not read then. tw_b_free() frees it, when
+ *           no product that uses it is under way
+ *
+ * Special   C has the bits that it has without. cuda, opencl, tw_gemm_blocks() and tw_mpi_gemm() take no packed B
+ *
+ * Memory    n x k elements as the kernel reads them, rounded up to its tiles: of f16, on processors without BF16
+ *           instructions of bf16 too, in f32
+ *
+ * Returns   TW_OK
+ *           TW_BAD_ARGUMENT   out is NULL, or as tw_gemm()
+ *           TW_NO_KERNEL      the engine packs no B ahead
+ *           TW_NO_MEMORY */
+TW_API tw_status tw_b_pack(tw_context *context, const tw_problem *problem, const void *b, tw_packed_b **out);
+
+/* tw_b_free - frees a packed B; NULL: nothing happens. Since 0.2. */
+TW_API void tw_b_free(tw_packed_b *packed);
 
 /* A rectangle of a matrix as stored, and where it lies. */
 typedef struct tw_block {

@@ -51,6 +51,7 @@ static tw_status settle_problem(const rank_engine *e, const tw_problem *asked, t
     if ((p->flags & TW_INVARIANT) != 0)
         return failure(TW_BAD_ARGUMENT, "problem->flags: TW_INVARIANT is not kept where ranks divide k");
     if (p->epilogue != NULL) return failure(TW_BAD_ARGUMENT, "problem->epilogue: ranks take none");
+    if ((p->flags & (uint32_t)TW_PACKED_B) != 0) return failure(TW_BAD_ARGUMENT, "TW_PACKED_B: ranks take no packed B");
     if (p->flags != 0) return failure(TW_BAD_ARGUMENT, "problem->flags: a triangle of C is not divided among ranks");
     if (p->dtype_b == 0) p->dtype_b = p->dtype;
     if (p->dtype_c == 0) p->dtype_c = nominal_result(p->dtype);

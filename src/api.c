@@ -1,6 +1,7 @@
 /* api.c - the public calls: check the problem, find a plan, let an engine run it. Nothing else. */
 #include "api.h"
 #include "first_use.h"
+#include "packed_b.h"
 #include "parts.h"
 #include "room.h"
 #include "run.h"
@@ -20,8 +21,8 @@ static int64_t packed_ld(int64_t rows, int64_t cols, int64_t ld, tw_dtype dtype)
     return rows > 0 && cols > 0 ? round_up(cols, 16 / dtype_find(dtype)->lab.bytes) : ld;
 }
 
-tw_status api_settle(tw_context **context, const tw_lab_choice *choice, const tw_problem *user, const void *a,
-                     const void *b, const void *c, tw_problem *host, tw_problem *device)
+static tw_status settle(tw_context **context, const tw_lab_choice *choice, const tw_problem *user, const void *a,
+                        const void *b, const void *c, tw_problem *host, tw_problem *device)
 {
     bool is_default = *context == NULL;
     TRY(problem_load(user, a, b, c, host));
@@ -37,6 +38,13 @@ tw_status api_settle(tw_context **context, const tw_lab_choice *choice, const tw
     return TW_OK;
 }
 
+tw_status api_settle(tw_context **context, const tw_lab_choice *choice, const tw_problem *user, const void *a,
+                     const void *b, const void *c, tw_problem *host, tw_problem *device)
+{
+    TRY(settle(context, choice, user, a, b, c, host, device));
+    return problem_b_is_packed(host) ? packed_b_check(b, host) : TW_OK;
+}
+
 void *api_stand_in(uint32_t align) { return (void *)(uintptr_t)(align != 0 ? align : 256); }
 
 tw_status api_settle_unseen(tw_context **context, const tw_lab_choice *choice, const tw_problem *user, tw_problem *host,
@@ -44,8 +52,8 @@ tw_status api_settle_unseen(tw_context **context, const tw_lab_choice *choice, c
 {
     tw_problem p;
     TRY(problem_take(user, &p));
-    return api_settle(context, choice, &p, api_stand_in(p.align_a), api_stand_in(p.align_b), api_stand_in(p.align_c),
-                      host, device);
+    return settle(context, choice, &p, api_stand_in(p.align_a), api_stand_in(p.align_b), api_stand_in(p.align_c), host,
+                  device);
 }
 
 /* Where operands in device memory are handles, addresses of items would have to be read on the host. */

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* The operand as it is copied, and where the text then finds it: its offset in the copy, which has its own distances. */
+/* The operand as it is copied, and where the text then finds it: its offset in the copy, and the copy's distances. */
 static operand operand_of(const value_binding *b, const bound_span *s, const tw_problem *p, gpu_bound *to, int q)
 {
     const int64_t bytes = value_bytes(b->type), apart = b->stride < 0 ? -b->stride : b->stride;

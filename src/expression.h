@@ -32,8 +32,8 @@ char *expression_text(const value_list *list);
 /* epilogue_check - is this an epilogue, and may it make C of such sums? */
 tw_status epilogue_check(const struct tw_epilogue *e, const tw_problem *p);
 
-/* What the epilogue of a problem reads of an operand: elements from `first` to `last`, of the one that is bound; whether
- * all of its uses read a vector, or rows of C. */
+/* What the epilogue of a problem reads of an operand: elements from `first` to `last`, of the one that is bound;
+ * whether all of its uses read a vector, or rows of C. */
 typedef struct bound_span {
     int64_t first, last;
     bool read, vector, by_rows;

@@ -31,7 +31,7 @@ static const struct function {
     value_op op;
     const char *text; /* of a function that is defined by others; else NULL */
 } functions[] = {
-#define OPERATION(id, name, operands, ulps) {#name, operands, VALUE_##id, NULL},
+#define OPERATION(id, name, operands, ...) {#name, operands, VALUE_##id, NULL},
 #define DEFINED(name, operands, text)       {#name, operands, VALUE_OPS, text},
 #include "../data/functions.def"
 };

@@ -94,6 +94,7 @@ static tw_status take_problem(const tw_problem *user, tw_problem *p)
     own.lda = max_i64(problem_a_cols(&own), 1), own.ldb = max_i64(problem_b_cols(&own), 1), own.ldc = max_i64(own.n, 1);
     TRY(problem_load(&own, api_stand_in(0), api_stand_in(0), api_stand_in(0), p));
     if (p->epilogue != NULL) return fail(TW_NO_KERNEL, "problem.epilogue is set: blocks take none");
+    if (problem_b_is_packed(p)) return fail(TW_NO_KERNEL, "problem.flags has TW_PACKED_B: blocks are packed by nobody");
     if (problem_triangle(p) != 0) return fail(TW_NO_KERNEL, "problem.flags is %u: triangles are for the cpu", p->flags);
     return TW_OK;
 }

@@ -157,19 +157,17 @@ static interval of_two(value_op op, interval x, interval y)
     return op == VALUE_DIVIDE ? divided(x, y) : of_ends(op, x, y);
 }
 
-/* Units in the last place that an operation may round by; of sums and the like half of one. The widest of the engines:
- * OpenCL's quotients in f32. */
+/* Units in the last place that an operation may round by; of sums and the like half of one. */
 static long double ulps_of(value_op op, const computed_in *in)
 {
-    const long double quotient = in->roundoff == in_f64.roundoff ? 0.5L : 2.5L;
-    static const float of_functions[VALUE_OPS] = {
-#define OPERATION(id, name, operands, ulps) [VALUE_##id] = ulps,
+    static const float of_functions[VALUE_OPS][2] = {
+#define OPERATION(id, name, operands, ulps, wide) [VALUE_##id] = {ulps, wide},
 #define DEFINED(...)
 #include "../data/functions.def"
     };
-    if (in->half && (op == VALUE_DIVIDE || of_functions[op] > 0)) return VALUE_HALF_ULPS;
-    if (op == VALUE_DIVIDE) return quotient;
-    return op >= VALUE_ADD && op <= VALUE_MULTIPLY ? 0.5L : (long double)of_functions[op];
+    const long double ulps = (long double)of_functions[op][in->roundoff == in_f64.roundoff];
+    if (in->half && (op == VALUE_DIVIDE || ulps > 0)) return VALUE_HALF_ULPS;
+    return op >= VALUE_ADD && op <= VALUE_DIVIDE ? 0.5L : ulps;
 }
 
 static double element_of(const value_binding *b, int64_t index)

@@ -30,8 +30,8 @@ static tw_status check_bound(const tw_context *context, const tw_problem *p)
         if (!s.read || b->type == TYPE_NUMBER) continue;
         if (s.first < 0)
             return fail(TW_BAD_ARGUMENT,
-                        "the epilogue reads %s from element %lld on, expected 0: on this engine it is bound to a "
-                        "buffer, which begins there",
+                        "the epilogue reads %s from element %lld on, expected 0: bind a buffer that begins at the "
+                        "first element that is read, and a stride of at least 0",
                         x.name, (long long)s.first);
         TRY(context->ops->find(context->engine, &x, &found, &align));
     }

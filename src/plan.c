@@ -247,10 +247,11 @@ void plan_text(const plan *plan, char *text, size_t bytes)
                  "%s%s%s%s%s%s macro-block %" PRId64 "x%" PRId64 "x%" PRId64 " task %" PRId64 "x%" PRId64
                  " threads %d%s workspace %zu bytes",
                  plan->row->lab.name, cpu->gemv ? " GEMV" : "", cpu->direct_a ? "" : " packs A",
-                 cpu->unpacked_shape.transposed ? " computes C transposed"
-                 : cpu->copy_n > 0              ? " copies B"
-                 : cpu->direct_b                ? ""
-                                                : " packs B",
+                 cpu->unpacked_shape.transposed        ? " computes C transposed"
+                 : cpu->copy_n > 0                     ? " copies B"
+                 : cpu->direct_b                       ? ""
+                 : problem_b_is_packed(&plan->problem) ? " B packed before"
+                                                       : " packs B",
                  problem_triangle(&plan->problem) == 0          ? ""
                  : problem_triangle(&plan->problem) == TW_LOWER ? " lower triangle"
                                                                 : " upper triangle",

@@ -161,6 +161,10 @@ void plan_reason(const tw_problem *problem, const device_facts *device, char *te
  * kernel, without a workspace, or with the smallest blocks. */
 bool plan_shrink(plan *plan);
 
+/* cpu_panel_bytes - of one panel of A or of B as long as the operand, packed. cpu_whole_bytes - of all of them. */
+size_t cpu_panel_bytes(const plan *plan, bool of_a);
+size_t cpu_whole_bytes(const plan *plan, bool of_a);
+
 /* plan_launches - the launches of a plan of a GPU, each kind at most once; returns how many. Their options are the
  * plan's. */
 int plan_launches(const plan *plan, gpu_launch launches[LAUNCH_KINDS]);

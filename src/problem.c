@@ -117,10 +117,12 @@ static tw_status check_reserved(const tw_problem *p)
 static tw_status check_flags(const tw_problem *p)
 {
     const uint32_t triangle = problem_triangle(p);
-    if ((p->flags & ~(uint32_t)(TW_LOWER | TW_UPPER | TW_INVARIANT)) != 0 || triangle == (TW_LOWER | TW_UPPER))
+    if ((p->flags & ~(uint32_t)(TW_LOWER | TW_UPPER | TW_INVARIANT | TW_PACKED_B)) != 0 ||
+        triangle == (TW_LOWER | TW_UPPER))
         return fail(TW_BAD_ARGUMENT,
-                    "flags is %u, expected 0, TW_LOWER (%d) or TW_UPPER (%d), with TW_INVARIANT (%d) or without",
-                    p->flags, (int)TW_LOWER, (int)TW_UPPER, (int)TW_INVARIANT);
+                    "flags is %u, expected 0, TW_LOWER (%d) or TW_UPPER (%d), and with any TW_INVARIANT (%d) and "
+                    "TW_PACKED_B (%d)",
+                    p->flags, (int)TW_LOWER, (int)TW_UPPER, (int)TW_INVARIANT, (int)TW_PACKED_B);
     if (triangle == 0 || p->m == p->n) return TW_OK;
     return fail(TW_BAD_ARGUMENT, "m is %" PRId64 " and n %" PRId64 ", expected the same: a square C has triangles",
                 p->m, p->n);
@@ -279,6 +281,10 @@ tw_status batch_check(const tw_batch *batch, const tw_problem *p)
 {
     if (batch->pointers > 1) return fail(TW_BAD_ARGUMENT, "batch.pointers is %u, expected 0 or 1", batch->pointers);
     TRY(check_extent("batch.count", batch->count));
+    if (problem_b_is_packed(p) && (batch->pointers || batch->stride_b != 0))
+        return fail(TW_BAD_ARGUMENT,
+                    "batch.pointers is %u and batch.stride_b %" PRId64 ", expected 0 and 0: all items share a packed B",
+                    batch->pointers, batch->stride_b);
     if (batch->pointers) return check_pointers(batch);
     size_t bytes = (size_t)dtype_find(p->dtype)->lab.bytes;
     TRY(check_stride("a", batch, batch->stride_a, problem_a_rows(p), problem_a_cols(p), p->lda, bytes));

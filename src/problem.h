@@ -68,6 +68,9 @@ static inline int64_t problem_sum_bytes(const tw_problem *p) { return dtype_find
 /* The triangle of C that is wanted: TW_LOWER, TW_UPPER; 0: all of C. */
 static inline uint32_t problem_triangle(const tw_problem *p) { return p->flags & (uint32_t)(TW_LOWER | TW_UPPER); }
 
+/* Is B in a tw_packed_b? */
+static inline bool problem_b_is_packed(const tw_problem *p) { return (p->flags & (uint32_t)TW_PACKED_B) != 0; }
+
 /* Are the bits of a row of C to depend on that row alone, and so the order of its sums? Integers are exact in any. */
 static inline bool problem_keeps_order(const tw_problem *p)
 {

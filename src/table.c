@@ -534,6 +534,10 @@ bool kernel_fits(const kernel_row *row, const tw_problem *problem, const device_
                  dtype_find(dtype_find(problem->dtype)->result)->lab.name, dtype_find(problem->dtype_c)->lab.name);
     else if (problem->epilogue != NULL && !takes_epilogue(row, problem))
         snprintf(reason, reason_bytes, "it takes no epilogue");
+    else if (problem->epilogue != NULL && device->rounds_loosely)
+        snprintf(reason, reason_bytes, "it takes no epilogue here: the device's quotients are not the nearest numbers");
+    else if (problem_b_is_packed(problem) && row->micro == NULL)
+        snprintf(reason, reason_bytes, "TW_PACKED_B: it reads B as it lies");
     else if (problem_triangle(problem) != 0 && (row->micro == NULL || row->layout != CPU_PLAIN))
         snprintf(reason, reason_bytes, "it computes all of C, the problem wants a triangle");
     else if (problem->place_c == TW_DEVICE && !device->addresses)

@@ -68,6 +68,7 @@ typedef struct device_facts {
     int most_threads;    /* GPU: of a block */
     int multiprocessors; /* GPU: CUDA's, or OpenCL's compute units */
     bool no_doubles;     /* OpenCL: no double precision */
+    bool rounds_loosely; /* OpenCL: no compiler option makes f32's quotients and roots the nearest numbers */
     int vector_bytes;    /* OpenCL: of a vector register, where the device is a processor; else 0 */
     /* OpenCL: work-items of a sub-group, which has a barrier of its own; 0: only the whole work-group has */
     int warp;

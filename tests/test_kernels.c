@@ -35,13 +35,14 @@ static int only_op(const tw_lab_kernel *kernel)
     return before == 0 ? -1 : before % 4;
 }
 
-/* In the covering set f32 shows all tiles of an OpenCL file, another type its first row and its smallest tile; f16 and
- * u8, which differ from bf16 and i8 by a conversion, that alone. */
+/* In the covering set f32 and f64 show all tiles of an OpenCL file, bf16 and i8 of gemm_simt the first row and the
+ * smallest tile; f16 and u8, which differ from these by a conversion, that alone. */
 static bool is_left_out(const tw_lab_kernel *kernel)
 {
     const bool halves = kernel->dtype == TW_F16 || kernel->dtype == TW_U8;
     bool is_first = true, is_smallest = true, is_before = true;
-    if (!takes_long(kernel) || kernel->dtype == TW_F32 || is_emulated(kernel)) return false;
+    if (!takes_long(kernel) || kernel->dtype == TW_F32 || kernel->dtype == TW_F64 || is_emulated(kernel)) return false;
+    if (!halves && strncmp(kernel->rung, "gemm_simt", 9) != 0) return false;
     for (int i = 0; i < tw_lab_kernel_count(); i++) {
         const tw_lab_kernel *other = tw_lab_kernel_at(i);
         const int64_t size = kernel->tile_m * kernel->tile_n, its = other->tile_m * other->tile_n;

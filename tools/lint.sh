@@ -51,7 +51,7 @@ symbols() {
         awk '$2 != "A" { print $3 }' | sort >build/lint-gcc/exported
     {
         sed -n 's/^TW_API.*[ *]\(tw_[a-z0-9_]*\)(.*/\1@@TILEWRIGHT_0.1/p' include/tilewright.h |
-            sed "s/^\\(tw_gemm_blocks@@TILEWRIGHT\\)_.*/\\1_0.2/; s/^\\(tw_threads_[a-z]*@@TILEWRIGHT\\)_.*/\\1_0.2/; s/^\\(tw_cancel@@TILEWRIGHT\\)_.*/\\1_0.2/; s/^\\(tw_epilogue_[a-z]*@@TILEWRIGHT\\)_.*/\\1_0.2/"
+            sed "s/^\\(tw_gemm_blocks@@TILEWRIGHT\\)_.*/\\1_0.2/; s/^\\(tw_threads_[a-z]*@@TILEWRIGHT\\)_.*/\\1_0.2/; s/^\\(tw_cancel@@TILEWRIGHT\\)_.*/\\1_0.2/; s/^\\(tw_epilogue_[a-z]*@@TILEWRIGHT\\)_.*/\\1_0.2/; s/^\\(tw_b_[a-z]*@@TILEWRIGHT\\)_.*/\\1_0.2/"
         sed -n 's/^TW_API.*[ *]\(tw_lab_[a-z0-9_]*\)(.*/\1@@TILEWRIGHT_LAB/p' include/tilewright_lab.h
     } | sort >build/lint-gcc/declared
     diff build/lint-gcc/declared build/lint-gcc/exported || return 1

@@ -120,7 +120,7 @@ SAME_AT_EQUALITY = r"(\w+) < (\w+) \? \1 : \2\b|\bfor \([^;]*;[^;]* < [^;]*;[^;)
 # The programs that cover a fault, by its file and class: fast ones, and those likely to fail, first. Where the first cannot
 # run, the fault is not judged. {stem}: the file's name without its ending.
 API = ["test_api", "test_sizes", "test_recalled", "test_bits", "test_plans_cpu", "test_plans_gpu"]
-LOOPS = ["test_strides --only cpu", *API, "test_triangle", "test_batch --only cpu", "test_kernels --only every",
+LOOPS = ["test_strides --only cpu", "test_packed", *API, "test_triangle", "test_batch --only cpu", "test_kernels --only every",
          *(f"test_kernels --only cpu_{row}" for row in ("f32_gemm", "f64_gemm", "i8", "u8", "f16", "bf16"))]
 PANELS = ["test_strides --only opencl",
           *(f"test_kernels --only opencl_f32_{rung}" for rung in ("r04_", "sgemm", "r10", "s3", "d1"))]
@@ -136,7 +136,9 @@ COVERING = [
     (r"kernels/opencl/.* barriers$", ["test_oclgrind --only {stem}", "test_kernels --only opencl_f32_{stem}"]),
     (r"kernels/opencl/.*\.cl ", ["test_kernels --only opencl_f32_{stem}", "test_strides --only opencl",
                                 "test_access --only opencl_f32_{stem}", "test_oclgrind --only {stem}"]),
-    (r"kernels/opencl/|engines/opencl/", PANELS + ["test_sizes", "test_batch --only opencl", *(f"test_faults{part} --only opencl" for part in ("", "_calls", "_cache"))]),
+    (r"src/(expression|interval|bound)|kernels/cpu/(evaluate|elementary)|kernels/opencl/epilogue", ["test_expression", "test_queues", *PANELS]),
+    (r"src/packed_b", ["test_packed"]),
+    (r"kernels/opencl/|engines/opencl/", PANELS + ["test_sizes", "test_expression --only opencl", "test_queues", "test_batch --only opencl", *(f"test_faults{part} --only opencl" for part in ("", "_calls", "_cache"))]),
     (r"blas/", ["test_blas", "test_blas_batch", "test_names64", "test_complex", "test_level3", "test_route", *API]),
     (r"src/(first_use|self_test)", ["test_first_use"]),
     (r"src/plan/(?!cpu|batch_cpu)", ["test_plans", *API, "test_kernels --only opencl_f32_sgemm", "test_strides --only opencl"]),

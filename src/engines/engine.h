@@ -141,6 +141,8 @@ typedef struct engine_ops {
      * an empty product, which has no operands, but its event where there are some. NULL: there is no queue to share */
     tw_status (*enqueue)(engine *e, const plan *p, const tw_batch *batch, const tw_launch *to, const buffer *a,
                          const buffer *b, const buffer *c);
+    /* Pack B as the products of this plan's row read it, in memory for free(). NULL: none reads a packed B */
+    tw_status (*pack_b)(engine *e, const plan *p, const void *b, void **memory);
     /* NULL: no triangular blocks */
     tw_status (*triangle)(engine *e, const tw_lab_triangle *block);
     const pipeline_ops *pipeline; /* NULL: there is no memory to copy to */

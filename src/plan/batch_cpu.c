@@ -18,16 +18,14 @@ void plan_batch_cpu(const tw_batch *batch, const device_facts *device, bool toge
     if (!together) out->threads = threads;
     cpu->packs_ahead = false;
     cpu_count_workspace(out);
-    const int64_t unit = cpu_rows_together(out), panels = cpu_panels_before(cpu, max_i64(p->k, 1) - 1) + 1;
+    const int64_t unit = cpu_rows_together(out);
     cpu->part_m = cpu->macro_m;
     if (out->at_once && !cpu->gemv)
         cpu->part_m = halved(cpu->part_m, unit, cpu->unpacked_shape.m, batch->count,
                              (int64_t)tuned->thread_tasks * threads);
     const bool several = batch->count > 1 && !batch->pointers && p->k > 0 && !cpu->divided;
-    if (several && batch->stride_a == 0)
-        cpu->all_a_bytes = (size_t)(ceil_div(p->m, cpu->macro_m) * panels) * cpu->a_bytes;
-    if (several && batch->stride_b == 0)
-        cpu->all_b_bytes = (size_t)(ceil_div(p->n, cpu->macro_n) * panels) * cpu->b_bytes;
+    if (several && batch->stride_a == 0 && cpu->a_bytes > 0) cpu->all_a_bytes = cpu_whole_bytes(out, true);
+    if (several && batch->stride_b == 0 && cpu->b_bytes > 0) cpu->all_b_bytes = cpu_whole_bytes(out, false);
     cpu->each_bytes = out->workspace_bytes - (cpu->all_a_bytes > 0 ? cpu->a_bytes : 0) -
                       (cpu->all_b_bytes > 0 ? cpu->b_bytes : 0);
     out->workspace_bytes = cpu->all_a_bytes + cpu->all_b_bytes +

@@ -13,6 +13,7 @@ const cpu_strategy *cpu_strategy_at(int index)
 const cpu_strategy *cpu_strategy_of(const cpu_case *c)
 {
     const cpu_strategy *const *s = strategies;
+    if (problem_b_is_packed(c->p)) return &strategy_loops; /* whose panels it was packed in */
     while ((*s)->suits != NULL && !(*s)->suits(c)) s++;
     return *s;
 }

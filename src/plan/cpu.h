@@ -42,6 +42,7 @@ const cpu_strategy *cpu_strategy_at(int index);
 /* How an operand is read. */
 typedef enum cpu_way {
     READ_PACKED,  /* from panels that threads pack for all */
+    READ_BEFORE,  /* B: from panels that the caller had packed before (TW_PACKED_B) */
     READ_COPIED,  /* B: each thread copies what it multiplies, a few rows at a time */
     READ_BY_ROWS, /* B: in place, a few rows at a time */
     READ_IN_PLACE

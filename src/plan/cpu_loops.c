@@ -3,6 +3,7 @@
  * cannot (cpu_keeps_sums), they get a part of the workspace and macro-blocks are smaller.
  *
  * How A and B are read, the first that holds (reading_of):
+ *   B was packed before (TW_PACKED_B)       from its panels
  *   all small                               one panel, in which an operand is packed only where it must be
  *   few rows and columns, no transposes     both in place
  *   few columns, A not transposed           A in place, B packed
@@ -75,9 +76,11 @@ static bool reads_b_by_rows(const cpu_case *c)
 /* How A and B are read. Where neither is copied, panels of both take three quarters of the L2. */
 static cpu_reading reading_of(const cpu_case *c)
 {
-    if (cpu_one_panel(c)) return cpu_one_panel_reading(c);
+    if (cpu_one_panel(c) && !problem_b_is_packed(c->p)) return cpu_one_panel_reading(c);
     const bool a_lies = c->readable && !c->a_transposed && !c->a_conflicts && !many_pack_a(c);
     const cpu_way a = a_lies ? READ_IN_PLACE : READ_PACKED;
+    if (problem_b_is_packed(c->p)) /* as deep whatever the product is */
+        return (cpu_reading){a, READ_BEFORE, panel(c, c->row->lab.tile_k)};
     if (c->in_place && !c->complex) {
         const bool seldom = uses_both_seldom(c);
         if (seldom && !aliases(c))
@@ -135,12 +138,12 @@ static void fill(const cpu_case *c, plan *plan)
     const tw_problem *p = c->p;
     const tuned_values *tuned = c->tuned;
     const cpu_reading reads = reading_of(c);
-    const bool copies = reads.b == READ_COPIED, several = c->threads > 1;
+    const bool copies = reads.b == READ_COPIED, before = reads.b == READ_BEFORE, several = c->threads > 1;
     const int64_t mr = c->mr, nr = c->nr;
-    cpu->direct_a = reads.a == READ_IN_PLACE, cpu->direct_b = reads.b != READ_PACKED;
-    cpu->small_m = copies || reads.b == READ_BY_ROWS;
+    cpu->direct_a = reads.a == READ_IN_PLACE, cpu->direct_b = reads.b != READ_PACKED && !before;
+    cpu->small_m = copies || reads.b == READ_BY_ROWS || (before && has_few_rows(c));
     cpu->kc = reads.kc;
-    cpu->k_step = cpu->small_m ? even_block(cpu->kc, small_m_rows(c, &reads), 4) : cpu->kc;
+    cpu->k_step = cpu->small_m && !before ? even_block(cpu->kc, small_m_rows(c, &reads), 4) : cpu->kc;
     const int64_t most = cpu_keeps_sums(plan) ? SUM_MACRO : (int64_t)tuned->macro_block;
     cpu->macro_m = even_block(p->m, most, mr), cpu->macro_n = even_block(p->n, most, nr);
     cpu->task_n = even_block(cpu->macro_n, cpu->small_m ? small_m_columns(c, cpu->macro_n) : cached_columns(c, cpu->kc),
@@ -153,7 +156,7 @@ static void fill(const cpu_case *c, plan *plan)
     cpu->task_m = copies ? cpu->macro_m : even_block(cpu->macro_m, tiles * mr, mr);
     if (several) cpu->task_m = halved(cpu->task_m, mr, cpu->macro_m, ceil_div(cpu->macro_n, cpu->task_n), tasks);
     if (several && problem_triangle(p) == 0 && !cpu->small_m) cpu->task_m = even_tasks(c, cpu);
-    cpu->packs_ahead = several && !(cpu->direct_a && cpu->direct_b);
+    cpu->packs_ahead = several && !(cpu->direct_a && (cpu->direct_b || before));
 }
 
 const cpu_strategy strategy_loops = {"five loops", NULL, fill};

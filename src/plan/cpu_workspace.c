@@ -16,6 +16,20 @@ bool cpu_keeps_sums(const plan *plan)
     return !cpu->divided && cpu_keeps_c(&plan->problem) && min_i64(plan->problem.k, cpu->chunk) > cpu->k_step;
 }
 
+size_t cpu_panel_bytes(const plan *plan, bool of_a)
+{
+    const tw_problem *p = &plan->problem;
+    const tw_lab_kernel *row = &plan->row->lab;
+    const int64_t steps = of_a ? cpu_layout_a_steps(plan->row->layout, plan->cpu.kc)
+                               : cpu_layout_steps(plan->row->layout, plan->cpu.kc);
+    return padded(round_up(of_a ? p->m : p->n, of_a ? row->tile_m : row->tile_n) * steps, (size_t)problem_sum_bytes(p));
+}
+
+size_t cpu_whole_bytes(const plan *plan, bool of_a)
+{
+    return (size_t)(cpu_panels_before(&plan->cpu, max_i64(plan->problem.k, 1) - 1) + 1) * cpu_panel_bytes(plan, of_a);
+}
+
 void cpu_count_workspace(plan *plan)
 {
     cpu_plan *cpu = &plan->cpu;
@@ -25,7 +39,9 @@ void cpu_count_workspace(plan *plan)
     /* C may hold the sum of the chunks before where it holds no partial sums */
     const bool keeps_total = !cpu->divided && p->k > cpu->chunk && (cpu_keeps_c(p) || cpu->chunk > cpu->k_step);
     cpu->a_bytes = cpu->direct_a ? 0 : padded(cpu->macro_m * cpu_layout_a_steps(layout, cpu->kc), bytes);
-    cpu->b_bytes = cpu->direct_b ? 0 : padded(cpu->macro_n * cpu_layout_steps(layout, cpu->kc), bytes);
+    cpu->b_bytes = cpu->direct_b || problem_b_is_packed(p)
+                       ? 0
+                       : padded(cpu->macro_n * cpu_layout_steps(layout, cpu->kc), bytes);
     cpu->sum_bytes = cpu_keeps_sums(plan) ? padded(cpu->macro_m * cpu->macro_n, bytes) : 0;
     cpu->total_bytes = keeps_total ? padded(cpu->macro_m * cpu->macro_n, bytes) : 0;
     /* a row of a tile more, since as much is prefetched behind it, so that no thread asks for another's copy */
@@ -58,8 +74,8 @@ bool plan_shrink(plan *plan)
     cpu_plan *cpu = &plan->cpu;
     const tw_problem *p = &plan->problem;
     const int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n;
-    const bool complex = problem_is_complex(p), b_transposed = op_transposes(p->op_b),
-               packs = !(cpu->direct_a && cpu->direct_b), few = plan->workspace_bytes <= LEAST_BLOCKS;
+    const bool complex = problem_is_complex(p), b_transposed = op_transposes(p->op_b), before = problem_b_is_packed(p),
+               packs = !(cpu->direct_a && cpu->direct_b) && !before, few = plan->workspace_bytes <= LEAST_BLOCKS;
     if (cpu->divided)
         undivide(plan);
     else if (cpu->packs_ahead)
@@ -68,7 +84,7 @@ bool plan_shrink(plan *plan)
         cpu->copy_n = 0;
     else if (complex && packs && few) /* k is divided as before */
         cpu->direct_a = cpu->direct_b = true, cpu->by_columns = b_transposed;
-    else if (plan->row->layout == CPU_PLAIN && !complex && !b_transposed && few &&
+    else if (plan->row->layout == CPU_PLAIN && !complex && !b_transposed && !before && few &&
              (packs || cpu->k_step < min_i64(p->k, cpu->chunk)))
         cpu->direct_a = cpu->direct_b = true, cpu->kc = cpu->k_step = min_i64(max_i64(p->k, 1), cpu->chunk);
     else if (cpu->macro_m > mr || cpu->macro_n > nr)

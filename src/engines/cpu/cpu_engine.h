@@ -176,7 +176,7 @@ static inline cpu_epilogue cpu_epilogue_of(const plan *plan, double alpha, doubl
 void loops_walk(const plan *plan, const void *a, const void *b, void *c, void *all_a, void *all_b, void *workspace,
                 team *team);
 
-/* loops_pack_all - called by every thread of a team: packs all of A, or of B, for a batch whose items share it. */
+/* loops_pack_all - called by every thread of a team: packs all of A, or of B, for products that share it. */
 void loops_pack_all(const plan *plan, bool of_a, const void *source, void *packed, team *team);
 
 static inline cpu_complex cpu_complex_of(const tw_problem *p)
@@ -193,6 +193,9 @@ void chunks_walk(const plan *plan, const void *a, const void *b, void *c, void *
 
 /* product_run - a product by a production kernel. workspace: plan->workspace_bytes, 64-byte aligned. */
 void product_run(const plan *plan, const void *a, const void *b, void *c, void *workspace, pool *p, const stop *stop);
+
+/* product_pack_b - packs all of B for products with TW_PACKED_B. memory: cpu_whole_bytes(), 64-byte aligned. */
+void product_pack_b(const plan *plan, const void *b, void *memory, pool *p);
 
 /* product_walk - called by every thread of a team: one item of a batch. all_a, all_b: as of loops_walk(). workspace:
  * plan->each_bytes. */

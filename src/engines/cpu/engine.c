@@ -200,6 +200,19 @@ struct workspace {
     size_t bytes;
 };
 
+/* Aligned to 64 bytes, much of it to huge pages. */
+static void *allocate(size_t bytes)
+{
+    if (bytes > SIZE_MAX - 2 * HUGE_PAGE) return NULL;
+    const size_t unit = bytes >= HUGE_PAGE / 2 ? HUGE_PAGE : ALIGNMENT, whole = (bytes + unit - 1) / unit * unit;
+    void *memory = aligned_alloc(unit, whole);
+#ifdef MADV_HUGEPAGE
+    /* fewer TLB misses; a system without huge pages refuses, and nothing is lost */
+    if (memory != NULL && unit == HUGE_PAGE) madvise(memory, whole, MADV_HUGEPAGE);
+#endif
+    return memory;
+}
+
 void *cpu_take(engine *e, size_t bytes)
 {
     for (int i = 0; i < KEPT_WORKSPACES; i++) {
@@ -208,14 +221,8 @@ void *cpu_take(engine *e, size_t bytes)
         if (w->bytes >= bytes) return (char *)w + ALIGNMENT;
         free(w); /* too small: the next one will serve both */
     }
-    if (bytes > SIZE_MAX - 2 * HUGE_PAGE) return NULL;
-    size_t unit = bytes >= HUGE_PAGE / 2 ? HUGE_PAGE : ALIGNMENT, whole = (bytes + ALIGNMENT + unit - 1) / unit * unit;
-    workspace *w = aligned_alloc(unit, whole);
+    workspace *w = bytes <= SIZE_MAX - ALIGNMENT ? allocate(bytes + ALIGNMENT) : NULL;
     if (w == NULL) return NULL;
-#ifdef MADV_HUGEPAGE
-    /* fewer TLB misses; a system without huge pages refuses, and nothing is lost */
-    if (unit == HUGE_PAGE) madvise(w, whole, MADV_HUGEPAGE);
-#endif
     w->bytes = bytes;
     return (char *)w + ALIGNMENT;
 }
@@ -329,6 +336,15 @@ static tw_status cpu_launch(engine *e, runnable *r, const buffer *a, const buffe
     return TW_OK;
 }
 
+static tw_status cpu_pack_b(engine *e, const plan *p, const void *b, void **memory)
+{
+    const size_t bytes = cpu_whole_bytes(p, false);
+    *memory = allocate(bytes);
+    if (*memory == NULL) return fail(TW_NO_MEMORY, "no memory for a packed B of %zu bytes", bytes);
+    product_pack_b(p, b, *memory, e->pool);
+    return TW_OK;
+}
+
 static tw_status cpu_wait(engine *e, runnable *r)
 {
     (void)e, (void)r; /* launch returns when the product is done */
@@ -378,6 +394,7 @@ const engine_ops cpu_engine = {
     .download = cpu_download,
     .release = cpu_release,
     .drop = cpu_drop,
+    .pack_b = cpu_pack_b,
     .triangle = cpu_triangle_compute,
     .lab = &lab,
     .close = cpu_close,

@@ -19,6 +19,7 @@
  *
  * Sources: Goto and van de Geijn 2008; Van Zee and van de Geijn 2015. */
 #include "cpu_engine.h"
+#include "../../packed_b.h"
 
 #include <string.h>
 
@@ -121,13 +122,12 @@ static int64_t pack_b_tasks(const loops *l) { return pack_tasks(l, true, l->b_cs
 static bool packs_a(const loops *l) { return !l->plan->cpu.direct_a && l->all_a == NULL; }
 static bool packs_b(const loops *l) { return !l->plan->cpu.direct_b && l->all_b == NULL; }
 
-/* Where the panel of a macro-block lies in an operand that was packed as a whole, each with the room that the plan has
- * for one. */
-static char *packed_before(const loops *l, char *all, int64_t macro_block, size_t room)
+/* Where this panel of the macro-block lies in an operand that was packed as a whole: its panels one behind the other, as
+ * long as the operand, each with the room of a whole one, however the products divide them. */
+static char *packed_before(const loops *l, char *all, bool of_a)
 {
-    const plan *plan = l->plan;
-    const int64_t panels = cpu_panels_before(&plan->cpu, plan->problem.k - 1) + 1;
-    return all + (size_t)(macro_block * panels + cpu_panels_before(&plan->cpu, l->p0)) * room;
+    const int64_t before = (of_a ? l->i0 * l->a_steps : l->j0 * l->steps) * l->bytes;
+    return all + (size_t)cpu_panels_before(&l->plan->cpu, l->p0) * cpu_panel_bytes(l->plan, of_a) + (size_t)before;
 }
 
 /* B's panels first, then A's. */
@@ -154,6 +154,7 @@ typedef struct block {
 
 static block block_of(const loops *l, int64_t task)
 {
+    enum { STEPS_AHEAD = 16 }; /* of a B that was packed before: it comes from memory (docs/perf/cpu-packed-b.md) */
     const plan *plan = l->plan;
     const cpu_plan *cpu = &plan->cpu;
     const int64_t tasks_m = ceil_div(l->rows, cpu->task_m), ldc = plan->problem.ldc,
@@ -161,13 +162,14 @@ static block block_of(const loops *l, int64_t task)
                   total_ld = cpu->total_bytes > 0 ? cpu->macro_n : ldc;
     block t = {.i_first = task % tasks_m * cpu->task_m, .j_first = task / tasks_m * cpu->task_n};
     t.i_last = min_i64(t.i_first + cpu->task_m, l->rows), t.j_last = min_i64(t.j_first + cpu->task_n, l->cols);
-    const bool a_lies = cpu->direct_a, b_lies = cpu->direct_b && cpu->copy_n == 0, a_rows = a_lies && l->a_cs == 1;
+    const bool a_lies = cpu->direct_a, b_lies = cpu->direct_b && cpu->copy_n == 0, a_rows = a_lies && l->a_cs == 1,
+               before = problem_b_is_packed(&plan->problem);
     t.tile = (cpu_tile){.k = l->steps,
                         .a_rs = a_lies ? l->a_rs : 1,
                         .a_cs = a_lies ? l->a_cs : l->mr,
                         .b_rs = b_lies ? l->b_rs : l->nr,
-                        .packed = !a_lies && !b_lies,
-                        .b_next = l->nr * l->bytes,
+                        .packed = !a_lies && !b_lies && !before,
+                        .b_next = (before ? STEPS_AHEAD : 1) * l->nr * l->bytes,
                         .sum_in_ld = sum_ld,
                         .total_ld = total_ld,
                         .sum_out_ld = ends_chunk(l) ? total_ld : sum_ld,
@@ -302,13 +304,14 @@ static void small_m_task(const loops *l, int64_t task)
     const int64_t end = l->p0 + l->depth;
     loops step = *l;
     do {
-        step.depth = step.steps = min_i64(cpu->k_step, end - step.p0);
+        step.depth = min_i64(cpu->k_step, end - step.p0),
+        step.steps = cpu_layout_steps(l->plan->row->layout, step.depth);
         block t = block_of(&step, task);
         for (int64_t j = t.j_first; j < t.j_last; j += l->nr) {
-            if (cpu->copy_n == 0) {
+            if (cpu->direct_b && cpu->copy_n == 0) {
                 const bool right = j + l->nr < t.j_last; /* else the first columns of the next step come next */
                 t.tile.b_next = (right ? l->nr : step.depth * l->b_rs - (j - t.j_first)) * l->bytes;
-            } else if ((j - t.j_first) % cpu->copy_n == 0) {
+            } else if (cpu->copy_n > 0 && (j - t.j_first) % cpu->copy_n == 0) {
                 copy_columns(&step, j, t.j_last);
             }
             for (int64_t i = t.i_first; i < t.i_last; i += l->mr) tile_at(&step, &t, i, j);
@@ -345,8 +348,8 @@ static void begin_panel(loops *l, int buffer)
     l->depth = cpu_panel_depth(cpu, p->k, l->p0);
     l->steps = cpu_layout_steps(plan->row->layout, l->depth),
     l->a_steps = cpu_layout_a_steps(plan->row->layout, l->depth);
-    l->packed_a = l->all_a != NULL ? packed_before(l, l->all_a, l->i0 / cpu->macro_m, cpu->a_bytes) : l->first_a + past;
-    l->packed_b = l->all_b != NULL ? packed_before(l, l->all_b, l->j0 / cpu->macro_n, cpu->b_bytes) : l->first_b + past;
+    l->packed_a = l->all_a != NULL ? packed_before(l, l->all_a, true) : l->first_a + past;
+    l->packed_b = l->all_b != NULL ? packed_before(l, l->all_b, false) : l->first_b + past;
     if (l->depth == 0) l->packed_a = zeros, l->a_steps = 0;
 }
 
@@ -476,7 +479,8 @@ static void begin_packing(packer *x)
     l->rows = l->cols = min_i64(edge, (x->of_a ? p->m : p->n) - l->i0);
     l->depth = cpu_panel_depth(cpu, p->k, l->p0);
     l->steps = cpu_layout_steps(plan->row->layout, l->depth);
-    l->packed_a = l->packed_b = packed_before(l, x->packed, l->i0 / edge, x->of_a ? cpu->a_bytes : cpu->b_bytes);
+    l->a_steps = cpu_layout_a_steps(plan->row->layout, l->depth);
+    l->packed_a = l->packed_b = packed_before(l, x->packed, x->of_a);
     x->first += x->tasks;
     x->tasks = x->of_a ? pack_a_tasks(l) : pack_b_tasks(l);
 }
@@ -516,6 +520,7 @@ void loops_walk(const plan *plan, const void *a, const void *b, void *c, void *a
     }
     walker w = {.at = {.now = loops_of(plan, a, b, c), .more = true}};
     loops *l = &w.at.now;
+    if (problem_b_is_packed(&plan->problem) && plan->problem.k > 0) all_b = ((const tw_packed_b *)b)->memory;
     l->all_a = all_a, l->all_b = all_b;
     l->first_a = workspace;
     l->first_b = l->first_a + (all_a != NULL ? 0 : cpu->a_bytes);

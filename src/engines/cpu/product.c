@@ -23,6 +23,23 @@ static void walk(void *context, team *team)
     product_walk(x->plan, x->a, x->b, x->c, NULL, NULL, x->workspace, team);
 }
 
+typedef struct packing_of_b {
+    const plan *plan;
+    const void *b;
+    void *memory;
+} packing_of_b;
+
+static void pack_walk(void *context, team *team)
+{
+    const packing_of_b *x = context;
+    loops_pack_all(x->plan, false, x->b, x->memory, team);
+}
+
+void product_pack_b(const plan *plan, const void *b, void *memory, pool *pool)
+{
+    pool_run_tasks(pool, plan->threads, plan->woken, pack_walk, &(packing_of_b){plan, b, memory}, NULL);
+}
+
 void product_run(const plan *plan, const void *a, const void *b, void *c, void *workspace, pool *pool, const stop *stop)
 {
     const tw_problem *p = &plan->problem;

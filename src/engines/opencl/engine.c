@@ -250,6 +250,8 @@ static void cl_facts(const engine *e, device_facts *out)
         .sm = e->sm,
         .multiprocessors = (int)cl_device_number(e->cl, e->device, CL_DEVICE_MAX_COMPUTE_UNITS, 4),
         .vector_bytes = e->vector_bytes,
+        .rounds_loosely = (cl_device_number(e->cl, e->device, CL_DEVICE_SINGLE_FP_CONFIG, 8) &
+                           CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) == 0,
         .no_doubles = cl_device_number(e->cl, e->device, CL_DEVICE_DOUBLE_FP_CONFIG, 8) == 0,
         .local_bytes = (int64_t)cl_device_number(e->cl, e->device, CL_DEVICE_LOCAL_MEM_SIZE, 8),
         .most_threads = (int)cl_device_number(e->cl, e->device, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof(size_t)),

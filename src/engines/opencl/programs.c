@@ -47,12 +47,12 @@ static tw_status build_failed(engine *e, cl_program program, const char *file, c
 
 /* The plan's options, those of every program, and the user's. OpenCL C has no word for registers. -w: PoCL prints
  * "N warnings generated" on the caller's stderr, for vectors wider than the processor's. */
-enum { WHOLE_OPTIONS_BYTES = PLAN_OPTIONS_BYTES + 300 };
-static void whole_options(const engine *e, const char *own, char text[WHOLE_OPTIONS_BYTES])
+enum { WHOLE_OPTIONS_BYTES = PLAN_OPTIONS_BYTES + 360 };
+static void whole_options(const engine *e, const char *own, bool epilogue, char text[WHOLE_OPTIONS_BYTES])
 {
-    static const char registers[] = "-DREGISTERS=";
+    static const char registers[] = "-DREGISTERS=", rounded[] = " -cl-fp32-correctly-rounded-divide-sqrt";
     const char *wanted = e->sm > 0 && !e->emulated ? strstr(own, registers) : NULL;
-    int used = snprintf(text, WHOLE_OPTIONS_BYTES, "-w -cl-std=CL1.2 %s %s", own, e->extra);
+    int used = snprintf(text, WHOLE_OPTIONS_BYTES, "-w -cl-std=CL1.2%s %s %s", epilogue ? rounded : "", own, e->extra);
     if (wanted != NULL && used < WHOLE_OPTIONS_BYTES)
         snprintf(text + used, (size_t)(WHOLE_OPTIONS_BYTES - used), " -cl-nv-maxrregcount=%d",
                  atoi(wanted + sizeof registers - 1));
@@ -97,7 +97,7 @@ static tw_status build(engine *e, const built *b, const char *text, cl_program *
     cl_int error;
     const bool bare = b->epilogue == NULL;
     const char *parts[] = {bare ? text : b->epilogue, "#line 1\n", text};
-    whole_options(e, b->options, options);
+    whole_options(e, b->options, !bare, options);
     jit_key key = jit_key_of(5 + !bare,
                              (const char *const[]){"opencl", e->identity, e->compiler, options, text, b->epilogue});
     *out = program_from_cache(e, &key, options);
@@ -229,7 +229,7 @@ void cl_close_programs(engine *e, bool releases)
 static jit_key verdict_key(const engine *e, const plan *p)
 {
     char options[WHOLE_OPTIONS_BYTES], form[16];
-    whole_options(e, p->gpu.options, options);
+    whole_options(e, p->gpu.options, false, options);
     snprintf(form, sizeof form, "%u", kernel_form(p->row, &p->problem, p->gpu.items));
     return jit_key_of(6, (const char *const[]){"opencl self-test", e->identity, e->compiler, options, form,
                                                gpu_text(&p->gpu.source)});
