@@ -310,8 +310,8 @@ typedef struct tw_binding {
  * out       the epilogue, for any number of products of any thread at the same time; tw_epilogue_free() frees it, when
  *           no product that uses it is under way
  *
- * Special   Values are computed in f32, where sums are f64 in f64; f64 functions are the C library's, or the GPU's. Alpha,
- *           beta and the old C count within acc. Of a batch, each item's rows and columns begin at 0. NaN and
+ * Special   Values are computed in f32, where sums are f64 in f64; f64 functions are the C library's, or the GPU's.
+ *           Alpha, beta and the old C count within acc. Of a batch, each item's rows and columns begin at 0. NaN and
  *           infinities are what IEEE 754 makes of the text: silu(-inf) is NaN. C of i8 and u8: to the nearest whole
  *           number, ties to even, saturated, NaN to 0. Elements beyond an edge of C may be computed and not stored, so
  *           floating-point exceptions may be raised that no element raises.
@@ -478,17 +478,21 @@ typedef struct tw_packed_b tw_packed_b;
  *     p.flags = TW_PACKED_B;
  *     tw_gemm(context, &p, x, packed, y);
  *
- * problem   dtype, dtype_b, op_b, n, k and ldb count
+ * problem   dtype, dtype_b, op_b, n, k, ldb and place_b, which is TW_HOST, count
  * b         as for tw_gemm(). Not needed afterwards
  * out       for any number of products of any thread at the same time, whose problems have the flag TW_PACKED_B and the
  *           same dtype, dtype_b, op_b, n and k, of contexts of the cpu engine with the same instruction set; m, op_a,
- *           types of C, epilogues, triangles and batches may be any. ldb is not read then. tw_b_free() frees it, when
- *           no product that uses it is under way
+ *           types of C, epilogues, triangles and batches may be any. ldb is not read then. Without the flag a call
+ *           would take it for B itself. tw_b_free() frees it, when no product that uses it is under way
  *
- * Special   C has the bits that it has without. cuda, opencl, tw_gemm_blocks() and tw_mpi_gemm() take no packed B
+ * Special   C has the bits that it has without. cuda, opencl, tw_gemm_blocks() and tw_mpi_gemm() take no packed B. A
+ *           product may be TW_NO_MEMORY where one of B itself has room, since its blocks get no smaller than B's
  *
- * Memory    n x k elements as the kernel reads them, rounded up to its tiles: of f16, on processors without BF16
- *           instructions of bf16 too, in f32
+ * Cost      on a Xeon 2 to 64 rows take about half the time that they take without, one row of f32 as long, of bf16 and
+ *           i8 up to 1.7 times as long where B is stored n x k [docs/perf/cpu-packed-b.md]
+ *
+ * Memory    n x k elements as the kernel reads them, n rounded up to its tile's columns (at most 48), k to 64: f16 in
+ *           f32; without instructions for them bf16 in f32, and i8 and u8 in 16 bits
  *
  * Returns   TW_OK
  *           TW_BAD_ARGUMENT   out is NULL, or as tw_gemm()

@@ -27,6 +27,9 @@ static tw_status settle(tw_context **context, const tw_lab_choice *choice, const
     bool is_default = *context == NULL;
     TRY(problem_load(user, a, b, c, host));
     TRY(context_find(context));
+    if (problem_b_is_packed(host) && ((*context)->ops->pack_b == NULL || host->place_c != TW_HOST))
+        return fail(TW_NO_KERNEL, "flags has TW_PACKED_B: the %s engine takes no packed B%s", (*context)->ops->name,
+                    host->place_c != TW_HOST ? " in device memory" : "");
     if (is_default && host->place_c == TW_DEVICE && host->m > 0 && host->n > 0) return context_refuse_default(*context);
     *device = *host;
     if (!(*context)->facts.copies || host->place_c == TW_DEVICE) return TW_OK;

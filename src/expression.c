@@ -182,8 +182,11 @@ tw_status epilogue_check(const tw_epilogue *e, const tw_problem *p)
     for (int i = 0; i < e->values.bindings; i++) {
         const value_type type = e->values.bound[i].type;
         if (type != TYPE_NUMBER && (type == TYPE_F64) != wide && !(wide && type == TYPE_F32))
-            return fail(TW_NO_KERNEL, "the epilogue's %s is of a type that sums in %s do not take: %s", e->names[i],
-                        dtype_find(sums)->lab.name, wide ? "f64 or f32" : "f32, f16 or bf16");
+            return fail(TW_NO_KERNEL, "the epilogue's %s is %s, expected %s: sums are in %s", e->names[i],
+                        type == TYPE_F64   ? "f64"
+                        : type == TYPE_F16 ? "f16"
+                                           : "bf16",
+                        wide ? "f64 or f32" : "f32, f16 or bf16", dtype_find(sums)->lab.name);
     }
     return TW_OK;
 }

@@ -32,7 +32,7 @@ static const struct function {
     const char *text; /* of a function that is defined by others; else NULL */
 } functions[] = {
 #define OPERATION(id, name, operands, ...) {#name, operands, VALUE_##id, NULL},
-#define DEFINED(name, operands, text)       {#name, operands, VALUE_OPS, text},
+#define DEFINED(name, operands, text)      {#name, operands, VALUE_OPS, text},
 #include "../data/functions.def"
 };
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
@@ -149,11 +149,18 @@ static tw_status read_operands(reader *r, const struct function *f, int of[MOST_
                 f->operands, f->operands > 1 ? "s" : "");
 }
 
+/* functions + FUNCTIONS: there is none of that name. */
+static const struct function *function_named(const char *name)
+{
+    const struct function *f = functions;
+    while (f < functions + FUNCTIONS && strcmp(f->name, name) != 0) f++;
+    return f;
+}
+
 static tw_status read_call(reader *r, const char *name, const char *start, int *out)
 {
     int of[MOST_OPERANDS] = {0};
-    const struct function *f = functions;
-    while (f < functions + FUNCTIONS && strcmp(f->name, name) != 0) f++;
+    const struct function *f = function_named(name);
     if (f == functions + FUNCTIONS) {
         char names[FUNCTIONS * 16] = "";
         for (int i = 0; i < FUNCTIONS; i++) {
@@ -218,6 +225,9 @@ static tw_status fail_unknown(reader *r, const char *name, const char *start)
         snprintf(names + used, sizeof names - used, ", %s", e->names[i]);
     }
     r->at = start;
+    if (function_named(name) != functions + FUNCTIONS)
+        return fail(TW_BAD_ARGUMENT, "epilogue, column %d: %s is a function, expected what it is of, as in %s(acc)",
+                    column_of(r), name, name);
     return fail(TW_BAD_ARGUMENT, "epilogue, column %d: nothing is bound to the name %s; there are acc, i, j%s",
                 column_of(r), name, names);
 }

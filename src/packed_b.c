@@ -22,6 +22,18 @@ tw_status packed_b_check(const void *b, const tw_problem *p)
     return TW_OK;
 }
 
+tw_status packed_b_find(const void *b, const plan *p, void **memory)
+{
+    const tw_packed_b *packed = b;
+    *memory = NULL;
+    if (p->problem.k == 0) return TW_OK;
+    if (packed->row != p->row)
+        return fail(TW_BAD_ARGUMENT, "b was packed for %s, and the product runs %s: pack it in a context like this one",
+                    packed->row->lab.name, p->row->lab.name);
+    *memory = packed->memory;
+    return TW_OK;
+}
+
 /* Plans some product with this B, of rows enough that threads share the packing, and packs it as that one reads it. */
 static tw_status pack(tw_context *context, const tw_problem *user, const void *b, tw_packed_b *made)
 {
@@ -34,7 +46,8 @@ static tw_status pack(tw_context *context, const tw_problem *user, const void *b
     any.flags = 0, any.epilogue = NULL, any.dtype_c = (tw_dtype)0;
     TRY(api_settle(&context, NULL, &any, api_stand_in(0), b, api_stand_in(0), &host, &p));
     if (context->ops->pack_b == NULL || p.place_b != TW_HOST)
-        return fail(TW_NO_KERNEL, "the %s engine packs no B ahead", context->ops->name);
+        return fail(TW_NO_KERNEL, "the %s engine packs no B ahead%s", context->ops->name,
+                    p.place_b != TW_HOST ? " in device memory" : "");
     p.flags = TW_PACKED_B;
     TRY(plan_find(&p, &context->facts, &(tw_lab_choice){0}, &plan));
     *made = (tw_packed_b){.magic = PACKED_B_MAGIC,
@@ -65,7 +78,6 @@ tw_status tw_b_pack(tw_context *context, const tw_problem *problem, const void *
 void tw_b_free(tw_packed_b *packed)
 {
     if (packed == NULL) return;
-    packed->magic = 0;
     free(packed->memory);
     free(packed);
 }

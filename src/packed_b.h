@@ -2,7 +2,7 @@
 #ifndef TILEWRIGHT_PACKED_B_H
 #define TILEWRIGHT_PACKED_B_H
 
-#include "context.h"
+#include "plan.h"
 
 enum { PACKED_B_MAGIC = 0x7477b9ac };
 
@@ -15,7 +15,10 @@ struct tw_packed_b {
     void *memory;          /* as loops_pack_all() (engines/cpu/loops.c) makes it; NULL: k or n is 0 */
 };
 
-/* packed_b_check - is `b` the packed B of this problem, which reads B? */
+/* packed_b_check - is `b` the packed B of this problem, if it reads B? */
 tw_status packed_b_check(const void *b, const tw_problem *p);
+
+/* packed_b_find - what it holds, if the plan's kernel reads that. */
+tw_status packed_b_find(const void *b, const plan *p, void **memory);
 
 #endif

@@ -195,6 +195,7 @@ tw_status problem_load(const tw_problem *user, const void *a, const void *b, con
     }
     if (dtype->lab.parts == 2) load_imaginary(&p);
     int writes = p.m > 0 && p.n > 0, reads = writes && p.k > 0 && (p.alpha != 0 || p.alpha_imaginary != 0);
+    if (problem_b_is_packed(&p)) p.ldb = max_i64(problem_b_cols(&p), 1);
     TRY(check_operand("a", a, problem_a_rows(&p), problem_a_cols(&p), &p.lda, &dtype->lab, reads));
     TRY(check_operand("b", b, problem_b_rows(&p), problem_b_cols(&p), &p.ldb, &dtype->lab, reads));
     TRY(check_operand("c", c, p.m, p.n, &p.ldc, &dtype_find(p.dtype_c)->lab, writes));

@@ -537,6 +537,7 @@ static void refusal_case(void)
         {"acc acc", "column 5: found 'a', expected an operator or the end"},
         {"(acc", "column 5: found the end, expected ')' or an operator"},
         {"acc)", "column 4: found ')'"},
+        {"relu + 1", "column 1: relu is a function, expected what it is of, as in relu(acc)"},
         {"bais[j]", "column 1: nothing is bound to the name bais; there are acc, i, j, bias, scale, grid, factor"},
         {"acc * softmax(acc)", "column 7: no function is named softmax; there are abs, min"},
         {"relu(acc, 1)", "column 9: relu takes 1 operand"},
@@ -619,7 +620,8 @@ static void argument_case(void)
     }
     tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, 1, 1, 1);
     p.epilogue = of_f64;
-    right = right && refuses(TW_NO_KERNEL, "the epilogue's x is of a type", tw_gemm(cpu.of[0], &p, x, x, c));
+    right = right && refuses(TW_NO_KERNEL, "the epilogue's x is f64, expected f32, f16 or bf16",
+                             tw_gemm(cpu.of[0], &p, x, x, c));
     p = tw_problem_make(TW_I8, TW_N, TW_N, 1, 1, 1), p.epilogue = of_f32, p.dtype_c = TW_F32;
     if (right && opencl.of[0] != NULL) right = refuses(TW_NO_KERNEL, "C in i32", tw_gemm(opencl.of[0], &p, x, x, c));
     tw_epilogue_free(of_f32), tw_epilogue_free(of_f64), tw_epilogue_free(NULL);

@@ -130,8 +130,8 @@ static void large_case(void)
     if (!tap_case("more than one macro-block, and panels of k")) return;
     die d = {.seed = 81};
     bool right = true;
-    static const int64_t shapes[][3] = {{17, 2500, 1000}, {1300, 1100, 300}, {700, 130, 2100}};
-    for (int i = 0; right && i < (tap_spares() ? 1 : 3); i++) {
+    static const int64_t shapes[][3] = {{17, 2500, 1000}, {1300, 1100, 300}, {700, 130, 2100}, {20, 60, 20000}};
+    for (int i = 0; right && i < (tap_spares() ? 1 : 4); i++) {
         tw_problem p = tw_problem_make(TW_F32, TW_N, i == 1 ? TW_N : TW_T, shapes[i][0], shapes[i][1], shapes[i][2]);
         p.beta = i == 0 ? 1 : 0;
         right = same_bits(contexts[1], &p, 1, &d) && same_bits(contexts[0], &p, 1, &d);
@@ -232,7 +232,21 @@ static void refusal_case(void)
                              tw_gemm_batched(contexts[0], &with, &batch, a, packed, c));
     wrong = with, wrong.k = 0, wrong.beta = 1;
     right = right && tw_gemm(contexts[0], &wrong, NULL, NULL, c) == TW_OK;
-    tw_context *opencl = NULL;
+    tw_context *base = NULL,
+               *opencl = NULL; /* whose kernels read other panels, if this processor has more than these */
+    const tw_options least = {.size = sizeof least, .engine = "cpu", .instruction_set = "base"};
+    tw_lab_plan here, there;
+    right = right && tw_open(&least, &base) == TW_OK && tw_lab_plan_of(base, NULL, &with, &there) == TW_OK &&
+            tw_lab_plan_of(contexts[0], NULL, &with, &here) == TW_OK;
+    if (right && here.kernel != there.kernel)
+        right = refuses(TW_BAD_ARGUMENT, "b was packed for", tw_gemm(base, &with, a, packed, c));
+    wrong = with, wrong.place_a = wrong.place_b = wrong.place_c = TW_DEVICE;
+    right = right && refuses(TW_NO_KERNEL, "no packed B in device memory", tw_gemm(contexts[0], &wrong, a, packed, c));
+    wrong = p, wrong.place_a = wrong.place_b = wrong.place_c = TW_DEVICE;
+    right = right && refuses(TW_NO_KERNEL, "in device memory", tw_b_pack(contexts[0], &wrong, b, &other));
+    wrong = with, wrong.ldb = 0;
+    right = right && tw_gemm(contexts[0], &wrong, a, packed, c) == TW_OK;
+    tw_close(base);
     if (right && tw_open(&(tw_options){.size = sizeof(tw_options), .engine = "opencl"}, &opencl) == TW_OK)
         right = refuses(TW_NO_KERNEL, "opencl engine packs no B ahead", tw_b_pack(opencl, &p, b, &other)) &&
                 refuses(TW_NO_KERNEL, "TW_PACKED_B", tw_gemm(opencl, &with, a, packed, c));

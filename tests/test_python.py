@@ -994,6 +994,57 @@ def opencl_makes_epilogues():
 
 
 @case
+def what_is_packed_multiplies_as_before():
+    for name in ("f4", "f8", "f2", "i1", "u1", "i2", "i8", "c8", "c16"):
+        a, b = integers((9, 13), name), integers((13, 11), name)
+        for w in (b.copy(), np.asfortranarray(b), np.repeat(b, 2, 1)[:, ::2], b[::-1].copy()[::-1], b.astype(b.dtype.newbyteorder())):
+            packed = tw.Packed(w)
+            w[...] = 0
+            assert packed.shape == (13, 11) and packed.dtype == b.dtype.name and "13 x 11" in repr(packed)
+            want = tw.matmul(a, b)
+            for x in (a, a.T.copy().T, a[:, ::-1].copy()[:, ::-1], a[::-1].copy()[::-1], np.repeat(a, 2, 0)[::2]):
+                made = packed.matmul(x)
+                assert made.dtype == want.dtype and np.array_equal(made, want), (name, made.dtype)
+            assert np.array_equal(a @ packed, want) and np.array_equal(a[0] @ packed, want[0])
+            assert np.array_equal(packed.matmul(np.stack([a, a])), np.stack([want, want]))
+            assert packed.matmul(a[:0]).shape == (0, 11)
+    a, b, v, r = integers((2, 5, 6), "f4"), integers((6, 7), "f4"), integers(7, "f4"), integers((5, 7), "f4")
+    packed = tw.Packed(b)
+    for text, more, want in (("relu(acc + bias[j])", {"bias": v}, np.maximum(a @ b + v, 0)),
+                             ("acc - r[i, j]", {"r": r}, a @ b - r)):
+        assert np.array_equal(packed.matmul(a, epilogue=text, **more), want)
+    out = np.full((2, 5, 7), np.nan, "f4")
+    assert packed.matmul(a, out=out) is out and np.array_equal(out, a @ b)
+    other = np.zeros((2, 5, 7), ">f4")
+    assert np.array_equal(packed.matmul(a, out=other), a @ b) and packed.matmul(a, epilogue="acc + a[j]", a=v).shape == (2, 5, 7)
+    square = integers((6, 6), "f4")
+    want = square @ square
+    assert tw.Packed(square).matmul(square, out=square) is square and np.array_equal(square, want)
+    assert np.array_equal(tw.Packed(np.zeros((0, 3))).matmul(np.zeros((2, 0))), np.zeros((2, 3)))
+    assert tw.Packed(np.zeros((3, 0))).matmul(np.zeros((2, 3))).shape == (2, 0)
+    assert packed.matmul(a[0], dtype=np.float32).dtype == np.float32
+    big = integers((700, 900), "f4")
+    assert np.array_equal(tw.Packed(big).matmul(big[:64, :700]), big[:64, :700] @ big)
+
+
+@case
+def what_is_not_packed_is_said():
+    b = integers((6, 7), "f4")
+    packed = tw.Packed(b)
+    refuses(ValueError, lambda: tw.Packed(b[0]), "b has the shape (7,), expected a matrix")
+    refuses(TypeError, lambda: tw.Packed(b > 0), "b is bool")
+    refuses(TypeError, lambda: tw.Packed(None), "b is NoneType")
+    refuses(TypeError, lambda: packed.matmul(b.T.astype("f8")), "a is float64, and b was packed as float32")
+    refuses(ValueError, lambda: packed.matmul(b), "7")
+    refuses(TypeError, lambda: packed.matmul(b.T[:6, :6], dtype=np.int32), "int32")
+    refuses(ValueError, lambda: packed.matmul(b[:6, :6], out=np.zeros((6, 6), "f4")), "out has the shape")
+    refuses(TypeError, lambda: packed.matmul(b[:6, :6], w=2), "an unexpected keyword argument 'w'")
+    refuses(ValueError, lambda: packed.matmul(b[:6, :6], epilogue="acc + v[j]", v=b[0, :3]), "needs (7,)")
+    refuses(TypeError, lambda: pickle.dumps(packed), "pack the array again")
+    refuses(TypeError, lambda: tw.matmul(b.T, packed), "")
+
+
+@case
 def complex_types_follow_numpy():
     names = ["float16", "float32", "float64", "complex64", "complex128"]
     for x, y in itertools.product(names, repeat=2):
@@ -1741,7 +1792,8 @@ def structs_are_those_of_the_header():
         short = name.replace("complex64", "CF32").replace("complex128", "CF64").replace("float8_", "").replace("fn", "")
         short = short.replace("uint", "U").replace("float", "F").replace("bF", "BF").replace("int", "I").upper()
         assert re.search(rf"\bTW_{short} = {code}\b", header), name
-    assert f"TW_TF32 = {_library.TF32}," in header and f"TW_INVARIANT = {_library.INVARIANT}\n" in header
+    assert f"TW_TF32 = {_library.TF32}," in header and f"TW_INVARIANT = {_library.INVARIANT}," in header
+    assert f"TW_PACKED_B = {_library.PACKED_B}\n" in header
     for kind in (tw.BadArgument, tw.NoDevice, tw.NoKernel, tw.BuildFailed, tw.OutOfMemory, tw.DeviceFailed):
         assert f" = {kind.status}" in header
     declared = set(re.findall(r"^TW_API [\w ]+\*?(tw_\w+)\(", header, re.M))
@@ -1980,7 +2032,7 @@ def results_have_the_types_that_checkers_see():
     for uses in typed_uses.RUN:
         uses()
     with open(os.path.join(PACKAGE, "tilewright", "__init__.pyi"), encoding="utf-8") as file:
-        stub = ast.walk(ast.parse(file.read()))
+        stub = [node for top in ast.parse(file.read()).body if getattr(top, "name", "") != "Packed" for node in ast.walk(top)]
     found = {"matmul": tw.matmul, "__init__": tw.Plan.__init__, "__call__": tw.Plan.__call__}
     for overload in [node for node in stub if isinstance(node, ast.FunctionDef) and node.name in found]:
         arguments = list(inspect.signature(found[overload.name]).parameters)

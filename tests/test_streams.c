@@ -393,6 +393,36 @@ static void lost_case(bool callers)
     verdict(ended && WEXITSTATUS(status) == 0);
 }
 
+/* What an epilogue reads lies in device memory; C grows each time, and is made anew of acc. */
+static void epilogue_case(int64_t k, bool packs)
+{
+    char name[100];
+    snprintf(name, sizeof name, "captured and replayed: an epilogue, k %" PRId64 ", %s", k, packing_text(packs));
+    if (!device_case(name)) return;
+    enum { COLUMNS = 140 };
+    float bias[COLUMNS];
+    cu_pointer memory = 0;
+    bool skip = false;
+    operands o = {0};
+    tw_epilogue *there = NULL, *here = NULL;
+    for (int j = 0; j < COLUMNS; j++) bias[j] = (float)(j % 7);
+    bool right = me.cu->cuMemAlloc_v2(&memory, sizeof bias) == CU_SUCCESS &&
+                 me.cu->cuMemcpyHtoD_v2(memory, bias, sizeof bias) == CU_SUCCESS;
+    tw_binding b = {.size = sizeof b, .dtype = TW_F32, .name = "bias", .at = (void *)(uintptr_t)memory};
+    right = right && (tw_epilogue_make("max(acc, 0) + 2 * bias[j] - i", &b, 1, &there) == TW_OK || refused("make"));
+    b.at = bias;
+    right = right && (tw_epilogue_make("max(acc, 0) + 2 * bias[j] - i", &b, 1, &here) == TW_OK || refused("make"));
+    tw_problem p = problem_of(TW_F32, TW_N, TW_T, 260, COLUMNS, k, 0);
+    p.beta = 1, p.epilogue = there;
+    right = right && make_for(context, &o, &p, packs, &skip);
+    o.on_host = here;
+    right = right && capture(&o, NULL, CALLER_CAPTURE_GLOBAL);
+    operands_free(&o);
+    tw_epilogue_free(there), tw_epilogue_free(here);
+    me.cu->cuMemFree_v2(memory);
+    verdict_or_skip(right, skip);
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "--lose-context") == 0) return lose_context(false);
@@ -409,6 +439,8 @@ int main(int argc, char **argv)
         capture_case("odd rows", TW_F32, TW_T, 96, 1, packs, false);
         capture_case("odd rows, so deep that blocks of a cluster add to one", TW_F32, TW_T, 2000, 1, packs, false);
         capture_case("after another that was refused", TW_F32, TW_N, 96, 0, packs, true);
+        epilogue_case(96, packs);
+        epilogue_case(5003, packs);
     }
     two_streams_case(TW_BF16, true);
     for (int i = 0; i < 6; i++) chain_case((const int64_t[]){16, 100, 256, 640, 1000, 1500}[i], 0);

@@ -142,8 +142,8 @@ static void refusals(void)
     expect("both triangles", refused(&p, "flags is 3, expected 0, TW_LOWER (1) or TW_UPPER (2)"));
     p.flags = 7;
     expect("both triangles, TW_INVARIANT", refused(&p, "flags is 7, expected 0, TW_LOWER (1) or TW_UPPER (2)"));
-    p.flags = 8;
-    expect("an unknown flag", refused(&p, "flags is 8, expected 0"));
+    p.flags = 16;
+    expect("an unknown flag", refused(&p, "flags is 16, expected 0"));
     p = square(TW_F64, TW_LOWER), p.n = 3;
     expect("a C that is not square", refused(&p, "m is 4 and n 3, expected the same"));
     p = square(TW_I8, TW_LOWER);

@@ -177,6 +177,7 @@ def epilogues() -> None:
     assert_type(tw.matmul(f4, f4, out=f4.copy(), epilogue="acc + r[i, j]", r=other), NDArray[np.float32])
     assert_type(tw.matmul(other, f4, epilogue="acc"), Other)
     assert_type(tw.Plan(f4, f4, epilogue="acc + b[j]", b=f4[0])(f4, f4), NDArray[Any])
+    assert_type(tw.Packed(f4).matmul(f4, epilogue="acc + b[j]", b=f4[0]), NDArray[Any])
     assert_type(tw.Plan(f2, f2, dtype=np.float16, epilogue="acc / 2")(f2, f2), NDArray[np.float16])
     assert_type(tw.Plan(other, f4, epilogue="acc / s", s=3.5)(other, f4), Other)
 

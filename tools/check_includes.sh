@@ -27,7 +27,7 @@ find include src kernels lab io program course multiply ranks tune cli blas mpi 
         if (file ~ /^src\/engines\/[a-z]+\.h$/) return "^(include/|src/engines/(engine|spread|stop)\\.h$|src/(plan|error|table|jit_cache)\\.h$)"
         if (match(file, /^src\/engines\/[a-z]+\//)) {
             engine = substr(file, 1, RLENGTH)
-            return "^(" engine "|kernels/|include/|src/engines/[a-z]+\\.h$|src/(plan|error|table|jit_cache|processors|first_line|thread)\\.h$)"
+            return "^(" engine "|kernels/|include/|src/engines/[a-z]+\\.h$|src/(plan|error|table|jit_cache|processors|first_line|thread|packed_b)\\.h$)"
         }
         if (file ~ /^src\//) return "^(include/|kernels/|src/[^/]*$|src/plan/[^/]*$|src/engines/(engine|spread)\\.h$)"
     }

@@ -56,7 +56,7 @@ ALWAYS_INLINE void fetch(const bool transposed, __local tile_row *tile, __global
 }
 
 /* No reqd_work_group_size: beside it NVIDIA's compiler ignores REGISTERS. */
-__kernel void sgemm_cpasync_sm80(PARAMETERS BOUND_PARAMETERS)
+__kernel void sgemm_cpasync_sm80(PARAMETERS)
 {
     __local __attribute__((aligned(16))) tile_row ring[STAGES][2][BK]; /* of A, of B */
     const int lane = get_local_id(0) % 32, warp = get_local_id(0) / 32, blocks = ceil_div(k, BK),

@@ -52,7 +52,7 @@ __attribute__((always_inline)) static inline void keep(const bool transposed, __
         *(__local float4 *)&tile[p][edge] = x;
 }
 
-__kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void sgemm_simt(PARAMETERS BOUND_PARAMETERS)
+__kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void sgemm_simt(PARAMETERS)
 {
     __local __attribute__((aligned(16))) tile_row a_tile[2][BK], b_tile[2][BK];
     int tid = get_local_id(0), lane = tid % 32, warp = tid / 32, now = 0;

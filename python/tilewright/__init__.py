@@ -5,9 +5,9 @@
 array([[ 4.,  5.],
        [10., 11.]])
 
-matmul and Plan multiply, and threads limits on how many threads, as threadpoolctl may; devices, ladder, bench and
-explain measure and describe, tune finds faster parameters; `python -m tilewright` is the program. Which kernel a
-product takes goes to the logger "tilewright", at level DEBUG.
+matmul and Plan multiply, Packed is an operand of many products, and threads limits on how many threads, as
+threadpoolctl may; devices, ladder, bench and explain measure and describe, tune finds faster parameters; `python -m
+tilewright` is the program. Which kernel a product takes goes to the logger "tilewright", at level DEBUG.
 TILEWRIGHT_LIBRARY names another libtilewright.so.0.
 """
 from typing import TYPE_CHECKING, Any, List
@@ -16,13 +16,14 @@ from ._errors import (BadArgument, BuildFailed, Cancelled, CheckFailed, DeviceFa
                       OutOfMemory)
 from ._library import __version__
 from ._matmul import Plan, matmul
+from ._packed import Packed
 from ._threads import register_threadpoolctl, threads
 
 if TYPE_CHECKING:
     from ._lab import Records, bench, devices, explain, ladder, tune
 
 __all__ = ["BadArgument", "BuildFailed", "Cancelled", "CheckFailed", "DeviceFailed", "Error", "NoDevice", "NoKernel",
-           "OutOfMemory", "Plan", "Records", "__version__", "bench", "devices", "explain", "ladder", "matmul",
+           "OutOfMemory", "Packed", "Plan", "Records", "__version__", "bench", "devices", "explain", "ladder", "matmul",
            "register_threadpoolctl", "threads", "tune"]
 
 

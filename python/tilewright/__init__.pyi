@@ -20,7 +20,7 @@ from ._lab import Records, bench, devices, explain, ladder, tune
 from ._threads import register_threadpoolctl, threads
 
 __all__ = ["BadArgument", "BuildFailed", "Cancelled", "CheckFailed", "DeviceFailed", "Error", "NoDevice", "NoKernel",
-           "OutOfMemory", "Plan", "Records", "__version__", "bench", "devices", "explain", "ladder", "matmul",
+           "OutOfMemory", "Packed", "Plan", "Records", "__version__", "bench", "devices", "explain", "ladder", "matmul",
            "register_threadpoolctl", "threads", "tune"]
 
 __version__: str
@@ -191,6 +191,15 @@ def matmul(a: _Operand, b: _Operand, /, c: _Operand | None = None, *,
            engine: str | None = None, threads: int | None = None, stream: Any = None, conjugate_a: bool = False,
            conjugate_b: bool = False, multiply_as: _MultiplyAs = None, invariant: bool = False, epilogue: str,
            **operands: _Bound) -> Any: ...
+
+class Packed:
+    shape: tuple[int, int]
+    dtype: str
+
+    def __init__(self, b: _Host | _Converts) -> None: ...
+    def matmul(self, a: _Host | _Converts, /, *, out: NDArray[Any] | None = None, dtype: Any = None,
+               epilogue: str | None = None, **operands: _Bound) -> NDArray[Any]: ...
+    def __rmatmul__(self, a: _Host | _Converts) -> NDArray[Any]: ...
 
 class Plan(Generic[_Result]):
     shape: tuple[int, ...]

@@ -89,7 +89,7 @@ MODULAR = ("int16", "int32", "int64", "uint16", "uint32", "uint64")  # products 
 INTEGERS = SMALL + MODULAR
 ML_DTYPES = ("bfloat16",) + FP8  # types of the package ml_dtypes, which NumPy has not
 HOST, DEVICE = 0, 1
-INVARIANT = 4  # in a problem's flags
+INVARIANT, PACKED_B = 4, 8  # in a problem's flags
 
 
 # ---- the file ----
@@ -155,11 +155,13 @@ for _name, _types in {
         "tw_prepare_batched": _context_and_problem + [c_void_p],
         "tw_epilogue_make": [c_char_p, c_void_p, c_size_t, POINTER(c_void_p)],
         "tw_epilogue_free": [c_void_p],
+        "tw_b_pack": _context_and_problem + [c_void_p, POINTER(c_void_p)],
+        "tw_b_free": [c_void_p],
         "tw_threads_set": [c_int32],
         "tw_threads_get": []}.items():
     getattr(lib, _name).argtypes = _types
     getattr(lib, _name).restype = c_int
-lib.tw_close.restype = lib.tw_epilogue_free.restype = None
+lib.tw_close.restype = lib.tw_epilogue_free.restype = lib.tw_b_free.restype = None
 lib.tw_error_text.restype = c_char_p
 
 

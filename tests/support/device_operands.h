@@ -62,6 +62,7 @@ typedef struct operands {
     tw_problem problem;
     matrix x[MOST_OPERANDS];
     tw_launch launch;
+    const tw_epilogue *on_host; /* the problem's, with operands in host memory */
 } operands;
 
 static inline size_t bytes_of(tw_dtype dtype) { return (size_t)tw_lab_dtype_of(dtype)->bytes; }
@@ -147,10 +148,10 @@ static inline bool expect_product(operands *o)
     const tw_problem *p = &o->problem;
     float *a = as_f32(&o->x[0], p->dtype), *b = as_f32(&o->x[1], p->dtype);
     bool there = a != NULL && b != NULL;
-    there = there && (tw_sgemm(judge, p->op_a, p->op_b, p->m, p->n, p->k, (float)p->alpha, a,
-                               o->x[0].cols > 0 ? o->x[0].cols : 1, b, o->x[1].cols > 0 ? o->x[1].cols : 1,
-                               (float)p->beta, (float *)(void *)(o->x[2].image + o->x[2].offset), p->ldc) == TW_OK ||
-                      refused("tw_sgemm"));
+    tw_problem host = tw_problem_make(TW_F32, p->op_a, p->op_b, p->m, p->n, p->k);
+    host.lda = o->x[0].cols > 0 ? o->x[0].cols : 1, host.ldb = o->x[1].cols > 0 ? o->x[1].cols : 1, host.ldc = p->ldc;
+    host.alpha = p->alpha, host.beta = p->beta, host.epilogue = o->on_host;
+    there = there && (tw_gemm(judge, &host, a, b, o->x[2].image + o->x[2].offset) == TW_OK || refused("tw_gemm"));
     free(a), free(b);
     return there;
 }

@@ -1,6 +1,7 @@
 /* engine.c - the CPU as an engine: kernels run where the operands lie, so upload and download move nothing. */
 #define _DEFAULT_SOURCE /* madvise */
 #include "cpu_engine.h"
+#include "../../packed_b.h"
 #include "../../processors.h"
 
 #include <stdatomic.h>
@@ -321,7 +322,12 @@ static tw_status cpu_launch(engine *e, runnable *r, const buffer *a, const buffe
 {
     const plan *p = r->plan;
     void *workspace = NULL;
+    buffer packed = *b;
     if (p->problem.m == 0 || p->problem.n == 0) return TW_OK;
+    if (problem_b_is_packed(&p->problem)) {
+        TRY(packed_b_find(b->host, p, &packed.host));
+        b = &packed;
+    }
     double begin = r->timed ? cpu_now_s() : 0;
     if (p->workspace_bytes > 0 && (workspace = cpu_take(e, p->workspace_bytes)) == NULL)
         TRY(launch_on_stack(e, r, a, b, c));

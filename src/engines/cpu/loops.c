@@ -19,7 +19,6 @@
  *
  * Sources: Goto and van de Geijn 2008; Van Zee and van de Geijn 2015. */
 #include "cpu_engine.h"
-#include "../../packed_b.h"
 
 #include <string.h>
 
@@ -122,8 +121,8 @@ static int64_t pack_b_tasks(const loops *l) { return pack_tasks(l, true, l->b_cs
 static bool packs_a(const loops *l) { return !l->plan->cpu.direct_a && l->all_a == NULL; }
 static bool packs_b(const loops *l) { return !l->plan->cpu.direct_b && l->all_b == NULL; }
 
-/* Where this panel of the macro-block lies in an operand that was packed as a whole: its panels one behind the other, as
- * long as the operand, each with the room of a whole one, however the products divide them. */
+/* Where this panel of the macro-block lies in an operand that was packed as a whole: its panels one behind the other,
+ * as long as the operand, each with the room of a whole one, however the products divide them. */
 static char *packed_before(const loops *l, char *all, bool of_a)
 {
     const int64_t before = (of_a ? l->i0 * l->a_steps : l->j0 * l->steps) * l->bytes;
@@ -163,7 +162,7 @@ static block block_of(const loops *l, int64_t task)
     block t = {.i_first = task % tasks_m * cpu->task_m, .j_first = task / tasks_m * cpu->task_n};
     t.i_last = min_i64(t.i_first + cpu->task_m, l->rows), t.j_last = min_i64(t.j_first + cpu->task_n, l->cols);
     const bool a_lies = cpu->direct_a, b_lies = cpu->direct_b && cpu->copy_n == 0, a_rows = a_lies && l->a_cs == 1,
-               before = problem_b_is_packed(&plan->problem);
+               before = problem_b_is_packed(&plan->problem) && cpu->small_m; /* else B is read again, from the L2 */
     t.tile = (cpu_tile){.k = l->steps,
                         .a_rs = a_lies ? l->a_rs : 1,
                         .a_cs = a_lies ? l->a_cs : l->mr,
@@ -520,7 +519,7 @@ void loops_walk(const plan *plan, const void *a, const void *b, void *c, void *a
     }
     walker w = {.at = {.now = loops_of(plan, a, b, c), .more = true}};
     loops *l = &w.at.now;
-    if (problem_b_is_packed(&plan->problem) && plan->problem.k > 0) all_b = ((const tw_packed_b *)b)->memory;
+    if (problem_b_is_packed(&plan->problem)) all_b = (char *)(uintptr_t)b;
     l->all_a = all_a, l->all_b = all_b;
     l->first_a = workspace;
     l->first_b = l->first_a + (all_a != NULL ? 0 : cpu->a_bytes);
