@@ -145,6 +145,10 @@ void climb_row(climb *c, const row *r, const row_wish *wish)
     rows_count(&c->count, r);
     compared &= r->outcome == ROW_TIMED;
     if (compared) note_time(c, p, &r->record, wish);
+    if (compared && r->record.gflops > c->best.gflops) {
+        snprintf(c->best.label, sizeof c->best.label, "%s", label);
+        c->best.gflops = r->record.gflops, c->best_by_default = default_build;
+    }
     if (wish->source != NULL && (beside || !default_build)) print_turns(c, r, wish->kernel, beside);
     const bool as_judged = c->problem.op_a == TW_N && c->problem.op_b == TW_N; /* degrees are those of no transposes */
     if (wish->source != NULL && as_judged && !default_build && c->size == 0 && r->outcome >= ROW_IMPOSSIBLE)
@@ -160,12 +164,12 @@ void climb_row(climb *c, const row *r, const row_wish *wish)
     if (!repeats) snprintf(c->wrong, sizeof c->wrong, "%s", r->outcome == ROW_WRONG ? r->text : "");
 }
 
-static const climb_bar *fastest(const climb *c)
+static double longest_bar(const climb *c)
 {
-    const climb_bar *best = &c->bar[0];
-    for (int i = 1; i < c->bars; i++)
-        if (c->bar[i].gflops > best->gflops) best = &c->bar[i];
-    return best;
+    double most = 0;
+    for (int i = 0; i < c->bars; i++)
+        if (c->bar[i].gflops > most) most = c->bar[i].gflops;
+    return most;
 }
 
 static void print_bars(const climb *c)
@@ -176,7 +180,7 @@ static void print_bars(const climb *c)
     for (int i = 0; i < c->bars; i++) {
         term_number speed;
         fprintf(text, "%-*s %9s  ", label, c->bar[i].label, term_gflops(c->bar[i].gflops, speed));
-        term_bar(text, c->bar[i].gflops, fastest(c)->gflops, width < 10 ? 10 : width);
+        term_bar(text, c->bar[i].gflops, longest_bar(c), width < 10 ? 10 : width);
         fprintf(text, "\n");
     }
 }
@@ -184,10 +188,11 @@ static void print_bars(const climb *c)
 static void print_fastest(const climb *c)
 {
     const tw_problem *p = &c->problem;
-    const climb_bar *best = fastest(c);
+    const climb_bar *best = &c->best;
     term_number speed;
-    if (c->bars == 0) return;
-    fprintf(c->text, "\nfastest    %s with %s GFLOP/s", best->label, term_gflops(best->gflops, speed));
+    if (best->gflops == 0) return;
+    fprintf(c->text, "\nfastest    %s%s with %s GFLOP/s", best->label,
+            c->best_by_default ? " in its default build" : "", term_gflops(best->gflops, speed));
     if (!isnan(c->naive_s) && strncmp(best->label, "r01_", 4) != 0) {
         const double times = best->gflops * 1e9 * c->naive_s / (2 * (double)p->m * (double)p->n * (double)p->k);
         fprintf(c->text, ", %.*f times the speed of r01_naive%s", times < 10 ? 2 : 1, times,
@@ -252,7 +257,7 @@ void climb_begin(climb *c, const tw_problem *problem, int width)
     c->problem = *problem, c->width = width;
     c->naive_s = NAN;
     c->rolled = c->by_default = (climb_pace){"", NAN, NAN};
-    c->bars = 0;
+    c->bars = 0, c->best = (climb_bar){.gflops = 0};
     if (c->size > 0) fputc('\n', c->text);
     print_header(c);
 }

@@ -39,6 +39,8 @@ typedef struct climb {
     rows_tally count;
     int costly, bars; /* costly: files that cost more than the rungs whose names they bear */
     climb_bar bar[CLIMB_BARS];
+    climb_bar best; /* of all rows, default builds too */
+    bool best_by_default;
 } climb;
 
 /* climb_begin - the table's head, of a size. width: columns of the longest name of a rung. */
