@@ -9,6 +9,7 @@
 #include "spread.h"
 
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { BATCH_FIRST_BYTES = offsetof(tw_batch, stride_c) + sizeof(int64_t) }; /* of the first layout */
@@ -233,6 +234,49 @@ tw_status tw_gemm(tw_context *context, const tw_problem *problem, const void *a,
 {
     if (computed_again(context, problem, a, b, c)) return TW_OK;
     return gemm_anew(context, problem, a, b, c);
+}
+
+/* ---- a B that is packed once ---- */
+
+/* Plans some product with this B, of rows enough that threads share the packing, and packs it as that one reads it. */
+static tw_status pack(tw_context *context, const tw_problem *user, const void *b, tw_packed_b *made)
+{
+    enum { SOME_ROWS = 64 };
+    tw_problem any, host, p;
+    plan plan;
+    TRY(problem_take(user, &any));
+    any.m = SOME_ROWS, any.op_a = TW_N, any.lda = any.k > 0 ? any.k : 1, any.ldc = any.n > 0 ? any.n : 1;
+    any.alpha = 1, any.beta = 0, any.alpha_imaginary = any.beta_imaginary = 0;
+    any.flags = 0, any.epilogue = NULL, any.dtype_c = (tw_dtype)0;
+    TRY(api_settle(&context, NULL, &any, api_stand_in(0), b, api_stand_in(0), &host, &p));
+    if (context->ops->pack_b == NULL || p.place_b != TW_HOST)
+        return fail(TW_NO_KERNEL, "the %s engine packs no B ahead%s", context->ops->name,
+                    p.place_b != TW_HOST ? " in device memory" : "");
+    p.flags = TW_PACKED_B;
+    TRY(plan_find(&p, &context->facts, &(tw_lab_choice){0}, &plan));
+    *made = (tw_packed_b){.magic = PACKED_B_MAGIC,
+                          .dtype = p.dtype,
+                          .dtype_b = p.dtype_b,
+                          .op_b = p.op_b,
+                          .n = p.n,
+                          .k = p.k,
+                          .row = plan.row};
+    return p.n > 0 && p.k > 0 ? context->ops->pack_b(context->engine, &plan, b, &made->memory) : TW_OK;
+}
+
+tw_status tw_b_pack(tw_context *context, const tw_problem *problem, const void *b, tw_packed_b **out)
+{
+    HOLD_CANCELLATION;
+    if (out == NULL) return fail(TW_BAD_ARGUMENT, "out is NULL");
+    *out = NULL;
+    tw_packed_b *made = malloc(sizeof *made);
+    if (made == NULL) return fail(TW_NO_MEMORY, "no memory for a packed B of %zu bytes", sizeof *made);
+    const tw_status status = pack(context, problem, b, made);
+    if (status == TW_OK)
+        *out = made;
+    else
+        free(made);
+    return status;
 }
 
 /* ---- on a caller's stream ---- */

@@ -1,5 +1,5 @@
 /* test_expression.c - epilogues: what a text makes of C, on every engine. Formulas against the same in C; random texts
- * and products against intervals (src/interval.c); each function over the floats; refusals, and texts that mean harm. */
+ * and products against intervals (src/interval.c); each function over the floats; refusals, texts that mean harm. */
 #include <math.h>
 
 #include "engines/cuda/cu_api.h"
@@ -17,9 +17,9 @@ typedef struct place {
     const double *ulps; /* of each of `functions` */
 } place;
 
-enum { FUNCTIONS = 6 };
-static const double exact_ulps[FUNCTIONS] = {2, 2, 3, 3, 1, 0.5},
-                    opencl_ulps[FUNCTIONS] = {3, 3, 5, 3, 1, 0.5}; /* OpenCL 1.2, section 7.4 */
+enum { FUNCTION_CASES = 6 };
+static const double exact_ulps[FUNCTION_CASES] = {2, 2, 3, 3, 1, 0.5},
+                    opencl_ulps[FUNCTION_CASES] = {3, 3, 5, 3, 1, 0.5}; /* OpenCL 1.2, section 7.4 */
 static place cpu = {.engine = "cpu", .ulps = exact_ulps}, cuda = {.engine = "cuda", .ulps = exact_ulps},
              opencl = {.engine = "opencl", .ulps = opencl_ulps};
 
@@ -432,8 +432,8 @@ typedef struct function {
 
 static double inverse(double x) { return 1 / fabs(x); }
 
-static const function functions[FUNCTIONS] = {{"exp(acc)", exp}, {"log(acc)", log},   {"tanh(acc)", tanh},
-                                              {"erf(acc)", erf}, {"sqrt(acc)", sqrt}, {"1 / abs(acc)", inverse}};
+static const function functions[FUNCTION_CASES] = {{"exp(acc)", exp}, {"log(acc)", log},   {"tanh(acc)", tanh},
+                                                   {"erf(acc)", erf}, {"sqrt(acc)", sqrt}, {"1 / abs(acc)", inverse}};
 
 static double ulps_between(float found, double exact)
 {
@@ -697,7 +697,7 @@ int main(int argc, char **argv)
             if (here && i < 5) formula_case(types[i], on);
             if (here) random_case(types[i], on);
         }
-        for (int i = 0; i < FUNCTIONS; i++) function_case(i, on);
+        for (int i = 0; i < FUNCTION_CASES; i++) function_case(i, on);
         if (on == &opencl) row_cases();
     }
     if (!tap_spares()) compile_cases();

@@ -40,15 +40,15 @@ struct out {
 
 #ifdef EPILOGUE_VALUES
 /* The words of EPILOGUE_VALUES. An element of vector number v, where no kernel holds it, is loaded. */
-#define BOUND_I(v, element)       element
-#define BOUND_J(v, element)       element
-#define LITERAL(bits, single_bits) ((number)__longlong_as_double((long long)bits##ULL))
-#define ROW_INDEX                 ((number)i)
-#define COLUMN_INDEX              ((number)j)
-#define BOUND_NUMBER(q)           ((number)bound.number[q])
-#define BOUND_LD(q)               bound.ld[q]
-#define BOUND_STRIDE(q)           bound.stride[q]
-#define BOUND_AT(type, q, offset) value_at((const bound_##type *)bound.at[q] + (offset))
+#define BOUND_I(v, element)                 element
+#define BOUND_J(v, element)                 element
+#define LITERAL(bits, single_bits)          ((number)__longlong_as_double((long long)bits##ULL))
+#define ROW_INDEX                           ((number)i)
+#define COLUMN_INDEX                        ((number)j)
+#define BOUND_NUMBER(q)                     ((number)bound.number[q])
+#define BOUND_LD(q)                         bound.ld[q]
+#define BOUND_STRIDE(q)                     bound.stride[q]
+#define BOUND_AT(type, q, offset)           value_at((const bound_##type *)bound.at[q] + (offset))
 #define BOUND_ACROSS(type, q, offset, step) BOUND_AT(type, q, offset)
 #define PREFETCH_AT(type, q, offset)                                                                                   \
     asm volatile("prefetch.global.L2 [%0];" ::"l"((const bound_##type *)bound.at[q] + (offset)));
