@@ -195,11 +195,13 @@ def matmul(a: _Operand, b: _Operand, /, c: _Operand | None = None, *,
 class Packed:
     shape: tuple[int, int]
     dtype: str
+    __array_ufunc__: None
 
     def __init__(self, b: _Host | _Converts) -> None: ...
     def matmul(self, a: _Host | _Converts, /, *, out: NDArray[Any] | None = None, dtype: Any = None,
                epilogue: str | None = None, **operands: _Bound) -> NDArray[Any]: ...
     def __rmatmul__(self, a: _Host | _Converts) -> NDArray[Any]: ...
+    def __del__(self) -> None: ...
 
 class Plan(Generic[_Result]):
     shape: tuple[int, ...]

@@ -113,7 +113,7 @@ class Packed:
         batch = None
         if items > 1:
             batch = Batch(size=ctypes.sizeof(Batch), count=items, stride_a=m * k, stride_b=0, stride_c=m * n)
-        places = (address(a), self._handle.value, address(to)) if k else (0, 0, address(to))
+        places = (address(a), self._handle.value or 0, address(to)) if k else (0, 0, address(to))
         if _interrupt.takes_long(self._context, problem, batch):
             done(_interrupt.compute(self._context, problem, batch, *places))
         elif batch is None:
