@@ -162,7 +162,8 @@ static block block_of(const loops *l, int64_t task)
     block t = {.i_first = task % tasks_m * cpu->task_m, .j_first = task / tasks_m * cpu->task_n};
     t.i_last = min_i64(t.i_first + cpu->task_m, l->rows), t.j_last = min_i64(t.j_first + cpu->task_n, l->cols);
     const bool a_lies = cpu->direct_a, b_lies = cpu->direct_b && cpu->copy_n == 0, a_rows = a_lies && l->a_cs == 1,
-               before = problem_b_is_packed(&plan->problem) && cpu->small_m; /* else B is read again, from the L2 */
+               before = problem_b_is_packed(&plan->problem) &&
+                        (cpu->small_m || cpu_vector_bytes(plan->row->features) >= 64);
     t.tile = (cpu_tile){.k = l->steps,
                         .a_rs = a_lies ? l->a_rs : 1,
                         .a_cs = a_lies ? l->a_cs : l->mr,
