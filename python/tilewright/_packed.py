@@ -25,12 +25,13 @@ class Packed:
     weights = tilewright.Packed(w.T)
     y = weights.matmul(x, epilogue="relu(acc + bias[j])", bias=bias)    # or x @ weights
 
-    b: a matrix, k x n, of float64, float32, bfloat16, float16, integers, complex128 or complex64, the type of its
-    products' other operand, too; not needed afterwards. Where it is the transpose of an array, as w.T, nothing is copied
-    before. float16 is kept as float32.
+    b: a matrix, k x n, of float64, float32, bfloat16, float16, integers, complex128 or complex64. The other operand of
+    its products is of the same type. b is not needed afterwards. The transpose of an array, as w.T, is not copied
+    first. float16 is kept as float32.
 
-    With 2 to 64 rows a product takes about half the time that matmul takes, and has the same bits; with one row it gains
-    nothing, and takes longer in bfloat16 and int8. Raises TypeError and ValueError for what is no such matrix, OutOfMemory.
+    With 2 to 64 rows a product takes about half the time that matmul takes, and has the same bits. With one row it
+    gains nothing, and takes longer in bfloat16 and int8. Raises TypeError and ValueError for what is no such matrix,
+    OutOfMemory.
     """
 
     __array_ufunc__ = None  # an array's @ leaves the product to __rmatmul__

@@ -1,6 +1,6 @@
 /* cpu_workspace.c - the workspace of a plan of the CPU, and plans that need less: without memory tw_gemm() still
  * computes, by smaller blocks (launch_smaller() in run.c), in the end on the stack (launch_on_stack() in
- * engines/cpu/engine.c). */
+ * engines/cpu/engine.c). A B that was packed before keeps its depth, and may need more than that. */
 #include "cpu.h"
 
 /* Its old elements are needed then, or it is of another type, or tiles at its diagonal have elements that are not to be
