@@ -358,6 +358,17 @@ typedef enum tw_flags {
     TW_PACKED_B = 8
 } tw_flags;
 
+/* Which arithmetic keeps the error bound of dtype, which tw_gemm() states. */
+typedef enum tw_accuracy {
+    TW_NATIVE = 0, /* dtype's own */
+    /* Also products of narrower types, where the bound holds and they are expected to be faster. cuda, f32 on sm_90, k
+     * from 96 on: three products of f16 halves, on the matrix units. Tiles of C whose operands do not allow that, as with
+     * NaN or infinities, are native. So the bits of an element also depend on rows and columns near its own. Native as a
+     * whole: other types and engines, small products, without a workspace, with TW_INVARIANT, on several devices and
+     * ranks [docs/ACCURACY.md#emulated-f32]. Since 0.2 */
+    TW_EMULATED = 1
+} tw_accuracy;
+
 /* One multiplication as a plain value, to be copied, printed, compared and logged. Fill it with tw_problem_make(), then
  * change what differs. */
 typedef struct tw_problem {
@@ -382,8 +393,8 @@ typedef struct tw_problem {
     uint32_t reserved; /* not read */
     tw_dtype dtype_b;  /* of B; 0: dtype. Another than dtype only among TW_E4M3 and TW_E5M2, TW_I8 and TW_U8 */
     uint32_t flags;    /* of tw_flags */
+    uint32_t accuracy; /* of tw_accuracy */
     /* Reserved for features to come; anything but 0 and NULL is refused. */
-    uint32_t accuracy;   /* the arithmetic; 0: dtype's own, whose error bound tw_gemm() states */
     uint32_t scale_kind; /* how scale_a, scale_b and scale_c lie */
     /* of complex types: the imaginary parts of alpha and beta, rounded as these are. Else 0 */
     double alpha_imaginary, beta_imaginary;

@@ -36,6 +36,7 @@ typedef struct tw_lab_kernel {
     int local_bytes;
     int family;           /* 1: a production kernel outside the ladder. Some rungs are production kernels too */
     const char *formerly; /* the rung's former name; NULL: it had none */
+    int emulates;         /* 1: tw_gemm may choose it only where problem.accuracy is TW_EMULATED */
 } tw_lab_kernel;
 
 TW_API int tw_lab_kernel_count(void);

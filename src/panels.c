@@ -172,7 +172,7 @@ tw_status panels_run(const tw_lab_run *run, const tw_problem *h, const void *a, 
     const int64_t rows = ops->spread != NULL && p->place_c == TW_HOST ? panel_rows(p) : 0,
                   bytes = dtype_find(p->dtype)->lab.bytes, c_bytes = dtype_find(p->dtype_c)->lab.bytes;
     *done = false;
-    if (rows == 0 || p->epilogue != NULL) return TW_OK;
+    if (rows == 0 || p->epilogue != NULL || run->plan.row->lab.emulates) return TW_OK;
     panels x = {.count = ceil_div(p->m, rows),
                 .rows = rows,
                 .of = {{a, p->m, p->k, h->lda, p->lda, bytes, 0},

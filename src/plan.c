@@ -56,7 +56,7 @@ static tw_status choose_row(const tw_problem *problem, const device_facts *devic
         for (int i = 0; i < kernel_count(); i++) {
             const kernel_row *row = kernel_at(i);
             if (!plan_offers(row, device) || row->lab.dtype != problem->dtype ||
-                strcmp(row->lab.engine, device->engine) != 0)
+                (row->lab.emulates && problem->accuracy != TW_EMULATED) || strcmp(row->lab.engine, device->engine) != 0)
                 continue;
             if (kernel_fits(row, problem, device, 0, reason, sizeof reason) &&
                 !(best != NULL && beats(best, row, problem, device)))
@@ -101,7 +101,8 @@ static bool plans_alike(const plan *made, const tw_problem *p)
     return p->dtype == q->dtype && p->dtype_b == q->dtype_b && p->dtype_c == q->dtype_c && p->place_c == q->place_c &&
            p->op_a == q->op_a && p->op_b == q->op_b && p->m == q->m && p->n == q->n && p->k == q->k &&
            p->lda == q->lda && p->ldb == q->ldb && p->ldc == q->ldc && p->flags == q->flags &&
-           problem_reads_c(p) == problem_reads_c(q) && (p->epilogue != NULL) == (q->epilogue != NULL) &&
+           p->accuracy == q->accuracy && problem_reads_c(p) == problem_reads_c(q) &&
+           (p->epilogue != NULL) == (q->epilogue != NULL) &&
            (cpu || (p->align_a == q->align_a && p->align_b == q->align_b && p->align_c == q->align_c));
 }
 
@@ -211,9 +212,10 @@ const plan *plan_recall(const tw_problem *user, uint64_t context)
     return alike && q->k > 0 && (!last.plan.cpu.unpacked_shape.transposed || user->beta == 0) ? &last.plan : NULL;
 }
 
-static const char *packing_text(const packing *p, const char *transposes, const char *copies)
+/* What happens to an operand, A or B, before the kernel reads it. */
+static const char *packing_text(const plan *plan, const packing *p, const char *const how[3])
 {
-    return !p->needed ? "" : p->transposes ? transposes : copies;
+    return !p->needed ? "" : how[plan->gpu.rest != NULL ? 2 : p->transposes ? 0 : 1];
 }
 
 /* How the grid's blocks divide the work, where they do not compute a tile each. */
@@ -232,6 +234,9 @@ static void grid_text(const gpu_plan *p, const kernel_row *row, char text[96])
 
 void plan_text(const plan *plan, char *text, size_t bytes)
 {
+    static const char *const of_a[] = {" transposes A", " copies A", " splits A"}, *const of_b[] = {" transposes B",
+                                                                                                    " copies B",
+                                                                                                    " splits B"};
     const cpu_plan *cpu = &plan->cpu;
     const gpu_plan *gpu = &plan->gpu;
     char grid[96] = "", shares[96] = "", woken[48] = "";
@@ -259,9 +264,9 @@ void plan_text(const plan *plan, char *text, size_t bytes)
                  plan->workspace_bytes);
     else if (plan->row->gpu.entry != NULL)
         snprintf(text, bytes, "%s%s%s grid %" PRId64 "x%" PRId64 "%s threads %dx%d workspace %zu bytes %.*s",
-                 plan->row->lab.name, packing_text(&gpu->pack_a, " transposes A", " copies A"),
-                 packing_text(&gpu->pack_b, " transposes B", " copies B"), gpu->grid_x, gpu->grid_y, grid,
-                 gpu->threads_x, gpu->threads_y, plan->workspace_bytes, gpu->own_options, gpu->options);
+                 plan->row->lab.name, packing_text(plan, &gpu->pack_a, of_a), packing_text(plan, &gpu->pack_b, of_b),
+                 gpu->grid_x, gpu->grid_y, grid, gpu->threads_x, gpu->threads_y, plan->workspace_bytes,
+                 gpu->own_options, gpu->options);
     else
         snprintf(text, bytes, "%s tile %d threads %d workspace %zu bytes", plan->row->lab.name, plan->tile,
                  plan->threads, plan->workspace_bytes);

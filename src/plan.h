@@ -99,11 +99,24 @@ typedef struct gpu_plan {
     char options[PLAN_OPTIONS_BYTES]; /* for the compiler: the plan's own options, then those of its row */
     int own_options;                  /* bytes of the plan's own */
     tw_lab_source source;             /* the text to compile; text NULL: the file of that name in the library */
+    /* FAMILY_EMULATED: the row that computes the tiles that are left, the options for its text, and what it packs first,
+     * in place of the halves */
+    const kernel_row *rest;
+    char rest_options[PLAN_OPTIONS_BYTES];
+    packing rest_a, rest_b;
 } gpu_plan;
 
-/* What the launches of a product on a GPU do, in their order: copy what the kernel cannot read as it lies; compute the
- * tiles of C, or partial sums; add these. */
-typedef enum launch_kind { LAUNCH_PACK, LAUNCH_TILES, LAUNCH_ADD, LAUNCH_KINDS } launch_kind;
+/* What the launches of a product on a GPU do, in their order: look at all of A and B; copy what the kernel cannot read
+ * as it lies; compute the tiles of C, or partial sums; pack for and compute tiles that were left; add the sums. */
+typedef enum launch_kind {
+    LAUNCH_SCAN,
+    LAUNCH_PACK,
+    LAUNCH_TILES,
+    LAUNCH_PACK_REST,
+    LAUNCH_REST,
+    LAUNCH_ADD,
+    LAUNCH_KINDS
+} launch_kind;
 
 /* A kernel as it is compiled: its text and entry, options, bytes of dynamic shared memory. */
 typedef struct kernel_text {
@@ -113,7 +126,8 @@ typedef struct kernel_text {
     const char *epilogue; /* what stands in front of its text: expression_text(); NULL: nothing */
 } kernel_text;
 
-/* A launch: its kernel, and blocks of threads. PACK, which may be for one operand alone, counts its blocks itself. */
+/* A launch: its kernel, and blocks of threads. LAUNCH_SCAN and packing, which may be for one operand alone, count their
+ * blocks themselves. */
 typedef struct gpu_launch {
     launch_kind kind;
     kernel_text kernel;

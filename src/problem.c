@@ -100,12 +100,18 @@ static tw_status check_op(const char *name, tw_op op, const dtype_row *dtype)
     return fail(TW_BAD_ARGUMENT, "%s is %d, expected TW_N or TW_T", name, (int)op);
 }
 
+static tw_status check_accuracy(const tw_problem *p)
+{
+    if (p->accuracy <= TW_EMULATED) return TW_OK;
+    return fail(TW_BAD_ARGUMENT, "accuracy is %u, expected TW_NATIVE (%d) or TW_EMULATED (%d)", p->accuracy,
+                (int)TW_NATIVE, (int)TW_EMULATED);
+}
+
 /* Fields that nothing is computed with yet. */
 static tw_status check_reserved(const tw_problem *p)
 {
     const bool real = !problem_is_complex(p);
-    const reserved_field fields[] = {{"accuracy", p->accuracy != 0},
-                                     {"scale_kind", p->scale_kind != 0},
+    const reserved_field fields[] = {{"scale_kind", p->scale_kind != 0},
                                      {"alpha_imaginary", real && p->alpha_imaginary != 0},
                                      {"beta_imaginary", real && p->beta_imaginary != 0},
                                      {"scale_a", p->scale_a != NULL},
@@ -135,7 +141,9 @@ tw_status problem_take(const tw_problem *user, tw_problem *p)
         *p = *user;
     else
         TRY(sized_load("problem", user, PROBLEM_FIRST_BYTES, p, sizeof *p));
-    return problem_is_plain(p) ? TW_OK : check_reserved(p);
+    if (problem_is_plain(p)) return TW_OK;
+    TRY(check_reserved(p));
+    return check_accuracy(p);
 }
 
 /* The types that are accepted, as they stand in sentences: "0, 2 or 4". How many beside 0. */

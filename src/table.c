@@ -1,6 +1,7 @@
 /* table.c - loads kernels/kernels.def; find by name; does a kernel fit? */
 #include "problem.h"
 #include "table.h"
+#include "../kernels/cuda/arguments.h"
 #include "../kernels/each.h"
 
 #include <stdio.h>
@@ -102,6 +103,7 @@ EACH_VALUES(FINISH_NAME)
 #define TRAITS(set)  .gpu.traits = (set), .lab.skinny = ((set) & (GPU_SKINNY)) != 0
 #define CLUSTERS     .gpu.clusters = true
 #define DEEP         .lab.deep = 1
+#define EMULATES     .lab.emulates = 1
 #define IDEA(text)   .lab.idea = text
 #define SOURCE(text) .lab.source = text
 
@@ -322,6 +324,24 @@ bool kernel_is_wide(const kernel_row *row, const tw_problem *problem)
            (packs || aligned_16(problem, dtype_find(problem->dtype)->lab.bytes));
 }
 
+/* What split.cu makes of an operand of which so many lines lie along k; later its place holds the operand packed, of
+ * k rows. */
+static packing halves_of(int64_t lines, int64_t k)
+{
+    const int64_t whole = round_up(lines, EMULATED_EDGE), cols = 2 * round_up(k, HALVES_STEP),
+                  exponents = round_up(max_i64(lines * cols * 2, k * round_up(lines, 4) * 4), 256),
+                  told = exponents + whole * 4, left = told + whole / LINES_TOLD * TOLD_BYTES;
+    if (k == 0) return (packing){.rows = lines};
+    return (packing){.needed = true,
+                     .rows = lines,
+                     .cols = cols,
+                     .ld = cols,
+                     .bytes = round_up(left + 4, 256),
+                     .exponents = exponents,
+                     .told = told,
+                     .left = left};
+}
+
 /* stored_rows x stored_cols is what the caller has, exchanged what the row reads where it reads the other form. */
 static packing packing_of(const kernel_row *row, const tw_problem *p, bool transposes, int64_t stored_rows,
                           int64_t stored_cols, uint32_t align, int64_t ld)
@@ -357,6 +377,7 @@ bool kernel_reads_across(const kernel_row *row, const tw_problem *p, int operand
 
 packing kernel_packing_a(const kernel_row *row, const tw_problem *p)
 {
+    if (row->gpu.family == FAMILY_EMULATED) return halves_of(p->m, p->k);
     bool transposes = transposes_some(row) && !kernel_reads_across(row, p, 0) &&
                       p->op_a == (row->gpu.reads == READS_TN ? TW_N : TW_T);
     return packing_of(row, p, transposes, problem_a_rows(p), problem_a_cols(p), p->align_a, p->lda);
@@ -364,6 +385,7 @@ packing kernel_packing_a(const kernel_row *row, const tw_problem *p)
 
 packing kernel_packing_b(const kernel_row *row, const tw_problem *p)
 {
+    if (row->gpu.family == FAMILY_EMULATED) return halves_of(p->n, p->k);
     bool transposes = transposes_some(row) && !kernel_reads_across(row, p, 1) &&
                       p->op_b == (kernel_reads_along_k(row) ? TW_N : TW_T);
     return packing_of(row, p, transposes, problem_b_rows(p), problem_b_cols(p), p->align_b, p->ldb);
@@ -426,6 +448,11 @@ static bool gpu_fits(const kernel_row *row, const tw_problem *p, const device_fa
                  g->sm, g->traits & GPU_THIS_SM ? " and no other" : "", device->sm);
     else if (kernel_in_place(row) && device->tiles)
         snprintf(reason, size, "it packs nothing, and other tiles of the product may read packed panels");
+    else if (g->family == FAMILY_EMULATED && device->tiles)
+        snprintf(reason, size, "it splits operands, and other tiles of the product may read packed panels");
+    else if (g->family == FAMILY_EMULATED && p->k > 0 && p->k < EMULATED_LEAST_K)
+        snprintf(reason, size, "its error is within the bound where k is at least %d, the problem's is %lld",
+                 (int)EMULATED_LEAST_K, (long long)p->k);
     else if (g->reads == READS_NT_LONG && device->tiles)
         snprintf(reason, size, "whether it packs an operand depends on the tile's shape");
     else if ((g->traits & GPU_GEMV) && (row->lab.tile_m == 1 ? p->m : p->n) > 1)

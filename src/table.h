@@ -97,6 +97,7 @@ typedef enum gpu_family_id {
     FAMILY_SLICED_K, /* the warps of a block divide k; blocks too where C has few tiles */
     FAMILY_SPLITS,   /* blocks divide k where C has few tiles, which the planner weighs by their cost */
     FAMILY_WGMMA,    /* persistent blocks on the matrix units, k not divided */
+    FAMILY_EMULATED, /* f32 by products of f16 halves; what they may not compute another row does */
     /* swap-AB: tile_m is for the shorter edge of C, tile_n for the longer (-DFEW_ROWS says which is which); split-K or
      * stream-K where C has few tiles */
     FAMILY_SWAP_AB,
@@ -259,7 +260,8 @@ bool kernel_fits(const kernel_row *row, const tw_problem *problem, const device_
 typedef struct packing {
     bool needed, transposes; /* needs a packed copy; which is transposed */
     int64_t rows, cols, ld;
-    int64_t bytes; /* of the copy, a multiple of 256 */
+    int64_t bytes;                 /* of the copy, a multiple of 256 */
+    int64_t exponents, told, left; /* FAMILY_EMULATED: where in it split.cu writes what emulated.cuh wants to know */
 } packing;
 
 /* kernel_reads_across - whether this row reads A (operand 0) or B (operand 1) of this problem across k, as it lies,

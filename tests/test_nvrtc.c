@@ -321,6 +321,7 @@ enum { MOST_OPTIONS = 64 };
 /* What the compiler is told for one of a row's plans, and a name for it, however options are spelled; and of wgmma's
  * instructions, as the plan has the operands lie, how each ends. */
 typedef struct variant {
+    const kernel_row *row; /* of rest_options() */
     char name[80], options[PLAN_OPTIONS_BYTES], wgmma[96];
     int wgmma_n; /* divides this length of the tile */
     bool few_rows;
@@ -387,9 +388,12 @@ static tw_dtype narrow_c(tw_dtype dtype)
 static void name_wgmma(const plan *made, variant *v)
 {
     const tw_problem *p = &made->problem;
-    const dtype_row *types[] = {dtype_find(p->dtype), dtype_find(p->dtype_b != 0 ? p->dtype_b : p->dtype)};
-    const bool across[] = {(p->op_a == TW_T) != made->gpu.pack_a.transposes,
-                           (p->op_b == TW_N) != made->gpu.pack_b.transposes},
+    const bool halves = made->gpu.rest != NULL;
+    const dtype_row *types[] = {dtype_find(halves ? TW_F16 : p->dtype), dtype_find(halves            ? TW_F16
+                                                                                   : p->dtype_b != 0 ? p->dtype_b
+                                                                                                     : p->dtype)};
+    const bool across[] = {!halves && (p->op_a == TW_T) != made->gpu.pack_a.transposes,
+                           !halves && (p->op_b == TW_N) != made->gpu.pack_b.transposes},
                first = made->gpu.few_rows, integer = types[0]->result == TW_I32;
     const char *names[2];
     char transposes[16] = "";
@@ -412,20 +416,23 @@ static void keep(variant found[MOST_OPTIONS], int *count, const kernel_row *row,
     strcpy(found[(*count)++].options, made->gpu.options);
 }
 
+static const device_facts hopper = {.engine = "cuda",
+                                    .threads = 1,
+                                    .sm = 90,
+                                    .most_threads = 1024,
+                                    .multiprocessors = 132,
+                                    .tensor_maps = true,
+                                    .local_bytes = 227 << 10,
+                                    .l2_bytes = 50 << 20,
+                                    .largest_bytes = (int64_t)1 << 36};
+
 /* The options of every plan that this row can have on such a device. */
 static int options_of(const kernel_row *row, int sm, variant found[MOST_OPTIONS])
 {
-    device_facts facts = {.engine = "cuda",
-                          .threads = 1,
-                          .sm = sm,
-                          .most_threads = 1024,
-                          .multiprocessors = 132,
-                          .tensor_maps = sm >= 90,
-                          .local_bytes = 227 << 10,
-                          .l2_bytes = 50 << 20,
-                          .largest_bytes = (int64_t)1 << 36};
+    device_facts facts = hopper;
     const int *const choices = row->lab.default_tile > 0 ? tiles : none;
     int count = 0;
+    facts.sm = sm, facts.tensor_maps = sm >= 90;
     for (int i = 0; i < ASKED; i++) {
         const asked a = asked_at(i);
         const int64_t n = a.meets ? 4 : 640, m = a.tall ? 2 * n : n,
@@ -442,6 +449,26 @@ static int options_of(const kernel_row *row, int sm, variant found[MOST_OPTIONS]
         p.align_a = p.align_b = p.align_c = a.narrow ? 4 : 256;
         if (plan_find(&p, &facts, &choice, &made) != TW_OK) continue;
         keep(found, &count, row, &a, &made);
+    }
+    return count;
+}
+
+/* What computes the tiles that emulation leaves, with wide stores and without. */
+static int rest_options(variant found[MOST_OPTIONS])
+{
+    const tw_lab_choice choice = {.kernel = "cuda_f32_sgemm_emulated_sm90_128x128"};
+    int count = 0;
+    for (int i = 0; i < 2; i++) {
+        const asked a = {.op = 2, .narrow = i};
+        tw_problem p = tw_problem_make(TW_F32, TW_T, TW_N, 640, 640, 640);
+        plan made;
+        p.dtype_c = TW_F32, p.align_a = p.align_b = p.align_c = a.narrow ? 4 : 256;
+        if (plan_find(&p, &hopper, &choice, &made) != TW_OK) abort();
+        variant *v = &found[count++];
+        *v = (variant){.row = made.gpu.rest};
+        name_variant(made.gpu.rest, &a, v->name);
+        strcat(v->name, "-rest");
+        strcpy(v->options, made.gpu.rest_options);
     }
     return count;
 }
@@ -666,14 +693,17 @@ typedef void visitor(const kernel_row *row, const char *file, const char *arch, 
 
 static void visit_file(const char *file, const char *arch, visitor *visit)
 {
-    static const variant plain = {.name = "plain"}, half = {"half", "-DELEMENT_BYTES=2"},
-                         eight = {"eight", "-DELEMENT_BYTES=8"};
+    static const variant plain = {.name = "plain"}, half = {.name = "half", .options = "-DELEMENT_BYTES=2"},
+                         eight = {.name = "eight", .options = "-DELEMENT_BYTES=8"},
+                         rest = {.name = "rest", .options = "-DELEMENT_BYTES=4 -DREST=1"};
+    if (strcmp(file, "cuda/split.cu") == 0 && atoi(arch + 3) < 80) return; /* of a row that newer devices have */
     for (int i = 0; i < kernel_count(); i++)
         if (strcmp(kernel_at(i)->lab.file, file) == 0) return;
     for (int i = 0; kernel_batch_at(i) != NULL; i++)
         if (strcmp(kernel_batch_at(i)->lab.file, file) == 0) return;
     visit(NULL, file, arch, &plain);
-    if (strcmp(file, "cuda/pack.cu") == 0) visit(NULL, file, arch, &half), visit(NULL, file, arch, &eight);
+    if (strcmp(file, "cuda/pack.cu") == 0)
+        visit(NULL, file, arch, &half), visit(NULL, file, arch, &eight), visit(NULL, file, arch, &rest);
 }
 
 static void visit_all(const char *arch, visitor *visit)
@@ -686,6 +716,8 @@ static void visit_all(const char *arch, visitor *visit)
         int count = options_of(row, sm, found);
         for (int i = 0; i < count; i++) visit(row, row->lab.file, arch, &found[i]);
     }
+    const int rests = sm >= 90 ? rest_options(found) : 0;
+    for (int i = 0; i < rests; i++) visit(found[i].row, found[i].row->lab.file, arch, &found[i]);
     for (int r = 0; kernel_batch_at(r) != NULL; r++) {
         const kernel_row *row = kernel_batch_at(r);
         int count = row->gpu.sm <= sm ? batch_options_of(row, sm, found) : 0;

@@ -388,8 +388,51 @@ static void split_k_case(tw_dtype dtype, tw_dtype dtype_c, int64_t splits, int64
                planned ? (int)s->length : 0, count == 2 ? launches[1].kernel.options : "");
 }
 
+/* Does the planner emulate this product of f32? */
+static bool emulates(tw_problem p, const device_facts *device, plan *out)
+{
+    p.dtype_c = p.dtype, p.align_a = p.align_b = p.align_c = 256;
+    p.place_a = p.place_b = p.place_c = TW_DEVICE;
+    return plan_find(&p, device, NULL, out) == TW_OK && out->row->lab.emulates;
+}
+
+/* Where a caller allows it and it is faster, f32 is made of halves: a scan, the halves of B and A, and two kernels that
+ * share the tiles out; not without a workspace, in tiles of another product, or with TW_INVARIANT. */
+static void emulated_case(void)
+{
+    static const char *const files[] = {"cuda/split.cu", "cuda/split.cu", "cuda/sgemm_emulated_sm90.cu", "cuda/pack.cu",
+                                        "cuda/sgemm_tma_sm90.cu"};
+    const int64_t halves = 4096 * 2048 * 2 * 2, told = 4096 * 4 + 4096 / 32 * 8 + 256;
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_T, 4096, 4096, 2048), other = p;
+    device_facts bare = sm_90, tile = sm_90, older = sm_90;
+    gpu_launch launches[LAUNCH_KINDS];
+    plan out;
+    bool right = true;
+    if (!tap_case("f32 from halves, where it is allowed")) return;
+    bare.no_workspace = tile.tiles = true, older.sm = 80, older.tensor_maps = false;
+    right = right && !emulates(p, &sm_90, &out);
+    p.accuracy = other.accuracy = TW_EMULATED;
+    right = right && !emulates(p, &bare, &out) && !emulates(p, &tile, &out) && !emulates(p, &older, &out);
+    other.flags = TW_INVARIANT;
+    right = right && !emulates(other, &sm_90, &out);
+    other = tw_problem_make(TW_F32, TW_N, TW_N, 200, 200, 200), other.accuracy = TW_EMULATED;
+    right = right && !emulates(other, &sm_90, &out);
+    other = tw_problem_make(TW_F32, TW_N, TW_N, 8192, 8192, 80), other.accuracy = TW_EMULATED;
+    right = right && !emulates(other, &sm_90, &out);
+    right = right && emulates(p, &sm_90, &out) && out.workspace_bytes == (size_t)(2 * (halves + told)) &&
+            plan_launches(&out, launches) == 5;
+    for (int i = 0; right && i < 5; i++)
+        right = launches[i].kind == (launch_kind)i && strcmp(launches[i].kernel.source.file, files[i]) == 0;
+    right = right && out.gpu.grid_x == 128 && launches[4].grid_x == 32 * 32 && launches[4].threads_x == 128 &&
+            strstr(launches[4].kernel.options, "-DOP_A=1 -DOP_B=0 -DWIDE=1 -DREST=1") != NULL;
+    p.op_a = TW_T, p.op_b = TW_N, p.lda = p.m, p.ldb = p.n; /* nothing is packed for the rest */
+    right = right && emulates(p, &sm_90, &out) && plan_launches(&out, launches) == 4;
+    tap_result(right, "%s, %zu bytes of workspace", out.row->lab.name, out.workspace_bytes);
+}
+
 static void matrix_cases(void)
 {
+    emulated_case();
     split_k_case(TW_BF16, TW_F32, 33, 84, "");
     split_k_case(TW_BF16, TW_BF16, 33, 84, "-DC_HALF=1");
     split_k_case(TW_F16, TW_F16, 33, 84, "-DC_HALF=1 -DIN_F16=1");

@@ -222,7 +222,6 @@ static void complex_fields(void)
 static void reserved(void)
 {
     static float one = 1;
-    PROBLEM(accuracy, 1);
     PROBLEM(scale_kind, UINT32_MAX);
     PROBLEM(alpha_imaginary, 0.5);
     PROBLEM(beta_imaginary, -1e-300);

@@ -65,6 +65,18 @@ static bool seen(char done[][PLAN_OPTIONS_BYTES], int known, const char *options
     return false;
 }
 
+/* What computes the tiles that emulation leaves, by this plan. */
+static tw_status keep_rest(work *w, const struct ahead_arch *arch, char done[][PLAN_OPTIONS_BYTES], int *known,
+                           const plan *made)
+{
+    plan rest = {.gpu.source = {.file = made->gpu.rest->lab.file, .entry = made->gpu.rest->gpu.entry}};
+    if (seen(done, *known, made->gpu.rest_options)) return TW_OK;
+    if (*known == MOST_OPTIONS) return fail(TW_BAD_ARGUMENT, "%s has too many variants", made->gpu.rest->lab.name);
+    strcpy(done[(*known)++], made->gpu.rest_options);
+    strcpy(rest.gpu.options, made->gpu.rest_options);
+    return keep(w, arch, &rest);
+}
+
 /* A production row with all options that a plan can give it. */
 static tw_status keep_row(work *w, const struct ahead_arch *arch, const kernel_row *row)
 {
@@ -78,8 +90,8 @@ static tw_status keep_row(work *w, const struct ahead_arch *arch, const kernel_r
                           .l2_bytes = 40 << 20,
                           .largest_bytes = (int64_t)1 << 40};
     const tw_lab_choice choice = {.kernel = row->lab.name};
-    char done[MOST_OPTIONS][PLAN_OPTIONS_BYTES];
-    int known = 0;
+    char done[MOST_OPTIONS][PLAN_OPTIONS_BYTES], rests[MOST_OPTIONS][PLAN_OPTIONS_BYTES];
+    int known = 0, rest_count = 0;
     for (int variant = 0; variant < 32 * DTYPES_END * DTYPES_END; variant++) {
         /* 4: k is divided among the blocks of a cluster, or of a deep k by split-K, where the row does that */
         const int64_t edge = variant / 8 % 2 ? 4 : 640,
@@ -95,6 +107,7 @@ static tw_status keep_row(work *w, const struct ahead_arch *arch, const kernel_r
         p.dtype_b = b, p.dtype_c = c;
         p.align_a = p.align_b = p.align_c = variant / 4 % 2 ? 4 : 256;
         if (plan_find(&p, &facts, &choice, &made) != TW_OK) continue; /* not on this architecture */
+        if (made.gpu.rest != NULL) TRY(keep_rest(w, arch, rests, &rest_count, &made));
         if (seen(done, known, made.gpu.options)) continue;
         if (known == MOST_OPTIONS) return fail(TW_BAD_ARGUMENT, "%s has more than %d variants", row->lab.name, known);
         strcpy(done[known++], made.gpu.options);
@@ -133,10 +146,13 @@ static tw_status keep_helpers(work *w, const struct ahead_arch *arch)
 {
     static const struct {
         const char *file, *entry, *options;
-    } helpers[] = {{"cuda/pack.cu", "pack", "-DELEMENT_BYTES=1"},
+    } helpers[] = {{"cuda/split.cu", "scan", ""},
+                   {"cuda/split.cu", "split", ""},
+                   {"cuda/pack.cu", "pack", "-DELEMENT_BYTES=1"},
                    {"cuda/pack.cu", "pack", "-DELEMENT_BYTES=2"},
                    {"cuda/pack.cu", "pack", "-DELEMENT_BYTES=4"},
                    {"cuda/pack.cu", "pack", "-DELEMENT_BYTES=8"},
+                   {"cuda/pack.cu", "pack", "-DELEMENT_BYTES=4 -DREST=1"},
                    {"cuda/add.cu", "add", ""},
                    {"cuda/add.cu", "add", "-DC_HALF=1"},
                    {"cuda/add.cu", "add", "-DC_HALF=1 -DIN_F16=1"},

@@ -82,7 +82,7 @@ static void list_kernels(const bench *b, const char *engine, const char *reason,
     answer->kernel_count = 1;
     for (int i = 0; (k = tw_lab_kernel_at(i)) != NULL && answer->kernel_count <= TUNE_KERNELS; i++) {
         const tw_lab_choice choice = {.kernel = k->name};
-        if (!k->production || k->dtype != b->problem.dtype || strcmp(k->engine, engine) != 0 ||
+        if (!k->production || k->emulates || k->dtype != b->problem.dtype || strcmp(k->engine, engine) != 0 ||
             tw_lab_fits(b->context, &choice, &b->problem, NULL, 0) != 1)
             continue;
         int place = answer->kernel_count++;

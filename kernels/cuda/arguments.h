@@ -64,6 +64,20 @@ enum { ADD_LANES = 32, ADD_ELEMENTS = 128, ADD_SHARES = 8 };
 #define ADDED_ARGUMENTS(_, sums)    SPLIT_ARGUMENTS(_, sums), _(int, part_rows)
 #define STREAM_K_ARGUMENTS(_, sums) _(int, whole), _(int, length), FLAGGED(_, sums)
 
+/* Emulated f32: split.cu's halves lie in steps of HALVES_STEP of k, and of LINES_TOLD lines it tells what
+ * sgemm_emulated_sm90 and, compiled with REST, sgemm_tma_sm90, which computes the other tiles, want to know. The second
+ * line: emulated.cuh; powers of two, but ENOUGH. */
+enum { HALVES_STEP = 32, LINES_TOLD = 32, TOLD_BYTES = 8, EMULATED_EDGE = 128, EMULATED_LEAST_K = 96 };
+enum { LARGEST = 14, LOW = 11, TINY = -14, SMALL = -8, BIG = 4, ENOUGH = 1 << 10 };
+#define TOLD_ARGUMENTS(_)                                                                                              \
+    _(const struct told *, a_told), _(const int *, a_exponents), _(const struct told *, b_told),                       \
+        _(const int *, b_exponents), _(int *, tiles_left)
+#if defined REST || defined HOST_LISTS
+#define MAYBE_TOLD_ARGUMENTS(_) , TOLD_ARGUMENTS(_)
+#else
+#define MAYBE_TOLD_ARGUMENTS(_)
+#endif
+
 /* Batches: the first items, or arrays of addresses; at strides by tensor maps of rank 3. */
 #define BATCH_ARGUMENTS(_, number)                                                                                     \
     BOUND(_)                                                                                                           \

@@ -89,14 +89,24 @@ static __device__ __forceinline__ void carry(element (*tile)[WIDTH], const struc
     }
 }
 
+/* REST: nothing is packed where sgemm_emulated_sm90 has left no tile. */
+#ifdef REST
+#define ONLY_IF , const int *left
+#else
+#define ONLY_IF
+#endif
+
 extern "C" __global__ void __launch_bounds__(THREADS, ELEMENT_BYTES == 8 ? 4 : 8)
-    pack(const __grid_constant__ struct operand first, const __grid_constant__ struct operand second)
+    pack(const __grid_constant__ struct operand first, const __grid_constant__ struct operand second ONLY_IF)
 {
     __shared__ element tile[TILE][WIDTH];
     int block = blockIdx.x, before = tiles_along(first.rows) * tiles_along(first.cols);
     const struct operand *o = block < before ? &first : &second;
     if (block >= before) block -= before;
     pdl_wait();
+#ifdef REST
+    if (*left == 0) return;
+#endif
     if (o->transposes)
         carry(tile, o, block, true);
     else

@@ -50,6 +50,7 @@
  * LIMITS    sm_90 and above. m, n >= 1. The first `whole` tiles are computed whole; the others in runs of `length`
  *           steps of 16 of k, at least 1 and at most the steps of one tile. A residue has a third as many steps,
  *           rounded up. `whole` is the number of all tiles, or at most that of the tiles that are not residues.
+ *           REST: the tiles that sgemm_emulated_sm90 leaves, each whole (emulated.cuh).
  *           WIDE = 1 (128-bit stores) promises c aligned to 16 bytes and ldc a multiple of 4; WIDE = 0 takes any. Fewer
  *           than 2^31 tiles.
  * HOST      tiles = ceil(m / 128) * ceil(n / 128), grid whole + ceil(steps of the other tiles, so counted, / length),
@@ -77,6 +78,9 @@
 #include "epilogue.cuh"
 #include "hopper.cuh"
 #include "flags.cuh"
+#ifdef REST
+#include "emulated.cuh"
+#endif
 
 enum {
     BM = ROW_M,
@@ -231,7 +235,8 @@ static __device__ __forceinline__ void mainloop(float (*sum)[8], const int bands
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
-    sgemm_tma_sm90(MAPPED_ARGUMENTS(PARAMETER, float, float), STREAM_K_ARGUMENTS(PARAMETER, float *__restrict__))
+    sgemm_tma_sm90(MAPPED_ARGUMENTS(PARAMETER, float, float),
+                   STREAM_K_ARGUMENTS(PARAMETER, float *__restrict__) MAYBE_TOLD_ARGUMENTS(PARAMETER))
 {
     extern __shared__ __align__(1024) struct ring ring[];
     int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, s = 0, phase = 0, steps = ceil_div(k, BK),
@@ -255,6 +260,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         float sum[16][8] = {0};
         left -= end - begin;
         tile_origin(tile, m, n, &i0, &j0);
+#ifdef REST
+        if (may_emulate(a_told, b_told, i0, j0)) return;
+#endif
         bool beside = residue && i0 < wide_along(m, BM) * BM; /* each warp has 32 rows; otherwise 32 columns */
         int a_at = (lane / 8 * 2 + lane % 2) * 4 + (beside ? warp * 32 : 0),
             b_at = lane / 2 % 4 * 4 + (beside ? 0 : warp * 32);

@@ -316,8 +316,8 @@ enum { TRIED = 3 }; /* candidates that are timed beside the planner's choice */
 static bool is_candidate(const bench_setup *s, const tw_lab_kernel *kernel, const tw_problem *p)
 {
     const tw_lab_choice choice = choice_of(s, kernel);
-    return kernel->production && kernel->dtype == p->dtype && strcmp(kernel->engine, s->device->engine) == 0 &&
-           tw_lab_fits(s->context, &choice, p, NULL, 0) == 1;
+    return kernel->production && (!kernel->emulates || p->accuracy == TW_EMULATED) && kernel->dtype == p->dtype &&
+           strcmp(kernel->engine, s->device->engine) == 0 && tw_lab_fits(s->context, &choice, p, NULL, 0) == 1;
 }
 
 /* The least of three runs on one set; INFINITY: it cannot be run. */

@@ -18,8 +18,8 @@ typedef struct gpu_family {
     bool (*suits)(const kernel_row *row, const tw_problem *p, const device_facts *device);
 } gpu_family;
 
-extern const gpu_family family_whole, family_stream_k, family_sliced_k, family_splits, family_wgmma, family_swap_ab,
-    family_thin, family_in_place, family_opencl;
+extern const gpu_family family_whole, family_stream_k, family_sliced_k, family_splits, family_wgmma, family_emulated,
+    family_swap_ab, family_thin, family_in_place, family_opencl;
 
 /* family_divide, family_cycles - a family's two, with the tuned values of the device. */
 k_split family_divide(const gpu_family *family, const kernel_row *row, const tw_problem *p, const device_facts *device);

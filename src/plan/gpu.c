@@ -10,10 +10,11 @@ static const gpu_family family_others; /* rungs and batches; and processors' row
 static const gpu_family *family_of(const kernel_row *row)
 {
     static const gpu_family *const families[] = {
-        [FAMILY_NONE] = &family_others,       [FAMILY_WHOLE] = &family_whole,   [FAMILY_STREAM_K] = &family_stream_k,
-        [FAMILY_SLICED_K] = &family_sliced_k, [FAMILY_SPLITS] = &family_splits, [FAMILY_WGMMA] = &family_wgmma,
-        [FAMILY_SWAP_AB] = &family_swap_ab,   [FAMILY_THIN] = &family_thin,     [FAMILY_IN_PLACE] = &family_in_place,
-        [FAMILY_OPENCL] = &family_opencl,     [FAMILY_PANELS] = &family_others, [FAMILY_BATCH] = &family_others};
+        [FAMILY_NONE] = &family_others,       [FAMILY_WHOLE] = &family_whole,     [FAMILY_STREAM_K] = &family_stream_k,
+        [FAMILY_SLICED_K] = &family_sliced_k, [FAMILY_SPLITS] = &family_splits,   [FAMILY_WGMMA] = &family_wgmma,
+        [FAMILY_EMULATED] = &family_emulated, [FAMILY_SWAP_AB] = &family_swap_ab, [FAMILY_THIN] = &family_thin,
+        [FAMILY_IN_PLACE] = &family_in_place, [FAMILY_OPENCL] = &family_opencl,   [FAMILY_PANELS] = &family_others,
+        [FAMILY_BATCH] = &family_others};
     _Static_assert(sizeof families / sizeof *families == GPU_FAMILIES, "every family is here");
     return families[row->gpu.family];
 }
@@ -75,6 +76,23 @@ static gpu_launch add_launch(const plan *p)
                         (int)min_i64(p->gpu.k_split.splits, ADD_SHARES)};
 }
 
+/* The tiles that emulation leaves: the operands packed, if there are some, and a block for each tile, which ends at once
+ * where there is nothing to do. Returns how many launches. */
+static int rest_launches(const plan *p, gpu_launch launches[2])
+{
+    const kernel_row *row = p->gpu.rest;
+    const kernel_text packs = {{"cuda/pack.cu", "pack", NULL}, "-DELEMENT_BYTES=4 -DREST=1", 0},
+                      tiles = {{row->lab.file, row->gpu.entry, NULL},
+                               p->gpu.rest_options,
+                               row->gpu.dynamic_bytes,
+                               epilogue_of(p, true)};
+    int count = 0;
+    if (p->gpu.rest_a.needed || p->gpu.rest_b.needed)
+        launches[count++] = (gpu_launch){.kind = LAUNCH_PACK_REST, .kernel = packs};
+    launches[count++] = (gpu_launch){LAUNCH_REST, tiles, tiles_of(row, &p->problem), 1, row->gpu.threads_x, 1};
+    return count;
+}
+
 int plan_launches(const plan *p, gpu_launch launches[LAUNCH_KINDS])
 {
     static const char *const sizes[] = {
@@ -82,12 +100,17 @@ int plan_launches(const plan *p, gpu_launch launches[LAUNCH_KINDS])
     const gpu_plan *gpu = &p->gpu;
     const int bytes = dtype_find(p->problem.dtype)->lab.bytes; /* of complex types nothing is packed */
     const bool adds_apart = kernel_by_add(p->row) && gpu->k_split.count > 0;
-    const kernel_text packs = {{"cuda/pack.cu", "pack", NULL}, bytes <= 8 ? sizes[bytes] : NULL, 0},
+    const bool emulates = gpu->rest != NULL && p->problem.k > 0;
+    const kernel_text scans = {{"cuda/split.cu", "scan", NULL}, "", 0},
+                      splits = {{"cuda/split.cu", "split", NULL}, "", 0},
+                      packs = {{"cuda/pack.cu", "pack", NULL}, bytes <= 8 ? sizes[bytes] : NULL, 0},
                       tiles = {gpu->source, gpu->options, gpu->dynamic_bytes, epilogue_of(p, !adds_apart)};
     int count = 0;
+    if (emulates) launches[count++] = (gpu_launch){.kind = LAUNCH_SCAN, .kernel = scans};
     if (gpu->pack_a.needed || gpu->pack_b.needed)
-        launches[count++] = (gpu_launch){.kind = LAUNCH_PACK, .kernel = packs};
+        launches[count++] = (gpu_launch){.kind = LAUNCH_PACK, .kernel = emulates ? splits : packs};
     launches[count++] = (gpu_launch){LAUNCH_TILES, tiles, gpu->grid_x, gpu->grid_y, gpu->threads_x, gpu->threads_y};
+    if (emulates) count += rest_launches(p, &launches[count]);
     if (p->row->gpu.adds == NULL || gpu->k_split.count == 0) return count;
     if (adds_apart) {
         launches[count++] = add_launch(p);
@@ -100,6 +123,18 @@ int plan_launches(const plan *p, gpu_launch launches[LAUNCH_KINDS])
                                                           : gpu->grid_x / gpu->k_split.splits;
     launches[count++] = (gpu_launch){LAUNCH_ADD, adds, blocks, 1, gpu->threads_x, gpu->threads_y};
     return count;
+}
+
+/* The row that computes what emulation leaves, in tiles of the same size. A behind B's place, as the halves. */
+static void plan_rest(gpu_plan *gpu, const tw_problem *p)
+{
+    const kernel_row *row = kernel_named("cuda_f32_sgemm_tma_sm90_128x128");
+    const int used = snprintf(gpu->rest_options, sizeof gpu->rest_options, "-DOP_A=%d -DOP_B=%d -DWIDE=%d -DREST=1",
+                              TW_T, TW_N, kernel_is_wide(row, p));
+    kernel_options(row, gpu->rest_options + used, sizeof gpu->rest_options - (size_t)used);
+    gpu->rest = row;
+    gpu->rest_a = kernel_packing_a(row, p), gpu->rest_b = kernel_packing_b(row, p);
+    gpu->rest_b.bytes = gpu->pack_b.bytes;
 }
 
 /* A GPU launch: one block of threads for each block of C; the compiler is told what is constant. */
@@ -168,6 +203,7 @@ void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choic
         used += snprintf(gpu->options + used, sizeof gpu->options - (size_t)used, " -DCLUSTER_REDUCE=1");
     gpu->own_options = used;
     kernel_options(row, gpu->options + used, sizeof gpu->options - (size_t)used);
+    if (row->gpu.family == FAMILY_EMULATED) plan_rest(gpu, p);
 }
 
 /* Rows that no cost model compares: the one with the lower tuned cost; of equal ones `later`, unless `first`. */
@@ -189,6 +225,8 @@ bool plan_gpu_beats(const kernel_row *one, const kernel_row *later, const tw_pro
     const gpu_family *of_one = family_of(one), *of_later = family_of(later);
     const double lead = of_one == of_later && of_later == &family_stream_k ? 1.005 : 1;
     if ((one->gpu.traits | later->gpu.traits) & GPU_TYPES) return plan_opencl_beats(one, later, p, device);
+    if (of_one == &family_emulated || of_later == &family_emulated)
+        return family_cycles(of_one, one, p, device) <= family_cycles(of_later, later, p, device);
     if (kernel_in_place(later)) {
         /* a tile without a cost model stays where it reads whole 16 bytes, but where C has few rows or columns: it
          * would waste most of itself */

@@ -46,13 +46,14 @@ static tw_status encode_operand(engine *e, const plan *p, cu_tensor_map *map, cu
 {
     const bool swap_ab = p->row->gpu.family == FAMILY_SWAP_AB, sliced_k = p->row->gpu.family == FAMILY_SLICED_K,
                transposed = sliced_k && along_k;
-    const bool whole_line = box_cols * dtype_find(p->problem.dtype)->lab.bytes == 128;
+    const tw_dtype dtype = p->row->lab.emulates ? TW_F16 : p->problem.dtype; /* halves */
+    const bool whole_line = box_cols * dtype_find(dtype)->lab.bytes == 128;
     int swizzle = transposed ? CU_TENSOR_SWIZZLE_64B : !sliced_k && whole_line ? CU_TENSOR_SWIZZLE_128B : 0;
     int rows = transposed                       ? box_cols
                : swap_ab && is_short && along_k ? (int)min_i64(p->row->lab.tile_m, lies->rows)
                                                 : box_rows;
-    return encode_map(e, p->problem.dtype, map, address, lies->rows, lies->cols, lies->ld, rows,
-                      transposed ? box_rows : box_cols, swizzle, swap_ab ? CU_TENSOR_L2_128B : CU_TENSOR_L2_256B);
+    return encode_map(e, dtype, map, address, lies->rows, lies->cols, lies->ld, rows, transposed ? box_rows : box_cols,
+                      swizzle, swap_ab ? CU_TENSOR_L2_128B : CU_TENSOR_L2_256B);
 }
 
 /* Never 0, to which a flag is reset. */
@@ -119,11 +120,12 @@ typedef struct arguments {
     scalar alpha, beta;
     cu_pointer a, b, c;
     int64_t lda, ldb, ldc;
-    int whole, length;        /* of the plan's k_split */
-    int splits;               /* blocks that divide the k of a tile */
-    int part_rows;            /* rows of partial sums of each of them */
-    cu_pointer memory, flags; /* of the partial sums */
-    uint64_t epoch;           /* the value that signals a flag of this launch */
+    int whole, length;                                               /* of the plan's k_split */
+    int splits;                                                      /* blocks that divide the k of a tile */
+    int part_rows;                                                   /* rows of partial sums of each of them */
+    cu_pointer memory, flags;                                        /* of the partial sums */
+    uint64_t epoch;                                                  /* the value that signals a flag of this launch */
+    cu_pointer a_told, a_exponents, b_told, b_exponents, tiles_left; /* emulated f32 */
 } arguments;
 #define ADDRESS(type, name) &x.name
 
@@ -174,6 +176,15 @@ static arguments arguments_of(engine *e, const runnable *r, const buffer *a, con
     return made;
 }
 
+/* What split.cu tells of the operands. */
+static void take_told(const runnable *r, const gpu_plan *gpu, arguments *made)
+{
+    const cu_pointer b = r->workspace, a = b + (cu_pointer)gpu->pack_b.bytes;
+    made->a_exponents = a + (cu_pointer)gpu->pack_a.exponents, made->a_told = a + (cu_pointer)gpu->pack_a.told;
+    made->b_exponents = b + (cu_pointer)gpu->pack_b.exponents, made->b_told = b + (cu_pointer)gpu->pack_b.told;
+    made->tiles_left = b + (cu_pointer)gpu->pack_b.left;
+}
+
 /* Rows of a box of A or B whose tile is `edge` lines high. A box that lies across k where others lie along it has the
  * steps of k of a stage. */
 static int box_rows(const kernel_row *row, bool along_k, bool across, int64_t edge, int rows)
@@ -208,22 +219,32 @@ static tw_status encode_maps(engine *e, const plan *p, const buffer *a, const bu
     return TW_OK;
 }
 
-static tw_status launch_mapped(engine *e, runnable *r, const gpu_launch *how, const buffer *a, const buffer *b,
-                               const buffer *c)
+/* told: of the plan that r's computes the rest of, or r's own. */
+static tw_status launch_maps(engine *e, const runnable *r, const gpu_launch *how, const gpu_plan *told, const buffer *a,
+                             const buffer *b, const buffer *c)
 {
     const plan *p = r->plan;
     const gpu_family_id family = p->row->gpu.family;
     arguments x = arguments_of(e, r, a, b, c);
+    take_told(r, told, &x);
     TRY(encode_maps(e, p, a, b, c, &x));
-    void *stream_k[] = {MAPPED_ARGUMENTS(ADDRESS, , ), STREAM_K_ARGUMENTS(ADDRESS, )},
+    void *stream_k[] = {MAPPED_ARGUMENTS(ADDRESS, , ), STREAM_K_ARGUMENTS(ADDRESS, ) MAYBE_TOLD_ARGUMENTS(ADDRESS)},
          *own_c[] = {MAPPED_C_ARGUMENTS(ADDRESS, , ), RUNS_ARGUMENTS(ADDRESS)},
          *sliced_k[] = {MAPPED_ARGUMENTS(ADDRESS, , ), SPLIT_ARGUMENTS(ADDRESS, )},
-         *swap_ab[] = {MAPPED_ARGUMENTS(ADDRESS, , ), SPLIT_RUNS_ARGUMENTS(ADDRESS, )};
+         *swap_ab[] = {MAPPED_ARGUMENTS(ADDRESS, , ), SPLIT_RUNS_ARGUMENTS(ADDRESS, )},
+         *emulated[] = {MAPPED_C_ARGUMENTS(ADDRESS, , ), TOLD_ARGUMENTS(ADDRESS)};
     return launch_grid(e, r, how, how->grid_x, how->grid_y,
                        family == FAMILY_SWAP_AB                               ? swap_ab
+                       : family == FAMILY_EMULATED                            ? emulated
                        : family == FAMILY_WGMMA                               ? own_c
                        : family == FAMILY_SLICED_K || family == FAMILY_SPLITS ? sliced_k
                                                                               : stream_k);
+}
+
+static tw_status launch_mapped(engine *e, runnable *r, const gpu_launch *how, const buffer *a, const buffer *b,
+                               const buffer *c)
+{
+    return launch_maps(e, r, how, &r->plan->gpu, a, b, c);
 }
 
 /* The y dimension of a grid is at most 65535: taller grids are launched in parts, each with its rows of A and C. */
@@ -255,6 +276,59 @@ static tw_status launch_add(engine *e, const runnable *r, const gpu_launch *how,
     return launch_grid(e, r, how, how->grid_x, how->grid_y, plain);
 }
 
+/* An operand as split.cu describes it: its struct operand. */
+typedef struct halves {
+    cu_pointer from;
+    int64_t along, across;
+    cu_pointer to, exponents, told;
+    int32_t lines, k;
+} halves;
+
+_Static_assert(sizeof(halves) == 56 && offsetof(halves, lines) == 48, "as split.cu lays out struct operand");
+
+/* B first, as in the workspace. What its kernels find of A and B: the powers of two and what is told of the lines; and
+ * then the halves. */
+static tw_status launch_split(engine *e, const runnable *r, const gpu_launch *how, buffer *a, buffer *b)
+{
+    enum { SCAN_THREADS = 32 * LINES_TOLD, SPLIT_THREADS = 256, SPLIT_TILE = 64 };
+    const gpu_plan *gpu = &r->plan->gpu;
+    const tw_problem *p = &r->plan->problem;
+    arguments x;
+    const bool a_along = p->op_a == TW_N, b_along = p->op_b == TW_T;
+    const int64_t steps = ceil_div(p->k, SPLIT_TILE);
+    take_told(r, gpu, &x);
+    halves first = {.from = b->device,
+                    .along = b_along ? 1 : p->ldb,
+                    .across = b_along ? p->ldb : 1,
+                    .to = r->workspace,
+                    .exponents = x.b_exponents,
+                    .told = x.b_told,
+                    .lines = (int)p->n,
+                    .k = (int)p->k},
+           second = {.from = a->device,
+                     .along = a_along ? 1 : p->lda,
+                     .across = a_along ? p->lda : 1,
+                     .to = r->workspace + (cu_pointer)gpu->pack_b.bytes,
+                     .exponents = x.a_exponents,
+                     .told = x.a_told,
+                     .lines = (int)p->m,
+                     .k = (int)p->k};
+    void *operands[] = {&first, &second, &x.tiles_left};
+    const bool scans = how->kind == LAUNCH_SCAN;
+    const int64_t groups = EMULATED_EDGE / LINES_TOLD,
+                  blocks = scans ? (ceil_div(p->n, EMULATED_EDGE) + ceil_div(p->m, EMULATED_EDGE)) * groups
+                                 : (ceil_div(p->n, SPLIT_TILE) + ceil_div(p->m, SPLIT_TILE)) * steps;
+    const cu_launch_config config = {.grid_x = (unsigned)blocks,
+                                     .grid_y = 1,
+                                     .grid_z = 1,
+                                     .block_x = scans ? SCAN_THREADS : SPLIT_THREADS,
+                                     .block_y = 1,
+                                     .block_z = 1};
+    TRY(launch_kernel(e, r, r->kernels[how->kind], true, 1, config, operands));
+    if (how->kind == LAUNCH_PACK) b->device = first.to, a->device = second.to;
+    return TW_OK;
+}
+
 /* An operand as pack.cu describes it: its struct operand. */
 typedef struct packed {
     cu_pointer from;
@@ -278,41 +352,67 @@ static packed packed_of(const plan *p, int operand, cu_pointer from, cu_pointer 
                     by->transposes};
 }
 
-static tw_status launch_packing(engine *e, const runnable *r, packed first, packed second)
+/* left: NULL, or where it says whether tiles are left. */
+static tw_status launch_packing(engine *e, const runnable *r, cu_function kernel, packed first, packed second,
+                                cu_pointer *left)
 {
     enum { PACK_THREADS = 256 };
-    void *operands[] = {&first, &second};
+    void *operands[] = {&first, &second, left};
     const cu_launch_config config = {.grid_x = (unsigned)(pack_tiles(&first) + pack_tiles(&second)),
                                      .grid_y = 1,
                                      .grid_z = 1,
                                      .block_x = PACK_THREADS,
                                      .block_y = 1,
                                      .block_z = 1};
-    return launch_kernel(e, r, r->kernels[LAUNCH_PACK], true, 1, config, operands);
+    return launch_kernel(e, r, kernel, true, 1, config, operands);
 }
 
 tw_status cuda_pack(engine *e, const runnable *r, int operand, cu_pointer from, cu_pointer to)
 {
-    return launch_packing(e, r, packed_of(r->plan, operand, from, to), (packed){.rows = 0});
+    return launch_packing(e, r, r->kernels[LAUNCH_PACK], packed_of(r->plan, operand, from, to), (packed){.rows = 0},
+                          NULL);
 }
 
 /* Packs what the plan packs, B and then A; from then on they are read in the workspace. */
-static tw_status launch_pack(engine *e, const runnable *r, buffer *a, buffer *b)
+static tw_status launch_pack(engine *e, const runnable *r, launch_kind kind, cu_pointer *left, buffer *a, buffer *b)
 {
     const packing *by_b = &r->plan->gpu.pack_b, *by_a = &r->plan->gpu.pack_a;
     const packed first = packed_of(r->plan, 1, b->device, r->workspace),
                  second = packed_of(r->plan, 0, a->device, r->workspace + (cu_pointer)by_b->bytes);
-    TRY(launch_packing(e, r, first, second));
+    TRY(launch_packing(e, r, r->kernels[kind], first, second, left));
     if (by_b->needed) b->device = first.to;
     if (by_a->needed) a->device = second.to;
     return TW_OK;
 }
 
+/* The tiles that sgemm_emulated_sm90 leaves, by a plan of their own: whole tiles, from operands that are packed where
+ * the halves were. */
+static tw_status launch_rest(engine *e, const runnable *r, const gpu_launch *how, buffer *a, buffer *b, const buffer *c)
+{
+    const gpu_plan *gpu = &r->plan->gpu;
+    plan rest = {.problem = r->plan->problem, .row = gpu->rest};
+    runnable x = *r;
+    arguments told;
+    rest.gpu = (gpu_plan){.block_m = gpu->block_m,
+                          .block_n = gpu->block_n,
+                          .pack_a = gpu->rest_a,
+                          .pack_b = gpu->rest_b,
+                          .k_split.whole = how->grid_x};
+    x.plan = &rest;
+    take_told(r, gpu, &told);
+    if (how->kind == LAUNCH_PACK_REST) return launch_pack(e, &x, how->kind, &told.tiles_left, a, b);
+    return launch_maps(e, &x, how, gpu, a, b, c);
+}
+
 static tw_status launch_one(engine *e, runnable *r, const gpu_launch *how, buffer *a, buffer *b, const buffer *c)
 {
     switch (how->kind) {
-    case LAUNCH_PACK: return launch_pack(e, r, a, b);
+    case LAUNCH_SCAN: return launch_split(e, r, how, a, b);
+    case LAUNCH_PACK:
+        return r->plan->gpu.rest != NULL ? launch_split(e, r, how, a, b) : launch_pack(e, r, how->kind, NULL, a, b);
     case LAUNCH_TILES: return (kernel_by_tma(r->plan->row) ? launch_mapped : launch_plain)(e, r, how, a, b, c);
+    case LAUNCH_PACK_REST:
+    case LAUNCH_REST: return launch_rest(e, r, how, a, b, c);
     case LAUNCH_ADD: return launch_add(e, r, how, a, b, c);
     case LAUNCH_KINDS: break;
     }
@@ -323,7 +423,11 @@ static tw_status launch_all(engine *e, runnable *r, buffer a, buffer b, const bu
 {
     gpu_launch launches[LAUNCH_KINDS];
     const int count = plan_launches(r->plan, launches);
-    for (int i = 0; i < count; i++) TRY(launch_one(e, r, &launches[i], &a, &b, c));
+    const buffer as_lies[] = {a, b};
+    for (int i = 0; i < count; i++) {
+        TRY(launch_one(e, r, &launches[i], &a, &b, c));
+        if (launches[i].kind == LAUNCH_TILES) a = as_lies[0], b = as_lies[1]; /* the rest packs them otherwise */
+    }
     return TW_OK;
 }
 
