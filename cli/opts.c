@@ -209,6 +209,9 @@ const option_row option_rows[] = {
          "give each row of C the bits that it has alone, whatever is computed beside it: it depends on its row of A "
          "and on B. On the cpu every product is so; on cuda it takes longer where C has few rows and columns. "
          "--engine auto is cpu then"},
+    {"emulate", 0, OPT_FLAG, AT(emulate), CMD_MULTIPLY,
+     .help = "f32 may be computed from products of f16 halves, within the error bound of f32, where that is faster: on "
+             "cuda, sm_90"},
     {"invariant", 0, OPT_FLAG, AT(invariant), CMD_SELFTEST,
      .help = "instead search for a row of C whose bits depend on what is computed beside it: random products with "
              "TW_INVARIANT, then their rows alone, from operands that lie otherwise, and in batches, byte by byte"},

@@ -309,6 +309,7 @@ product_wish session_product(const session *s)
                           .seed = o->seed,
                           .threads = (int)o->threads,
                           .invariant = o->invariant,
+                          .emulate = o->emulate,
                           .verify = o->verify,
                           .tells_verdict = o->command->bit == CMD_VERIFY,
                           .verbose = o->verbose,

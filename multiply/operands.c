@@ -399,6 +399,7 @@ static exit_code begin_problem(const product_wish *wish, operands *o, int64_t m,
     *p = tw_problem_make(TW_F32, TW_N, TW_N, m, n, k);
     multiplied_problem(&o->as, p);
     if (wish->invariant) p->flags = TW_INVARIANT;
+    if (wish->emulate) p->accuracy = TW_EMULATED;
     p->alpha = wish->alpha.value, p->alpha_imaginary = wish->alpha.imaginary;
     p->beta = wish->beta.value, p->beta_imaginary = wish->beta.imaginary;
     return code;

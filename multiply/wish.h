@@ -30,6 +30,7 @@ typedef struct product_wish {
     uint64_t seed;  /* of the check, as threads; 0: as many as is usual */
     int threads;
     bool invariant;                             /* TW_INVARIANT */
+    bool emulate;                               /* TW_EMULATED */
     bool verify, tells_verdict, verbose, quiet; /* tells_verdict: the check is all that was asked for */
     FILE *text;
     tw_context *context; /* NULL before a device is open */

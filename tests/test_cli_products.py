@@ -413,6 +413,8 @@ def a_row_keeps_its_bits():
     for a in ("A", "row"):
         assert "engine     cpu, since --invariant" in good("multiply", f"{a}.npy", "B.npy", "-o", f"C{a}.npy", "--invariant", "--verify", "-v").stdout
     assert read_npy("CA.npy")[2][4] == read_npy("Crow.npy")[2][0]
+    good("multiply", "A.npy", "B.npy", "-o", "E.npy", "--engine", "cpu", "--emulate", "--verify")
+    assert read_npy("CA.npy")[2] == read_npy("E.npy")[2], "the cpu emulates nothing"
     bad(2, "selftest", "--budget", "3", says="--budget needs --invariant")
     searched = good("selftest", "--engine", "cpu", "--dtype", "i8,e4m3", "--invariant", "--budget", "1").stdout
     assert re.search(r"^ok +i8 +\d+ products, invariant$", searched, re.M) and "1 passed, 0 failed, 1 refused" in searched

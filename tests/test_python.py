@@ -596,6 +596,27 @@ def invariant_reaches_the_library():
         refuses(TypeError, lambda: call(a, b, None, True), "positional argument")
 
 
+@case
+def accuracy_reaches_the_library():
+    a, b = integers((4, 5), "f4"), integers((5, 3), "f4")
+    for more, right in (({}, 0), ({"accuracy": None}, 0), ({"accuracy": "native"}, 0), ({"accuracy": "emulated"}, 1),
+                        ({"accuracy": np.str_("emulated"), "alpha": 1, "invariant": False}, 1),
+                        ({"accuracy": "emulated", "threads": 1}, 1)):
+        found = recipe_of(lambda: tw.matmul(a, b, **more))
+        assert found.problem.accuracy == right and np.array_equal(tw.matmul(a, b, **more), a @ b), more
+        planned = tw.Plan(a, b, **more)
+        again = pickle.loads(pickle.dumps(planned))
+        assert np.array_equal(again(a, b), a @ b), more
+        assert planned._recipe.problem.accuracy == again._recipe.problem.accuracy == right, more
+        again = pickle.loads(pickle.dumps(tw.Plan(a, b[:, ::-1], **more)))  # by matmul: b is copied
+        assert recipe_of(lambda: again(a, b[:, ::-1])).problem.accuracy == right, more
+        made = tw.matmul(a, b, epilogue="acc + 1", **more)
+        assert np.array_equal(made, a @ b + 1), more
+    for call in (tw.matmul, tw.Plan):
+        for wrong in ("Emulated", 1, True, b"emulated"):
+            refuses(ValueError, lambda: call(a, b, accuracy=wrong), "expected None, 'native' or 'emulated'")
+
+
 def vectors_laid_out(x):
     """The same values in forms that are read where they lie, and in those that are copied."""
     yield x

@@ -66,130 +66,152 @@ _Bound: TypeAlias = _Operand | float  # what a name in an epilogue stands for
 _Number: TypeAlias = complex | SupportsComplex | SupportsFloat | SupportsIndex
 _Real: TypeAlias = float | np.floating[Any] | np.integer[Any]  # another scalar may make a product of floats complex
 _MultiplyAs: TypeAlias = Literal["tf32"] | None
+_Accuracy: TypeAlias = Literal["native", "emulated"] | None
 
 @overload
 def matmul(a: _Operand, b: _Operand, /, c: _Operand | None = None, *, alpha: _Number = 1, beta: _Number | None = None,
            out: _Out, dtype: Any = None, engine: str | None = None, threads: int | None = None, stream: Any = None,
            conjugate_a: bool = False, conjugate_b: bool = False, multiply_as: _MultiplyAs = None,
-           invariant: bool = False, epilogue: None = None) -> _Out: ...
+           invariant: bool = False, accuracy: _Accuracy = None, epilogue: None = None) -> _Out: ...
 @overload
 def matmul(a: _Host, b: _Host, /, c: _Added | None = None, *, alpha: _Number = 1, beta: _Number | None = None,
            out: None = None, dtype: _DType[_Scalar], engine: str | None = None, threads: int | None = None,
            stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
-           multiply_as: _MultiplyAs = None, invariant: bool = False, epilogue: None = None) -> NDArray[_Scalar]: ...
+           multiply_as: _MultiplyAs = None, invariant: bool = False,
+           accuracy: _Accuracy = None, epilogue: None = None) -> NDArray[_Scalar]: ...
 @overload
 def matmul(a: NDArray[_Unsure], b: _Host, /, c: _Added | None = None, *, alpha: _Number = 1,
            beta: _Number | None = None, out: None = None, dtype: None = None, engine: str | None = None,
            threads: int | None = None, stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
-           multiply_as: _MultiplyAs = None, invariant: bool = False, epilogue: None = None) -> Any: ...
+           multiply_as: _MultiplyAs = None, invariant: bool = False,
+           accuracy: _Accuracy = None, epilogue: None = None) -> Any: ...
 @overload
 def matmul(a: _Host, b: NDArray[_Unsure], /, c: _Added | None = None, *, alpha: _Number = 1,
            beta: _Number | None = None, out: None = None, dtype: None = None, engine: str | None = None,
            threads: int | None = None, stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
-           multiply_as: _MultiplyAs = None, invariant: bool = False, epilogue: None = None) -> Any: ...
+           multiply_as: _MultiplyAs = None, invariant: bool = False,
+           accuracy: _Accuracy = None, epilogue: None = None) -> Any: ...
 @overload
 def matmul(a: NDArray[_Narrow], b: NDArray[_Narrow | _Short],  # type: ignore[overload-overlap]  # NumPy's stubs alone
            /,
            c: _Added | None = None, *, alpha: _Real = 1, beta: _Real | None = None, out: None = None,
            dtype: None = None, engine: str | None = None, threads: int | None = None, stream: Any = None,
            conjugate_a: bool = False, conjugate_b: bool = False,
-           multiply_as: _MultiplyAs = None, invariant: bool = False, epilogue: None = None) -> NDArray[np.float32]: ...
+           multiply_as: _MultiplyAs = None, invariant: bool = False,
+           accuracy: _Accuracy = None, epilogue: None = None) -> NDArray[np.float32]: ...
 @overload
 def matmul(a: NDArray[_Short], b: NDArray[_Narrow], /,  # type: ignore[overload-overlap]  # in NumPy's stubs alone
            c: _Added | None = None, *, alpha: _Real = 1, beta: _Real | None = None, out: None = None,
            dtype: None = None, engine: str | None = None, threads: int | None = None, stream: Any = None,
            conjugate_a: bool = False, conjugate_b: bool = False,
-           multiply_as: _MultiplyAs = None, invariant: bool = False, epilogue: None = None) -> NDArray[np.float32]: ...
+           multiply_as: _MultiplyAs = None, invariant: bool = False,
+           accuracy: _Accuracy = None, epilogue: None = None) -> NDArray[np.float32]: ...
 @overload
 def matmul(a: NDArray[_Double | _Narrow], b: NDArray[_Double | _Long], /,
            c: _Added | None = None, *, alpha: _Real = 1, beta: _Real | None = None, out: None = None,
            dtype: None = None, engine: str | None = None, threads: int | None = None, stream: Any = None,
            conjugate_a: bool = False, conjugate_b: bool = False,
-           multiply_as: _MultiplyAs = None, invariant: bool = False, epilogue: None = None) -> NDArray[np.float64]: ...
+           multiply_as: _MultiplyAs = None, invariant: bool = False,
+           accuracy: _Accuracy = None, epilogue: None = None) -> NDArray[np.float64]: ...
 @overload
 def matmul(a: NDArray[_Double | _Long], b: NDArray[_Double | _Narrow], /,
            c: _Added | None = None, *, alpha: _Real = 1, beta: _Real | None = None, out: None = None,
            dtype: None = None, engine: str | None = None, threads: int | None = None, stream: Any = None,
            conjugate_a: bool = False, conjugate_b: bool = False,
-           multiply_as: _MultiplyAs = None, invariant: bool = False, epilogue: None = None) -> NDArray[np.float64]: ...
+           multiply_as: _MultiplyAs = None, invariant: bool = False,
+           accuracy: _Accuracy = None, epilogue: None = None) -> NDArray[np.float64]: ...
 @overload
 def matmul(a: NDArray[_Double], b: NDArray[_Short], /,
            c: _Added | None = None, *, alpha: _Real = 1, beta: _Real | None = None, out: None = None,
            dtype: None = None, engine: str | None = None, threads: int | None = None, stream: Any = None,
            conjugate_a: bool = False, conjugate_b: bool = False,
-           multiply_as: _MultiplyAs = None, invariant: bool = False, epilogue: None = None) -> NDArray[np.float64]: ...
+           multiply_as: _MultiplyAs = None, invariant: bool = False,
+           accuracy: _Accuracy = None, epilogue: None = None) -> NDArray[np.float64]: ...
 @overload
 def matmul(a: NDArray[_Short], b: NDArray[_Double], /,
            c: _Added | None = None, *, alpha: _Real = 1, beta: _Real | None = None, out: None = None,
            dtype: None = None, engine: str | None = None, threads: int | None = None, stream: Any = None,
            conjugate_a: bool = False, conjugate_b: bool = False,
-           multiply_as: _MultiplyAs = None, invariant: bool = False, epilogue: None = None) -> NDArray[np.float64]: ...
+           multiply_as: _MultiplyAs = None, invariant: bool = False,
+           accuracy: _Accuracy = None, epilogue: None = None) -> NDArray[np.float64]: ...
 @overload
 def matmul(a: NDArray[_Byte], b: NDArray[_Byte], /,  # type: ignore[overload-overlap]  # in NumPy's stubs alone
            c: _Added | None = None, *, alpha: _Real = 1, beta: _Real | None = None, out: None = None,
            dtype: None = None, engine: str | None = None, threads: int | None = None, stream: Any = None,
            conjugate_a: bool = False, conjugate_b: bool = False,
-           multiply_as: _MultiplyAs = None, invariant: bool = False, epilogue: None = None) -> NDArray[np.int32]: ...
+           multiply_as: _MultiplyAs = None, invariant: bool = False,
+           accuracy: _Accuracy = None, epilogue: None = None) -> NDArray[np.int32]: ...
 @overload
 def matmul(a: NDArray[_Kept], b: NDArray[_Kept], /, c: _Added | None = None, *, alpha: _Number = 1,
            beta: _Number | None = None, out: None = None, dtype: None = None, engine: str | None = None,
            threads: int | None = None, stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
-           multiply_as: _MultiplyAs = None, invariant: bool = False, epilogue: None = None) -> NDArray[_Kept]: ...
+           multiply_as: _MultiplyAs = None, invariant: bool = False,
+           accuracy: _Accuracy = None, epilogue: None = None) -> NDArray[_Kept]: ...
 @overload
 def matmul(a: _Host, b: _Host, /, c: _Added | None = None, *, alpha: _Number = 1, beta: _Number | None = None,
            out: None = None, dtype: Any = None, engine: str | None = None, threads: int | None = None,
            stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
-           multiply_as: _MultiplyAs = None, invariant: bool = False, epilogue: None = None) -> NDArray[Any]: ...
+           multiply_as: _MultiplyAs = None, invariant: bool = False,
+           accuracy: _Accuracy = None, epilogue: None = None) -> NDArray[Any]: ...
 @overload
 def matmul(a: _Host, b: _Own, /, c: _Operand | None = None, *, alpha: _Number = 1, beta: _Number | None = None,
            out: None = None, dtype: Any = None, engine: str | None = None, threads: int | None = None,
            stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
-           multiply_as: _MultiplyAs = None, invariant: bool = False, epilogue: None = None) -> _Own: ...
+           multiply_as: _MultiplyAs = None, invariant: bool = False,
+           accuracy: _Accuracy = None, epilogue: None = None) -> _Own: ...
 @overload
 def matmul(a: _Own, b: _Own | _Host, /, c: _Operand | None = None, *, alpha: _Number = 1, beta: _Number | None = None,
            out: None = None, dtype: Any = None, engine: str | None = None, threads: int | None = None,
            stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
-           multiply_as: _MultiplyAs = None, invariant: bool = False, epilogue: None = None) -> _Own: ...
+           multiply_as: _MultiplyAs = None, invariant: bool = False,
+           accuracy: _Accuracy = None, epilogue: None = None) -> _Own: ...
 @overload
 def matmul(a: _Operand, b: _Operand, /, c: _Operand | None = None, *, alpha: _Number = 1, beta: _Number | None = None,
            out: None = None, dtype: Any = None, engine: str | None = None, threads: int | None = None,
            stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
-           multiply_as: _MultiplyAs = None, invariant: bool = False, epilogue: None = None) -> Any: ...
+           multiply_as: _MultiplyAs = None, invariant: bool = False,
+           accuracy: _Accuracy = None, epilogue: None = None) -> Any: ...
 @overload
 def matmul(a: _Operand, b: _Operand, /, c: _Operand | None = None, *,
            alpha: _Number = 1, beta: _Number | None = None, out: _Out, dtype: Any = None,
            engine: str | None = None, threads: int | None = None, stream: Any = None, conjugate_a: bool = False,
-           conjugate_b: bool = False, multiply_as: _MultiplyAs = None, invariant: bool = False, epilogue: str,
+           conjugate_b: bool = False, multiply_as: _MultiplyAs = None, invariant: bool = False,
+           accuracy: _Accuracy = None, epilogue: str,
            **operands: _Bound) -> _Out: ...
 @overload
 def matmul(a: _Host, b: _Host, /, c: _Added | None = None, *,
            alpha: _Number = 1, beta: _Number | None = None, out: None = None, dtype: _DType[_Scalar],
            engine: str | None = None, threads: int | None = None, stream: Any = None, conjugate_a: bool = False,
-           conjugate_b: bool = False, multiply_as: _MultiplyAs = None, invariant: bool = False, epilogue: str,
+           conjugate_b: bool = False, multiply_as: _MultiplyAs = None, invariant: bool = False,
+           accuracy: _Accuracy = None, epilogue: str,
            **operands: _Bound) -> NDArray[_Scalar]: ...
 @overload
 def matmul(a: _Host, b: _Host, /, c: _Added | None = None, *,
            alpha: _Number = 1, beta: _Number | None = None, out: None = None, dtype: Any = None,
            engine: str | None = None, threads: int | None = None, stream: Any = None, conjugate_a: bool = False,
-           conjugate_b: bool = False, multiply_as: _MultiplyAs = None, invariant: bool = False, epilogue: str,
+           conjugate_b: bool = False, multiply_as: _MultiplyAs = None, invariant: bool = False,
+           accuracy: _Accuracy = None, epilogue: str,
            **operands: _Bound) -> NDArray[Any]: ...
 @overload
 def matmul(a: _Host, b: _Own, /, c: _Operand | None = None, *,
            alpha: _Number = 1, beta: _Number | None = None, out: None = None, dtype: Any = None,
            engine: str | None = None, threads: int | None = None, stream: Any = None, conjugate_a: bool = False,
-           conjugate_b: bool = False, multiply_as: _MultiplyAs = None, invariant: bool = False, epilogue: str,
+           conjugate_b: bool = False, multiply_as: _MultiplyAs = None, invariant: bool = False,
+           accuracy: _Accuracy = None, epilogue: str,
            **operands: _Bound) -> _Own: ...
 @overload
 def matmul(a: _Own, b: _Own | _Host, /, c: _Operand | None = None, *,
            alpha: _Number = 1, beta: _Number | None = None, out: None = None, dtype: Any = None,
            engine: str | None = None, threads: int | None = None, stream: Any = None, conjugate_a: bool = False,
-           conjugate_b: bool = False, multiply_as: _MultiplyAs = None, invariant: bool = False, epilogue: str,
+           conjugate_b: bool = False, multiply_as: _MultiplyAs = None, invariant: bool = False,
+           accuracy: _Accuracy = None, epilogue: str,
            **operands: _Bound) -> _Own: ...
 @overload
 def matmul(a: _Operand, b: _Operand, /, c: _Operand | None = None, *,
            alpha: _Number = 1, beta: _Number | None = None, out: None = None, dtype: Any = None,
            engine: str | None = None, threads: int | None = None, stream: Any = None, conjugate_a: bool = False,
-           conjugate_b: bool = False, multiply_as: _MultiplyAs = None, invariant: bool = False, epilogue: str,
+           conjugate_b: bool = False, multiply_as: _MultiplyAs = None, invariant: bool = False,
+           accuracy: _Accuracy = None, epilogue: str,
            **operands: _Bound) -> Any: ...
 
 class Packed:
@@ -214,147 +236,158 @@ class Plan(Generic[_Result]):
                  alpha: _Number = 1, beta: _Number | None = None, out: NDArray[_Scalar], dtype: Any = None,
                  engine: str | None = None, threads: int | None = None, stream: Any = None, conjugate_a: bool = False,
                  conjugate_b: bool = False, multiply_as: _MultiplyAs = None, invariant: bool = False,
+                 accuracy: _Accuracy = None,
                  epilogue: None = None) -> None: ...
     @overload
     def __init__(self: Plan[_Out], a: _Array, b: _Array, /, c: _Operand | None = None, *, alpha: _Number = 1,
                  beta: _Number | None = None, out: _Out, dtype: Any = None, engine: str | None = None,
                  threads: int | None = None, stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
-                 multiply_as: _MultiplyAs = None, invariant: bool = False, epilogue: None = None) -> None: ...
+                 multiply_as: _MultiplyAs = None, invariant: bool = False,
+                 accuracy: _Accuracy = None, epilogue: None = None) -> None: ...
     @overload
     def __init__(self: Plan[NDArray[_Scalar]], a: NDArray[Any], b: NDArray[Any], /, c: _Added | None = None, *,
                  alpha: _Number = 1, beta: _Number | None = None, out: None = None, dtype: _DType[_Scalar],
                  engine: str | None = None, threads: int | None = None, stream: Any = None, conjugate_a: bool = False,
                  conjugate_b: bool = False, multiply_as: _MultiplyAs = None, invariant: bool = False,
+                 accuracy: _Accuracy = None,
                  epilogue: None = None) -> None: ...
     @overload
     def __init__(self: Plan[Any], a: NDArray[_Unsure], b: NDArray[Any], /, c: _Added | None = None, *,
                  alpha: _Number = 1, beta: _Number | None = None, out: None = None, dtype: None = None,
                  engine: str | None = None, threads: int | None = None, stream: Any = None, conjugate_a: bool = False,
                  conjugate_b: bool = False, multiply_as: _MultiplyAs = None, invariant: bool = False,
+                 accuracy: _Accuracy = None,
                  epilogue: None = None) -> None: ...
     @overload
     def __init__(self: Plan[Any], a: NDArray[Any], b: NDArray[_Unsure], /, c: _Added | None = None, *,
                  alpha: _Number = 1, beta: _Number | None = None, out: None = None, dtype: None = None,
                  engine: str | None = None, threads: int | None = None, stream: Any = None, conjugate_a: bool = False,
                  conjugate_b: bool = False, multiply_as: _MultiplyAs = None, invariant: bool = False,
+                 accuracy: _Accuracy = None,
                  epilogue: None = None) -> None: ...
     @overload
     def __init__(self: Plan[NDArray[np.float32]], a: NDArray[_Narrow], b: NDArray[_Narrow | _Short], /,
                  c: _Added | None = None, *, alpha: _Real = 1, beta: _Real | None = None, out: None = None,
                  dtype: None = None, engine: str | None = None, threads: int | None = None, stream: Any = None,
                  conjugate_a: bool = False, conjugate_b: bool = False, multiply_as: _MultiplyAs = None,
-                 invariant: bool = False, epilogue: None = None) -> None: ...
+                 invariant: bool = False, accuracy: _Accuracy = None, epilogue: None = None) -> None: ...
     @overload
     def __init__(self: Plan[NDArray[np.float32]], a: NDArray[_Short], b: NDArray[_Narrow], /,
                  c: _Added | None = None, *, alpha: _Real = 1, beta: _Real | None = None, out: None = None,
                  dtype: None = None, engine: str | None = None, threads: int | None = None, stream: Any = None,
                  conjugate_a: bool = False, conjugate_b: bool = False, multiply_as: _MultiplyAs = None,
-                 invariant: bool = False, epilogue: None = None) -> None: ...
+                 invariant: bool = False, accuracy: _Accuracy = None, epilogue: None = None) -> None: ...
     @overload
     def __init__(self: Plan[NDArray[np.float64]], a: NDArray[_Double | _Narrow], b: NDArray[_Double | _Long], /,
                  c: _Added | None = None, *, alpha: _Real = 1, beta: _Real | None = None, out: None = None,
                  dtype: None = None, engine: str | None = None, threads: int | None = None, stream: Any = None,
                  conjugate_a: bool = False, conjugate_b: bool = False, multiply_as: _MultiplyAs = None,
-                 invariant: bool = False, epilogue: None = None) -> None: ...
+                 invariant: bool = False, accuracy: _Accuracy = None, epilogue: None = None) -> None: ...
     @overload
     def __init__(self: Plan[NDArray[np.float64]], a: NDArray[_Double | _Long], b: NDArray[_Double | _Narrow], /,
                  c: _Added | None = None, *, alpha: _Real = 1, beta: _Real | None = None, out: None = None,
                  dtype: None = None, engine: str | None = None, threads: int | None = None, stream: Any = None,
                  conjugate_a: bool = False, conjugate_b: bool = False, multiply_as: _MultiplyAs = None,
-                 invariant: bool = False, epilogue: None = None) -> None: ...
+                 invariant: bool = False, accuracy: _Accuracy = None, epilogue: None = None) -> None: ...
     @overload
     def __init__(self: Plan[NDArray[np.float64]], a: NDArray[_Double], b: NDArray[_Short], /,
                  c: _Added | None = None, *, alpha: _Real = 1, beta: _Real | None = None, out: None = None,
                  dtype: None = None, engine: str | None = None, threads: int | None = None, stream: Any = None,
                  conjugate_a: bool = False, conjugate_b: bool = False, multiply_as: _MultiplyAs = None,
-                 invariant: bool = False, epilogue: None = None) -> None: ...
+                 invariant: bool = False, accuracy: _Accuracy = None, epilogue: None = None) -> None: ...
     @overload
     def __init__(self: Plan[NDArray[np.float64]], a: NDArray[_Short], b: NDArray[_Double], /,
                  c: _Added | None = None, *, alpha: _Real = 1, beta: _Real | None = None, out: None = None,
                  dtype: None = None, engine: str | None = None, threads: int | None = None, stream: Any = None,
                  conjugate_a: bool = False, conjugate_b: bool = False, multiply_as: _MultiplyAs = None,
-                 invariant: bool = False, epilogue: None = None) -> None: ...
+                 invariant: bool = False, accuracy: _Accuracy = None, epilogue: None = None) -> None: ...
     @overload
     def __init__(self: Plan[NDArray[np.int32]], a: NDArray[_Byte], b: NDArray[_Byte], /, c: _Added | None = None, *,
                  alpha: _Real = 1, beta: _Real | None = None, out: None = None, dtype: None = None,
                  engine: str | None = None, threads: int | None = None, stream: Any = None, conjugate_a: bool = False,
                  conjugate_b: bool = False, multiply_as: _MultiplyAs = None, invariant: bool = False,
+                 accuracy: _Accuracy = None,
                  epilogue: None = None) -> None: ...
     @overload
     def __init__(self: Plan[NDArray[_Kept]], a: NDArray[_Kept], b: NDArray[_Kept], /, c: _Added | None = None, *,
                  alpha: _Number = 1, beta: _Number | None = None, out: None = None, dtype: None = None,
                  engine: str | None = None, threads: int | None = None, stream: Any = None, conjugate_a: bool = False,
                  conjugate_b: bool = False, multiply_as: _MultiplyAs = None, invariant: bool = False,
+                 accuracy: _Accuracy = None,
                  epilogue: None = None) -> None: ...
     @overload
     def __init__(self: Plan[NDArray[Any]], a: NDArray[Any], b: NDArray[Any], /, c: _Added | None = None, *,
                  alpha: _Number = 1, beta: _Number | None = None, out: None = None, dtype: Any = None,
                  engine: str | None = None, threads: int | None = None, stream: Any = None, conjugate_a: bool = False,
                  conjugate_b: bool = False, multiply_as: _MultiplyAs = None, invariant: bool = False,
+                 accuracy: _Accuracy = None,
                  epilogue: None = None) -> None: ...
     @overload
     def __init__(self: Plan[_Own], a: NDArray[Any], b: _Own, /, c: _Operand | None = None, *, alpha: _Number = 1,
                  beta: _Number | None = None, out: None = None, dtype: Any = None, engine: str | None = None,
                  threads: int | None = None, stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
-                 multiply_as: _MultiplyAs = None, invariant: bool = False, epilogue: None = None) -> None: ...
+                 multiply_as: _MultiplyAs = None, invariant: bool = False,
+                 accuracy: _Accuracy = None, epilogue: None = None) -> None: ...
     @overload
     def __init__(self: Plan[_Own], a: _Own, b: _Own | NDArray[Any], /, c: _Operand | None = None, *, alpha: _Number = 1,
                  beta: _Number | None = None, out: None = None, dtype: Any = None, engine: str | None = None,
                  threads: int | None = None, stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
-                 multiply_as: _MultiplyAs = None, invariant: bool = False, epilogue: None = None) -> None: ...
+                 multiply_as: _MultiplyAs = None, invariant: bool = False,
+                 accuracy: _Accuracy = None, epilogue: None = None) -> None: ...
     @overload
     def __init__(self: Plan[Any], a: _Array, b: _Array, /, c: _Operand | None = None, *, alpha: _Number = 1,
                  beta: _Number | None = None, out: None = None, dtype: Any = None, engine: str | None = None,
                  threads: int | None = None, stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
-                 multiply_as: _MultiplyAs = None, invariant: bool = False, epilogue: None = None) -> None: ...
+                 multiply_as: _MultiplyAs = None, invariant: bool = False,
+                 accuracy: _Accuracy = None, epilogue: None = None) -> None: ...
     @overload
     def __init__(self: Plan[NDArray[_Scalar]], a: NDArray[Any], b: NDArray[Any], /,
                  c: _Added | None = None, *, alpha: _Number = 1, beta: _Number | None = None,
                  out: NDArray[_Scalar], dtype: Any = None, engine: str | None = None, threads: int | None = None,
                  stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
-                 multiply_as: _MultiplyAs = None, invariant: bool = False, epilogue: str,
+                 multiply_as: _MultiplyAs = None, invariant: bool = False, accuracy: _Accuracy = None, epilogue: str,
                  **operands: _Bound) -> None: ...
     @overload
     def __init__(self: Plan[_Out], a: _Array, b: _Array, /,
                  c: _Operand | None = None, *, alpha: _Number = 1, beta: _Number | None = None,
                  out: _Out, dtype: Any = None, engine: str | None = None, threads: int | None = None,
                  stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
-                 multiply_as: _MultiplyAs = None, invariant: bool = False, epilogue: str,
+                 multiply_as: _MultiplyAs = None, invariant: bool = False, accuracy: _Accuracy = None, epilogue: str,
                  **operands: _Bound) -> None: ...
     @overload
     def __init__(self: Plan[NDArray[_Scalar]], a: NDArray[Any], b: NDArray[Any], /,
                  c: _Added | None = None, *, alpha: _Number = 1, beta: _Number | None = None,
                  out: None = None, dtype: _DType[_Scalar], engine: str | None = None, threads: int | None = None,
                  stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
-                 multiply_as: _MultiplyAs = None, invariant: bool = False, epilogue: str,
+                 multiply_as: _MultiplyAs = None, invariant: bool = False, accuracy: _Accuracy = None, epilogue: str,
                  **operands: _Bound) -> None: ...
     @overload
     def __init__(self: Plan[NDArray[Any]], a: NDArray[Any], b: NDArray[Any], /,
                  c: _Added | None = None, *, alpha: _Number = 1, beta: _Number | None = None,
                  out: None = None, dtype: Any = None, engine: str | None = None, threads: int | None = None,
                  stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
-                 multiply_as: _MultiplyAs = None, invariant: bool = False, epilogue: str,
+                 multiply_as: _MultiplyAs = None, invariant: bool = False, accuracy: _Accuracy = None, epilogue: str,
                  **operands: _Bound) -> None: ...
     @overload
     def __init__(self: Plan[_Own], a: NDArray[Any], b: _Own, /,
                  c: _Operand | None = None, *, alpha: _Number = 1, beta: _Number | None = None,
                  out: None = None, dtype: Any = None, engine: str | None = None, threads: int | None = None,
                  stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
-                 multiply_as: _MultiplyAs = None, invariant: bool = False, epilogue: str,
+                 multiply_as: _MultiplyAs = None, invariant: bool = False, accuracy: _Accuracy = None, epilogue: str,
                  **operands: _Bound) -> None: ...
     @overload
     def __init__(self: Plan[_Own], a: _Own, b: _Own | NDArray[Any], /,
                  c: _Operand | None = None, *, alpha: _Number = 1, beta: _Number | None = None,
                  out: None = None, dtype: Any = None, engine: str | None = None, threads: int | None = None,
                  stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
-                 multiply_as: _MultiplyAs = None, invariant: bool = False, epilogue: str,
+                 multiply_as: _MultiplyAs = None, invariant: bool = False, accuracy: _Accuracy = None, epilogue: str,
                  **operands: _Bound) -> None: ...
     @overload
     def __init__(self: Plan[Any], a: _Array, b: _Array, /,
                  c: _Operand | None = None, *, alpha: _Number = 1, beta: _Number | None = None,
                  out: None = None, dtype: Any = None, engine: str | None = None, threads: int | None = None,
                  stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
-                 multiply_as: _MultiplyAs = None, invariant: bool = False, epilogue: str,
+                 multiply_as: _MultiplyAs = None, invariant: bool = False, accuracy: _Accuracy = None, epilogue: str,
                  **operands: _Bound) -> None: ...
 
     @overload

@@ -13,8 +13,8 @@ from . import _interrupt, _library
 from ._dtypes import Operands, choose_types, is_complex, name_of, named, type_name, wrong_c
 from ._errors import BadArgument
 from ._layout import Call, Ints, NeedsCopy, at_strides, contiguous, plan, product_shape
-from ._library import (BYTES, CODES, FP8, HOST, INVARIANT, MODULAR, SCALED, SMALL, Batch, Engine, Problem, debugging,
-                       done, lib)
+from ._library import (BYTES, CODES, EMULATED, FP8, HOST, INVARIANT, MODULAR, SCALED, SMALL, Batch, Engine, Problem,
+                       debugging, done, lib)
 from ._plain import NUMPY, Number, array, check_plain, element_strides, number, shows_memory
 
 __all__: List[str] = []
@@ -32,12 +32,14 @@ MOST_OFFSETS = 1 << 16  # bytes that one of them keeps of a batch by address
 
 
 class Flags(NamedTuple):
-    """The options that are on or off, as matmul has them. tf32: multiply_as. An epilogue is there or not."""
+    """The options that are on or off, as matmul has them. tf32: multiply_as; emulated: accuracy. An epilogue is there or
+    not."""
 
     conjugate_a: bool = False
     conjugate_b: bool = False
     tf32: bool = False
     invariant: bool = False
+    emulated: bool = False
     epilogue: Optional[Any] = None
 
 
@@ -348,6 +350,7 @@ def fill(call: Call, operands: Operands, result: str, alpha: Number, beta: Numbe
         first, second, code, code_b = second, first, code_b, code
     return Problem(size=ctypes.sizeof(Problem), dtype=code, dtype_b=0 if code == code_b else code_b,
                    dtype_c=CODES[result], flags=INVARIANT if flags.invariant else 0,
+                   accuracy=EMULATED if flags.emulated else 0,
                    op_a=OPS[first][call.op_a], op_b=OPS[second][call.op_b], place_a=place, place_b=place,
                    place_c=place, m=call.m, n=call.n, k=call.k, lda=call.lda, ldb=call.ldb, ldc=call.ldc,
                    alpha=alpha.real, beta=beta.real, alpha_imaginary=alpha.imag, beta_imaginary=beta.imag,

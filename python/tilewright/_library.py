@@ -90,6 +90,7 @@ INTEGERS = SMALL + MODULAR
 ML_DTYPES = ("bfloat16",) + FP8  # types of the package ml_dtypes, which NumPy has not
 HOST, DEVICE = 0, 1
 INVARIANT, PACKED_B = 4, 8  # in a problem's flags
+EMULATED = 1  # its accuracy
 
 
 # ---- the file ----

@@ -29,7 +29,8 @@ ONE = 1
 def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Optional[complex] = None, out: Any = None,
            dtype: Any = None, engine: Optional[str] = None, threads: Optional[int] = None, stream: Any = None,
            conjugate_a: bool = False, conjugate_b: bool = False, multiply_as: Optional[str] = None,
-           invariant: bool = False, epilogue: Optional[str] = None, **operands: Any) -> Any:
+           invariant: bool = False, accuracy: Optional[str] = None, epilogue: Optional[str] = None,
+           **operands: Any) -> Any:
     """alpha a @ b + beta c, by np.matmul's rules for shapes; with an epilogue, what this makes of each element.
 
     >>> import numpy as np, tilewright
@@ -80,6 +81,9 @@ def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Option
               CUDA k is not divided, which takes longer where the result has few rows and columns. NoKernel is raised
               for float8, for floats on OpenCL, on a GPU before sm_90 for bfloat16, float16 and "tf32", and before
               sm_80 for float64.
+    accuracy  "emulated": float32 may be multiplied as float16 halves where the error bound below holds, which a GPU of
+              sm_90 does up to four times as fast; where it does not, and everywhere else, as without it. Then bits also
+              depend on rows and columns nearby; with `invariant` nothing is emulated. "native", None: it may not.
     epilogue  an expression, computed in the same pass. Its value becomes the element of the result in row i and column
               j, rounded once to the result's type (operands in host memory):
 
@@ -124,24 +128,25 @@ def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Option
     """
     if epilogue is not None or operands:
         return with_epilogue(a, b, c, alpha, beta, out, dtype, engine, threads, stream, conjugate_a, conjugate_b,
-                             multiply_as, invariant, epilogue_of("matmul", epilogue, operands))
-    if _calls is not None and threads is None:
+                             multiply_as, invariant, accuracy, epilogue_of("matmul", epilogue, operands))
+    if _calls is not None and threads is None and accuracy is None:
         return _calls.matmul(a, b, c, alpha, beta, out, dtype, engine, stream, conjugate_a, conjugate_b, multiply_as,
                              invariant)
     return product(a, b, c, alpha, beta, out, dtype, engine, stream, conjugate_a, conjugate_b, multiply_as,
-                   invariant, None, threads)
+                   invariant, None, threads, accuracy)
 
 
 def product(a: Any, b: Any, c: Any, alpha: Any, beta: Any, out: Any, dtype: Any, engine: Any, stream: Any,
-            conjugate_a: Any, conjugate_b: Any, multiply_as: Any, invariant: Any, key: Any, threads: Any = None) -> Any:
+            conjugate_a: Any, conjugate_b: Any, multiply_as: Any, invariant: Any, key: Any, threads: Any = None,
+            accuracy: Any = None) -> Any:
     """matmul without _calls.c, and what that leaves to Python, with the key that it gave the call, if it could."""
     said: Any = None
     on: Optional[Engine] = None
     flags: Any = ()
     if not (beta is None and dtype is None and engine is None and threads is None and conjugate_a is False and
-            conjugate_b is False and multiply_as is None and invariant is False):
+            conjugate_b is False and multiply_as is None and invariant is False and accuracy is None):
         alpha, beta, dtype, on, flags = read(alpha, beta, dtype, engine, threads, conjugate_a, conjugate_b,
-                                             multiply_as, invariant)
+                                             multiply_as, invariant, accuracy)
         said = bits(alpha), beta if beta is None else bits(beta), dtype, on, flags
     elif alpha is not ONE:
         alpha = number("alpha", alpha)
@@ -165,24 +170,24 @@ def product(a: Any, b: Any, c: Any, alpha: Any, beta: Any, out: Any, dtype: Any,
 
 
 def with_epilogue(a: Any, b: Any, c: Any, alpha: Any, beta: Any, out: Any, dtype: Any, engine: Any, threads: Any,
-                  stream: Any, conjugate_a: Any, conjugate_b: Any, multiply_as: Any, invariant: Any,
+                  stream: Any, conjugate_a: Any, conjugate_b: Any, multiply_as: Any, invariant: Any, accuracy: Any,
                   epilogue: Any) -> Any:
     """matmul with an epilogue of its own, which ends with the call."""
     try:
         alpha, beta, dtype, on, flags = read(alpha, beta, dtype, engine, threads, conjugate_a, conjugate_b,
-                                             multiply_as, invariant)
+                                             multiply_as, invariant, accuracy)
         return _matmul(a, b, c, alpha, beta, out, dtype, on, stream, Flags(*flags)._replace(epilogue=epilogue), None)
     finally:
         epilogue.free()
 
 
 def read(alpha: Any, beta: Any, dtype: Any, engine: Any, threads: Any, conjugate_a: Any, conjugate_b: Any,
-         multiply_as: Any, invariant: Any) -> Any:
+         multiply_as: Any, invariant: Any, accuracy: Any) -> Any:
     """The options, each read once, as plain Python numbers, strings and bools, of which Flags are made."""
     return (number("alpha", alpha), None if beta is None else number("beta", beta),
             None if dtype is None else type_name(dtype), _library.engine_of(engine, threads),
             (bool(conjugate_a), bool(conjugate_b), multiply_as is not None and wants_tf32(multiply_as),
-             bool(invariant)))
+             bool(invariant)) + ((True,) if accuracy is not None and wants_emulated(accuracy) else ()))
 
 
 def _matmul(a: Any, b: Any, c: Any, alpha: Number, beta: Optional[Number], out: Any, dtype: Optional[str],
@@ -214,6 +219,12 @@ def wants_tf32(multiply_as: Any) -> bool:
     raise ValueError(f"multiply_as is {multiply_as!r}, expected None or 'tf32'")
 
 
+def wants_emulated(accuracy: Any) -> bool:
+    if isinstance(accuracy, str) and str.__str__(accuracy) in ("native", "emulated"):
+        return str.__str__(accuracy) == "emulated"
+    raise ValueError(f"accuracy is {accuracy!r}, expected None, 'native' or 'emulated'")
+
+
 def elsewhere(operand: Any) -> Optional[Callable[..., Any]]:
     """What multiplies an operand that is no NumPy array and does not become one; None if it does."""
     if shows_memory(operand):
@@ -236,9 +247,9 @@ class Plan:
     <tilewright.Plan (2, 3) @ (3, 2) -> (2, 2) float64>
 
     a, b, c   arrays of the shapes, strides and types that later calls will have; their values are not read
-    others    as in matmul. Alpha, beta, dtype, engine, threads, the conjugations, multiply_as, invariant, the epilogue
-              and its operands are fixed here; the type of an `out` counts as dtype. A call takes a, b, c, out and
-              stream.
+    others    as in matmul. Alpha, beta, dtype, engine, threads, the conjugations, multiply_as, invariant, accuracy, the
+              epilogue and its operands are fixed here; the type of an `out` counts as dtype. A call takes a, b, c, out
+              and stream.
     operands  The plan keeps them alive. A call reads the values that they have then; of numbers, and of what matmul
               copies, it takes those of planning.
 
@@ -252,11 +263,11 @@ class Plan:
     def __init__(self, a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Optional[complex] = None,
                  out: Any = None, dtype: Any = None, engine: Optional[str] = None, threads: Optional[int] = None,
                  stream: Any = None, conjugate_a: bool = False, conjugate_b: bool = False,
-                 multiply_as: Optional[str] = None, invariant: bool = False, epilogue: Optional[str] = None,
-                 **operands: Any) -> None:
+                 multiply_as: Optional[str] = None, invariant: bool = False, accuracy: Optional[str] = None,
+                 epilogue: Optional[str] = None, **operands: Any) -> None:
         finish = epilogue_of("Plan", epilogue, operands)
         alpha, beta, dtype, on, flags = read(alpha, beta, dtype, engine, threads, conjugate_a, conjugate_b,
-                                             multiply_as, invariant)
+                                             multiply_as, invariant, accuracy)
         self._flags, self._with_c = Flags(*flags)._replace(epilogue=finish), c is not None
         self._like = layout_of(a, "a"), layout_of(b, "b")
         self._shapes = tuple(a.shape), tuple(b.shape)
@@ -327,7 +338,7 @@ class Plan:
         return matmul(a, b, c, alpha=alpha, beta=beta, out=out, dtype=dtype, engine=on and on.text,
                       threads=on and on.threads, stream=stream, conjugate_a=flags.conjugate_a,
                       conjugate_b=flags.conjugate_b, multiply_as="tf32" if flags.tf32 else None,
-                      invariant=flags.invariant)
+                      invariant=flags.invariant, accuracy="emulated" if flags.emulated else None)
 
     def _refuse(self, a: Any, b: Any) -> None:
         differ: List[str] = []
