@@ -25,6 +25,7 @@ exit_code cliffs_check(const options *opt)
                   {opt->sets.count > 0, "--set"},
                   {opt->pad > 0, "--pad"},
                   {opt->padded, "--padded"},
+                  {opt->emulate, "--emulate"},
                   {opt->transpose_a, "--transpose-a"},
                   {opt->transpose_b, "--transpose-b"},
                   {opt->batch > 0, "--batch"},

@@ -12,7 +12,7 @@ static void add(case_list *list, const options *opt, const bench_case *c)
     if (opt->transpose_a) added->op_a = TW_T;
     if (opt->transpose_b) added->op_b = TW_T;
     added->pad += opt->pad;
-    added->padded = opt->padded;
+    added->padded = opt->padded, added->emulate = opt->emulate;
 }
 
 static bool is_named(const name_list *names, const char *name)

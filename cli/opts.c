@@ -209,7 +209,7 @@ const option_row option_rows[] = {
          "give each row of C the bits that it has alone, whatever is computed beside it: it depends on its row of A "
          "and on B. On the cpu every product is so; on cuda it takes longer where C has few rows and columns. "
          "--engine auto is cpu then"},
-    {"emulate", 0, OPT_FLAG, AT(emulate), CMD_MULTIPLY,
+    {"emulate", 0, OPT_FLAG, AT(emulate), CMD_MULTIPLY | CMD_BENCH,
      .help = "f32 may be computed from products of f16 halves, within the error bound of f32, where that is faster: on "
              "cuda, sm_90"},
     {"invariant", 0, OPT_FLAG, AT(invariant), CMD_SELFTEST,

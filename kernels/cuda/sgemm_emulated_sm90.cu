@@ -19,7 +19,7 @@
  *           kernel that follows (emulated.cuh).
  * NUMBERS   128 x 128 on the f16 units, three times: 96 flop/byte. 6 stages of 32 KiB and 32 KiB for C, 384 threads, 24
  *           and 240 registers, 192 of them sums: one block per multiprocessor. H200, TFLOP/s at 2048, 4096, 8192: 236,
- *           248, 250, and with scan and split 155, 201, 226 (cuBLAS in f32: 50, 51, 51; docs/perf/emulated-f32.md).
+ *           248, 250, and with all launches 139, 202, 225 (cuBLAS in f32: 50, 51, 51; docs/perf/emulated-f32.md).
  * LIMITS    sm_90a only. m, n >= 1, k 0 or at least 96. WIDE as in wgmma_c.cuh. Tiles + grid < 2^31.
  * HOST      as gemm_fp8_sm90. The tensor maps of A and B are of split.cu's halves, f16, in boxes of the lines of a tile
  *           and 64 halves, swizzle 128 B. k = 0: nothing is read of A, B and what is told of them.

@@ -133,6 +133,7 @@ tw_problem case_problem(const bench_case *c, tw_dtype dtype)
     p.lda = rows_apart(p.lda + c->pad, whole);
     p.ldb = rows_apart(p.ldb + c->pad, whole);
     p.ldc = rows_apart(p.ldc + c->pad, whole_c);
+    p.accuracy = c->emulate ? TW_EMULATED : TW_NATIVE;
     return p;
 }
 

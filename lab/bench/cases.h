@@ -9,8 +9,9 @@ typedef struct bench_case {
     const char *group; /* its class: cases with one geometric mean */
     tw_op op_a, op_b;
     int64_t m, n, k;
-    int64_t pad; /* elements between the rows of A, B and C */
-    bool padded; /* more, so that rows begin at multiples of 16 bytes; else they lie as a caller's do */
+    int64_t pad;  /* elements between the rows of A, B and C */
+    bool padded;  /* more, so that rows begin at multiples of 16 bytes; else they lie as a caller's do */
+    bool emulate; /* accuracy TW_EMULATED */
 } bench_case;
 
 enum { RANDOM_CASES = 200 };

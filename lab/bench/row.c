@@ -96,7 +96,8 @@ static void compare(const trial *t, roofs *limits, int tries, row *out)
     int threads = out->plan.threads > 0 ? out->plan.threads : 1;
     bool known = t->batch == 0; /* a batch is not read in the blocks of one product */
     double bytes = roofline_compulsory_bytes(p);
-    double peak = roofs_peak(limits, p->dtype, threads, tries);
+    /* of a matrix unit, which emulates, nothing is measured */
+    double peak = out->plan.kernel->emulates ? NAN : roofs_peak(limits, p->dtype, threads, tries);
     double bandwidth = roofs_bandwidth(limits, bytes < 1e15 ? (int64_t)bytes : (int64_t)1e15, threads, tries);
     record_fill_bounds(r, p, known ? out->plan.block_m : 0, known ? out->plan.block_n : 0, peak, bandwidth);
     double memory = roofs_memory_bandwidth(limits, threads, 0);
