@@ -21,8 +21,6 @@ static exit_code check_options(const session *s)
         if (inputs[i] != NULL && (strcmp(inputs[i], "-") == 0 || io_named(inputs[i]) == IO_FORMAT_MTX))
             return diag(EXIT_USAGE, "%s: several ranks read regular .npy, .raw and .bin files", inputs[i]);
     if (opt->invariant) return diag(EXIT_USAGE, "--invariant: several ranks divide k, which changes the bits of rows");
-    if (opt->emulate)
-        return diag(EXIT_USAGE, "--emulate: several ranks emulate nothing: start one program, without mpirun");
     if (opt->epilogue != NULL || opt->binds.count > 0)
         return diag(EXIT_USAGE, "--epilogue: several ranks take none: start one program, without mpirun");
     if (opt->panels.count > 0 && strcmp(engine, "cuda") != 0)

@@ -210,8 +210,8 @@ const option_row option_rows[] = {
          "and on B. On the cpu every product is so; on cuda it takes longer where C has few rows and columns. "
          "--engine auto is cpu then"},
     {"emulate", 0, OPT_FLAG, AT(emulate), CMD_MULTIPLY | CMD_BENCH,
-     .help = "f32 may be computed from products of f16 halves, within the error bound of f32, where that is faster: on "
-             "cuda, sm_90"},
+     .help = "let f32 on an NVIDIA GPU of sm_90 (Hopper) use three products of f16 for one, within the same error "
+             "bound, where that is faster. No effect on other engines and types, or under mpirun"},
     {"invariant", 0, OPT_FLAG, AT(invariant), CMD_SELFTEST,
      .help = "instead search for a row of C whose bits depend on what is computed beside it: random products with "
              "TW_INVARIANT, then their rows alone, from operands that lie otherwise, and in batches, byte by byte"},

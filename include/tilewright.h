@@ -300,7 +300,8 @@ typedef struct tw_binding {
  *   abs(x) min(x, y) max(x, y) where(x, y, z) sqrt(x) exp(x) log(x) tanh(x) erf(x)
  *                       where: y where x is not 0, else z. min and max give NaN where an operand is one
  *   neg(x) rsqrt(x) clamp(x, least, most) relu(x) sigmoid(x) silu(x) gelu(x) gelu_tanh(x)
- *                       of the above: 1 / sqrt(x), x / (1 + exp(-x)), x (1 + erf(x / sqrt(2))) / 2 and its tanh form
+ *                       rsqrt: 1 / sqrt(x). relu: max(x, 0). sigmoid: 1 / (1 + exp(-x)). silu: x sigmoid(x). gelu: x (1 +
+ *                       erf(x / sqrt(2))) / 2, gelu_tanh its form by tanh
  *
  * text      at most 4096 characters, 256 different values and operations, 24 of them needed at the same time, 64 that
  *           do not depend on the element, 64 brackets within each other. Arithmetic of its numbers is done once, in
@@ -358,14 +359,13 @@ typedef enum tw_flags {
     TW_PACKED_B = 8
 } tw_flags;
 
-/* Which arithmetic keeps the error bound of dtype, which tw_gemm() states. */
+/* How the error bound that tw_gemm() states is kept. */
 typedef enum tw_accuracy {
-    TW_NATIVE = 0, /* dtype's own */
-    /* Also products of narrower types, where the bound holds and they are expected to be faster. cuda, f32 on sm_90, k
-     * from 96 on: three products of f16 halves, on the matrix units. Tiles of C whose operands do not allow that, as with
-     * NaN or infinities, are native. So the bits of an element also depend on rows and columns near its own. Native as a
-     * whole: other types and engines, small products, without a workspace, with TW_INVARIANT, on several devices and
-     * ranks [docs/ACCURACY.md#emulated-f32]. Since 0.2 */
+    TW_NATIVE = 0, /* by dtype's own arithmetic */
+    /* also by narrower arithmetic, where the bound holds and it is expected to be faster: cuda, f32 on sm_90, k >= 128,
+     * three products of f16 for one. Tiles of C whose operands do not allow it are native, NaN and infinities among
+     * them, so an element's bits depend on its neighbours' rows and columns. No effect: other types and engines, small
+     * products, TW_INVARIANT, several devices, ranks, or no workspace [docs/ACCURACY.md#emulated-f32]. Since 0.2 */
     TW_EMULATED = 1
 } tw_accuracy;
 
@@ -489,7 +489,7 @@ typedef struct tw_packed_b tw_packed_b;
  *     p.flags = TW_PACKED_B;
  *     tw_gemm(context, &p, x, packed, y);
  *
- * problem   dtype, dtype_b, op_b, n, k, ldb and place_b, which is TW_HOST, count
+ * problem   only dtype, dtype_b, op_b, n, k, ldb and place_b (TW_HOST) are read
  * b         as for tw_gemm(). Not needed afterwards
  * out       for any number of products of any thread at the same time, whose problems have the flag TW_PACKED_B and the
  *           same dtype, dtype_b, op_b, n and k, of contexts of the cpu engine with the same instruction set; m, op_a,
@@ -497,7 +497,7 @@ typedef struct tw_packed_b tw_packed_b;
  *           would take it for B itself. tw_b_free() frees it, when no product that uses it is under way
  *
  * Special   C has the bits that it has without. cuda, opencl, tw_gemm_blocks() and tw_mpi_gemm() take no packed B. A
- *           product may be TW_NO_MEMORY where one of B itself has room, since its blocks get no smaller than B's
+ *           product by it may need more memory than one by B itself, and be TW_NO_MEMORY where that has room
  *
  * Cost      on a Xeon 2 to 64 rows take about half the time that they take without, one row of f32 as long, of bf16 and
  *           i8 up to 1.7 times as long where B is stored n x k [docs/perf/cpu-packed-b.md]

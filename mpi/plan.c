@@ -58,9 +58,9 @@ static tw_status settle_problem(const rank_engine *e, const tw_problem *asked, t
     const tw_problem whole = tw_problem_make(p->dtype, p->op_a, p->op_b, p->m, p->n, p->k);
     p->lda = whole.lda, p->ldb = whole.ldb, p->ldc = whole.ldc;
     p->align_a = p->align_b = p->align_c = 0;
-    p->accuracy = TW_NATIVE; /* panels that several products read hold no halves */
     status = e->check(e->self, p);
     if (status != TW_OK) return failure(status, "%.900s", e->error());
+    p->accuracy = TW_NATIVE; /* panels that several products read are not split */
     round_scalars(p);
     return TW_OK;
 }

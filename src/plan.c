@@ -55,8 +55,8 @@ static tw_status choose_row(const tw_problem *problem, const device_facts *devic
         TRY(check_source(NULL, choice->source));
         for (int i = 0; i < kernel_count(); i++) {
             const kernel_row *row = kernel_at(i);
-            if (!plan_offers(row, device) || row->lab.dtype != problem->dtype ||
-                (row->lab.emulates && problem->accuracy != TW_EMULATED) || strcmp(row->lab.engine, device->engine) != 0)
+            if (!plan_offers(row, problem, device) || row->lab.dtype != problem->dtype ||
+                strcmp(row->lab.engine, device->engine) != 0)
                 continue;
             if (kernel_fits(row, problem, device, 0, reason, sizeof reason) &&
                 !(best != NULL && beats(best, row, problem, device)))
@@ -263,10 +263,11 @@ void plan_text(const plan *plan, char *text, size_t bytes)
                  shares, cpu->macro_m, cpu->macro_n, cpu->kc, cpu->task_m, cpu->task_n, plan->threads, woken,
                  plan->workspace_bytes);
     else if (plan->row->gpu.entry != NULL)
-        snprintf(text, bytes, "%s%s%s grid %" PRId64 "x%" PRId64 "%s threads %dx%d workspace %zu bytes %.*s",
+        snprintf(text, bytes, "%s%s%s grid %" PRId64 "x%" PRId64 "%s threads %dx%d workspace %zu bytes %.*s%s%s",
                  plan->row->lab.name, packing_text(plan, &gpu->pack_a, of_a), packing_text(plan, &gpu->pack_b, of_b),
                  gpu->grid_x, gpu->grid_y, grid, gpu->threads_x, gpu->threads_y, plan->workspace_bytes,
-                 gpu->own_options, gpu->options);
+                 gpu->own_options, gpu->options, gpu->rest != NULL ? " rest " : "",
+                 gpu->rest != NULL ? gpu->rest->lab.name : "");
     else
         snprintf(text, bytes, "%s tile %d threads %d workspace %zu bytes", plan->row->lab.name, plan->tile,
                  plan->threads, plan->workspace_bytes);

@@ -183,6 +183,9 @@ size_t cpu_whole_bytes(const plan *plan, bool of_a);
  * plan's. */
 int plan_launches(const plan *plan, gpu_launch launches[LAUNCH_KINDS]);
 
+/* plan_of_rest - of a plan with a rest: how that is computed, whole tiles from operands packed where the others' were. */
+void plan_of_rest(const plan *of, plan *rest);
+
 /* plan_text - the plan as one line. */
 void plan_text(const plan *plan, char *text, size_t bytes);
 

@@ -13,11 +13,12 @@ void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choic
 /* plan_gpu_beats - is `one` of a GPU's rows better than `later`, which stands below it in the table? */
 bool plan_gpu_beats(const kernel_row *one, const kernel_row *later, const tw_problem *p, const device_facts *device);
 
-/* plan_offers - may tw_gemm choose this row on this device, if it fits? A production row; one with slices, whose costs
- * are an NVIDIA GPU's, on those alone. */
-static inline bool plan_offers(const kernel_row *row, const device_facts *device)
+/* plan_offers - may tw_gemm choose this row for this problem on this device, if it fits? A production row; one with
+ * slices, whose costs are an NVIDIA GPU's, on those alone; one that emulates where the caller allows it. */
+static inline bool plan_offers(const kernel_row *row, const tw_problem *p, const device_facts *device)
 {
-    return row->lab.production && (row->gpu.slices == 0 || device->sm > 0);
+    return row->lab.production && (row->gpu.slices == 0 || device->sm > 0) &&
+           (!row->lab.emulates || p->accuracy == TW_EMULATED);
 }
 
 /* plan_opencl_alone - should items, each by this plan, follow each other rather than be one launch on this device,

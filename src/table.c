@@ -104,6 +104,7 @@ EACH_VALUES(FINISH_NAME)
 #define CLUSTERS     .gpu.clusters = true
 #define DEEP         .lab.deep = 1
 #define EMULATES     .lab.emulates = 1
+#define REST(name)   .gpu.rest = #name
 #define IDEA(text)   .lab.idea = text
 #define SOURCE(text) .lab.source = text
 
@@ -330,7 +331,7 @@ static packing halves_of(int64_t lines, int64_t k)
 {
     const int64_t whole = round_up(lines, EMULATED_EDGE), cols = 2 * round_up(k, HALVES_STEP),
                   exponents = round_up(max_i64(lines * cols * 2, k * round_up(lines, 4) * 4), 256),
-                  told = exponents + whole * 4, left = told + whole / LINES_TOLD * TOLD_BYTES;
+                  counts = exponents + whole * 4, left = counts + whole / COUNTED_LINES * LINE_COUNTS_BYTES;
     if (k == 0) return (packing){.rows = lines};
     return (packing){.needed = true,
                      .rows = lines,
@@ -338,7 +339,7 @@ static packing halves_of(int64_t lines, int64_t k)
                      .ld = cols,
                      .bytes = round_up(left + 4, 256),
                      .exponents = exponents,
-                     .told = told,
+                     .counts = counts,
                      .left = left};
 }
 
@@ -377,7 +378,7 @@ bool kernel_reads_across(const kernel_row *row, const tw_problem *p, int operand
 
 packing kernel_packing_a(const kernel_row *row, const tw_problem *p)
 {
-    if (row->gpu.family == FAMILY_EMULATED) return halves_of(p->m, p->k);
+    if (row->lab.emulates) return halves_of(p->m, p->k);
     bool transposes = transposes_some(row) && !kernel_reads_across(row, p, 0) &&
                       p->op_a == (row->gpu.reads == READS_TN ? TW_N : TW_T);
     return packing_of(row, p, transposes, problem_a_rows(p), problem_a_cols(p), p->align_a, p->lda);
@@ -385,7 +386,7 @@ packing kernel_packing_a(const kernel_row *row, const tw_problem *p)
 
 packing kernel_packing_b(const kernel_row *row, const tw_problem *p)
 {
-    if (row->gpu.family == FAMILY_EMULATED) return halves_of(p->n, p->k);
+    if (row->lab.emulates) return halves_of(p->n, p->k);
     bool transposes = transposes_some(row) && !kernel_reads_across(row, p, 1) &&
                       p->op_b == (kernel_reads_along_k(row) ? TW_N : TW_T);
     return packing_of(row, p, transposes, problem_b_rows(p), problem_b_cols(p), p->align_b, p->ldb);
@@ -448,9 +449,11 @@ static bool gpu_fits(const kernel_row *row, const tw_problem *p, const device_fa
                  g->sm, g->traits & GPU_THIS_SM ? " and no other" : "", device->sm);
     else if (kernel_in_place(row) && device->tiles)
         snprintf(reason, size, "it packs nothing, and other tiles of the product may read packed panels");
-    else if (g->family == FAMILY_EMULATED && device->tiles)
+    else if (row->lab.emulates && device->tiles)
         snprintf(reason, size, "it splits operands, and other tiles of the product may read packed panels");
-    else if (g->family == FAMILY_EMULATED && p->k > 0 && p->k < EMULATED_LEAST_K)
+    else if (row->lab.emulates && p->k > GPU_LONGEST / 2)
+        snprintf(reason, size, "it takes k up to %d, the problem's is %lld", (int)(GPU_LONGEST / 2), (long long)p->k);
+    else if (row->lab.emulates && p->k > 0 && p->k < EMULATED_LEAST_K)
         snprintf(reason, size, "its error is within the bound where k is at least %d, the problem's is %lld",
                  (int)EMULATED_LEAST_K, (long long)p->k);
     else if (g->reads == READS_NT_LONG && device->tiles)

@@ -161,6 +161,7 @@ typedef struct gpu_kernel {
     const char *adds;
     int threads_x, threads_y;
     int stages;          /* pipeline stages; 0: the text decides */
+    const char *rest;    /* the row that computes the tiles that this one leaves; NULL: it leaves none */
     const char *defines; /* further macros for the text, " -DNAME=number"; NULL: none */
     gpu_family_id family;
     gpu_reads reads;
@@ -260,8 +261,8 @@ bool kernel_fits(const kernel_row *row, const tw_problem *problem, const device_
 typedef struct packing {
     bool needed, transposes; /* needs a packed copy; which is transposed */
     int64_t rows, cols, ld;
-    int64_t bytes;                 /* of the copy, a multiple of 256 */
-    int64_t exponents, told, left; /* FAMILY_EMULATED: where in it split.cu writes what emulated.cuh wants to know */
+    int64_t bytes;                   /* of the copy, a multiple of 256 */
+    int64_t exponents, counts, left; /* FAMILY_EMULATED: where in it split.cu writes what emulated.cuh reads */
 } packing;
 
 /* kernel_reads_across - whether this row reads A (operand 0) or B (operand 1) of this problem across k, as it lies,

@@ -1,6 +1,7 @@
 /* test_emulated.c - f32 products from f16 halves (accuracy TW_EMULATED): elements near which the rule that allows them
  * might be wrong, in a model of the matrix unit in C and on a GPU; and whole products of hostile operands on a GPU. */
 #include "../kernels/cuda/arguments.h"
+#include "../kernels/cuda/emulated.h"
 #include "element.h"
 #include "support/die.h"
 #include "support/tap.h"
@@ -50,12 +51,12 @@ static float draw(const kind *by, int scale, die *d)
 }
 
 /* A line and one that is hard on it. The first has one large element, where the second has 0; all others are rounded in
- * one direction by as much as can be, and the second is largest there. They are as small as counts as exact; or tiny, with
- * a low half alone or none, and then just enough elements, or few, are of the least size that counts as big, beside the
- * least that does not as small. Or all sizes are random. */
+ * one direction by as much as can be, and the second is largest there. They are as small as counts as exact; or tiny,
+ * with a low number alone, a subnormal high one or none, and then just enough elements, or few, are of the least size that
+ * counts as big, beside the least that does not count as small. Or all sizes are random. */
 static void draw_pair(float *a, float *b, int64_t k, die *d)
 {
-    enum { EXACT, ENOUGH_BIG, LOW_ALONE, TOO_FEW, RANDOM, WAYS };
+    enum { EXACT, ENOUGH_BIG, LOW_ALONE, SUBNORMAL, TOO_FEW, RANDOM, WAYS };
     const int way = (int)roll(d, WAYS), scale = (int)roll(d, 41) - 20, tiny = -14 - (int)roll(d, 60),
               small = -(int)roll(d, 60), few = 1 + (int)roll(d, 40);
     const double just_below = 1 - 0x1p-20, exact_size = ldexp(1, TINY) + ldexp(just_below, -25 - LOW);
@@ -73,6 +74,7 @@ static void draw_pair(float *a, float *b, int64_t k, die *d)
         const bool first = p == 0, is_big = way != EXACT && p <= big;
         const double least = way == EXACT       ? exact_size
                              : way == LOW_ALONE ? ldexp(just_below, -25)
+                             : way == SUBNORMAL ? ldexp(1, -24)
                                                 : ldexp(just_below, -25 - LOW);
         a[p] = (float)ldexp(first ? ldexp(1, LARGEST) : is_big ? ldexp(1, BIG) : least, scale);
         b[p] = first ? 0 : (float)(is_big ? ldexp(1, SMALL) : ldexp(2 - 0x1p-23, LARGEST));
@@ -92,7 +94,7 @@ static line look_at(const float *x, int64_t k)
     float largest = 0;
     for (int64_t p = 0; p < k; p++) largest = fmaxf(largest, fabsf(x[p]));
     if (largest > 0) made.exponent = LARGEST - ilogb(largest);
-    for (int64_t p = 0; p < k; p++) {
+    for (int64_t p = 0; p < k && largest > 0; p++) { /* of zeros alone nothing is counted */
         const double size = ldexp(fabs((double)x[p]), made.exponent);
         made.tiny += size > 0 && size < ldexp(1, TINY);
         made.big += size >= ldexp(1, BIG);
@@ -115,15 +117,19 @@ static double half_of(double x)
     return nearbyint(x / unit) * unit;
 }
 
-/* The matrix unit: 16 products and the sum so far, cut off 25 bits below the largest and then to 24 bits. */
+/* The exponent of a factor in f16: of subnormal numbers that of the least normal one. */
+static int exponent_of(double x) { return x == 0 ? -1000 : (int)fmax(ilogb(x), -14); }
+
+/* The matrix unit: 16 products and the sum so far, cut off 25 bits below the largest exponent and then to 24 bits. */
 static double unit_step(double sum, const double *x, const double *y)
 {
-    double terms[17], all = 0, largest = fabs(sum);
-    for (int q = 0; q < 16; q++) terms[q] = x[q] * y[q], largest = fmax(largest, fabs(terms[q]));
-    terms[16] = sum;
-    if (largest == 0) return 0;
-    const double unit = ldexp(1, ilogb(largest) - 25);
-    for (int q = 0; q < 17; q++) all += trunc(terms[q] / unit) * unit;
+    double all = 0;
+    int largest = sum == 0 ? -1000 : ilogb(sum);
+    for (int q = 0; q < 16; q++) largest = (int)fmax(largest, exponent_of(x[q]) + exponent_of(y[q]));
+    if (largest <= -1000) return 0;
+    const double unit = ldexp(1, largest - 25);
+    for (int q = 0; q < 16; q++) all += trunc(x[q] * y[q] / unit) * unit;
+    all += trunc(sum / unit) * unit;
     if (all == 0) return 0;
     const double last = ldexp(1, ilogb(all) - 23);
     return trunc(all / last) * last;
@@ -218,16 +224,17 @@ typedef struct matrix {
     int64_t line, step; /* from line to line, from one step of k to the next */
 } matrix;
 
-/* Lines of a kind, of sizes of their own; one in 7 holds what is special. */
-static matrix make_lines(const kind *by, int64_t lines, int64_t k, bool along, int64_t ld, int scale, die *d)
+/* Lines of a kind, of sizes of their own around 2^all; one in 7, the first among them, holds what is special. */
+static matrix make_lines(const kind *by, int64_t lines, int64_t k, bool along, int64_t ld, int scale, int all, die *d)
 {
     matrix made = {malloc((size_t)((along ? lines : k) * ld) * sizeof(float)), along ? ld : 1, along ? 1 : ld};
     if (made.at == NULL) abort();
     for (int64_t i = 0; i < (along ? lines : k) * ld; i++) made.at[i] = NAN;
     for (int64_t i = 0; i < lines; i++) {
-        const int own = scale * ((int)roll(d, 9) - 4);
+        const int own = all + scale * ((int)roll(d, 9) - 4);
         for (int64_t p = 0; p < k; p++) made.at[i * made.line + p * made.step] = draw(by, own, d);
-        if (by->special != 0 && roll(d, 7) == 0) made.at[i * made.line + roll(d, k) * made.step] = by->special;
+        if (by->special != 0 && (i % 128 == 0 || roll(d, 7) == 0))
+            made.at[i * made.line + roll(d, k) * made.step] = by->special;
     }
     return made;
 }
@@ -266,77 +273,178 @@ static bool judge(const tw_problem *p, const matrix *a, const matrix *b, const f
     return true;
 }
 
-static void product_case(const char *name, const kind *of_a, const kind *of_b, int ops, int64_t m, int64_t n, int64_t k,
-                         int scale, int pad)
+/* How a product is run: by a kernel that is forced, or by tw_gemm() as it chooses. */
+static tw_status run(const char *kernel, const tw_problem *p, const matrix *a, const matrix *b, float *c)
 {
-    const tw_lab_choice choice = {.kernel = "cuda_f32_sgemm_emulated_sm90_128x128"};
-    tw_problem p = tw_problem_make(TW_F32, (tw_op)(ops / 2), (tw_op)(ops % 2), m, n, k);
-    char text[160] = "";
-    die d = {.seed = (uint64_t)(m * 7 + n * 5 + k * 3 + ops)};
+    const tw_lab_choice choice = {.kernel = kernel};
     tw_lab_run *run = NULL;
-    if (!tap_case("gpu: %s %c%c %dx%dx%d pad %d", name, "nt"[p.op_a], "nt"[p.op_b], (int)m, (int)n, (int)k, pad))
-        return;
-    if (gpu == NULL) {
-        tap_skip(no_device);
-        return;
-    }
-    p.lda += pad, p.ldb += pad, p.ldc += pad;
-    p.alpha = ops % 2 ? -0.75 : 1, p.beta = pad ? 0.5 : 0;
-    const matrix a = make_lines(of_a, m, k, p.op_a == TW_N, p.lda, scale, &d),
-                 b = make_lines(of_b, n, k, p.op_b == TW_T, p.ldb, -scale, &d);
-    float *c = malloc((size_t)(m * p.ldc) * sizeof *c), *before = malloc((size_t)(m * p.ldc) * sizeof *c);
-    if (c == NULL || before == NULL) abort();
-    for (int64_t i = 0; i < m * p.ldc; i++) c[i] = before[i] = p.beta == 0 ? NAN : draw(&kinds[0], 0, &d);
-    tw_status status = tw_lab_run_open(gpu, &choice, &p, a.at, b.at, c, &run);
+    if (kernel == NULL) return tw_gemm(gpu, p, a->at, b->at, c);
+    tw_status status = tw_lab_run_open(gpu, &choice, p, a->at, b->at, c, &run);
     if (status == TW_OK) status = tw_lab_run_once(run, NULL);
     if (status == TW_OK) status = tw_lab_run_fetch(run, c);
     tw_lab_run_close(run);
-    const bool right = status == TW_OK && judge(&p, &a, &b, before, c, text);
-    tap_result(right, "%s", status == TW_OK ? text : tw_error_text());
-    free(a.at), free(b.at), free(c), free(before);
+    return status;
 }
 
-/* Operands that are hard on each other, line by line. */
+/* What the bits must show, beside native f32's: something was emulated, nothing was, or either. */
+typedef enum bits { OTHER, SAME, ANY } bits;
+
+static bool bits_are(bits wanted, const tw_problem *p, const float *c, const float *native)
+{
+    bool same = true;
+    for (int64_t i = 0; i < p->m; i++)
+        for (int64_t j = 0; j < p->n; j++) {
+            const float x = c[i * p->ldc + j], y = native[i * p->ldc + j];
+            same = same && (memcmp(&x, &y, sizeof x) == 0 || (isnan(x) && isnan(y)));
+        }
+    return wanted == ANY || same == (wanted == SAME);
+}
+
+/* One product, judged, and its bits beside those of a kernel that adds in the same order as the native one. Frees. */
+static void judge_product(const char *kernel, const tw_problem *p, matrix a, matrix b, bits wanted, die *d)
+{
+    const size_t bytes = (size_t)(p->m * p->ldc) * sizeof(float);
+    float *c = malloc(bytes), *before = malloc(bytes), *native = malloc(bytes);
+    char text[160] = "as native f32 has them, or not, where it should be otherwise";
+    if (c == NULL || before == NULL || native == NULL) abort();
+    for (int64_t i = 0; i < p->m * p->ldc; i++) before[i] = p->beta == 0 ? NAN : draw(&kinds[0], 0, d);
+    memcpy(c, before, bytes), memcpy(native, before, bytes);
+    tw_status status = run(kernel, p, &a, &b, c);
+    if (status == TW_OK) status = run("cuda_f32_sgemm_cpasync_sm80_128x128", p, &a, &b, native);
+    const bool right = status == TW_OK && judge(p, &a, &b, before, c, text) && bits_are(wanted, p, c, native);
+    tap_result(right, "%s", status == TW_OK ? text : tw_error_text());
+    free(a.at), free(b.at), free(c), free(before), free(native);
+}
+
+static bool has_gpu(void)
+{
+    if (gpu == NULL) tap_skip(no_device);
+    return gpu != NULL;
+}
+
+static const char emulated_kernel[] = "cuda_f32_sgemm_emulated_sm90_128x128";
+
+/* scales: powers of two by which lines differ from each other, and all of A and of B. */
+static void product_case(const kind *of_a, const kind *of_b, int ops, int64_t m, int64_t n, int64_t k,
+                         const int scales[3], int pad)
+{
+    tw_problem p = tw_problem_make(TW_F32, (tw_op)(ops / 2), (tw_op)(ops % 2), m, n, k);
+    die d = {.seed = (uint64_t)(m * 7 + n * 5 + k * 3 + ops)};
+    if (!tap_case("gpu: %s by %s %c%c %dx%dx%d scales %d %d %d pad %d", of_a->name, of_b->name, "nt"[p.op_a],
+                  "nt"[p.op_b], (int)m, (int)n, (int)k, scales[0], scales[1], scales[2], pad) ||
+        !has_gpu())
+        return;
+    p.lda += pad, p.ldb += pad, p.ldc += pad;
+    p.alpha = ops % 2 ? -0.75 : 1, p.beta = pad ? 0.5 : 0;
+    const bool special = of_a->special != 0 && m > 100;
+    judge_product(emulated_kernel, &p, make_lines(of_a, m, k, p.op_a == TW_N, p.lda, scales[0], scales[1], &d),
+                  make_lines(of_b, n, k, p.op_b == TW_T, p.ldb, -scales[0], scales[2], &d),
+                  special                                                 ? SAME
+                  : of_a == &kinds[0] && of_b == &kinds[0] && m * n > 100 ? OTHER
+                                                                          : ANY,
+                  &d);
+}
+
+/* Operands that are hard on each other, line by line; some tiles have none. */
 static void hard_case(int64_t m, int64_t n, int64_t k)
 {
-    const tw_lab_choice choice = {.kernel = "cuda_f32_sgemm_emulated_sm90_128x128"};
     const tw_problem p = tw_problem_make(TW_F32, TW_N, TW_T, m, n, k);
-    char text[160] = "";
     die d = {.seed = (uint64_t)k};
-    tw_lab_run *run = NULL;
-    if (!tap_case("gpu: lines against each other %dx%dx%d", (int)m, (int)n, (int)k)) return;
-    if (gpu == NULL) {
-        tap_skip(no_device);
-        return;
-    }
-    const matrix a = make_lines(&kinds[0], m, k, true, k, 0, &d), b = make_lines(&kinds[0], n, k, true, k, 0, &d);
-    float *c = malloc((size_t)(m * n) * sizeof *c);
-    if (c == NULL) abort();
-    for (int64_t i = 0; i < m && i < n; i += 1 + roll(&d, 200)) { /* some tiles have none */
+    if (!tap_case("gpu: lines against each other %dx%dx%d", (int)m, (int)n, (int)k) || !has_gpu()) return;
+    const matrix a = make_lines(&kinds[0], m, k, true, k, 0, 0, &d), b = make_lines(&kinds[0], n, k, true, k, 0, 0, &d);
+    for (int64_t i = 0; i < m && i < n; i += 1 + roll(&d, 200)) {
         const bool of_a = roll(&d, 2) == 0;
         draw_pair((of_a ? a : b).at + i * k, (of_a ? b : a).at + i * k, k, &d);
     }
-    tw_status status = tw_lab_run_open(gpu, &choice, &p, a.at, b.at, c, &run);
-    if (status == TW_OK) status = tw_lab_run_once(run, NULL);
-    if (status == TW_OK) status = tw_lab_run_fetch(run, c);
-    tw_lab_run_close(run);
-    const bool right = status == TW_OK && judge(&p, &a, &b, c, c, text);
-    tap_result(right, "%s", status == TW_OK ? text : tw_error_text());
-    free(a.at), free(b.at), free(c);
+    judge_product(emulated_kernel, &p, a, b, OTHER, &d);
+}
+
+/* As callers have it: tw_gemm() chooses, and blocks that compute several tiles find some of them left. Then the same
+ * with an epilogue, and without what is left, on the same device memory as like as not. */
+static void chosen_case(bool hostile, bool with_epilogue)
+{
+    enum { M = 1536, N = 1664, K = 200, BAND = 128 };
+    static float bias[N];
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, M, N, K);
+    tw_lab_plan plan;
+    die d = {.seed = 11};
+    if (!tap_case("gpu: as tw_gemm() chooses%s%s", hostile ? ", every third band of rows left" : "",
+                  with_epilogue ? ", with an epilogue" : "") ||
+        !has_gpu())
+        return;
+    const tw_binding of_bias = {.size = sizeof of_bias, .dtype = TW_F32, .name = "bias", .at = bias, .stride = 1};
+    tw_epilogue *epilogue = NULL;
+    matrix a = make_lines(&kinds[0], M, K, true, K, 0, 0, &d), b = make_lines(&kinds[0], N, K, false, N, 0, 0, &d);
+    for (int64_t i = 0; hostile && i < M; i += 3 * BAND) a.at[i * K + 5] = 0x1p60f, a.at[i * K + 6] = 0x1p-60f;
+    for (int64_t j = 0; hostile && j < N; j++) b.at[5 * N + j] = 0;
+    p.accuracy = TW_EMULATED;
+    const bool made = !with_epilogue || tw_epilogue_make("acc + bias[j]", &of_bias, 1, &epilogue) == TW_OK;
+    p.epilogue = epilogue; /* which adds 0 */
+    const tw_lab_choice choice = {.kernel = NULL};
+    if (!made || tw_lab_plan_of(gpu, &choice, &p, &plan) != TW_OK || !plan.kernel->emulates)
+        tap_result(false, "%s", made ? "it is not emulated" : tw_error_text()), free(a.at), free(b.at);
+    else
+        judge_product(NULL, &p, a, b, OTHER, &d);
+    tw_epilogue_free(epilogue);
+}
+
+/* Lines of 160: products of 2^-1 in the first half, as many as the rule wants; in each step of 16 of the other half products
+ * of 2^-12 beside one of the largest element by `beside`. What the unit cuts off there says by what exponent it aligns the
+ * latter, whose product is smaller. */
+static void draw_probe(float *a, float *b, float beside, die *d)
+{
+    for (int64_t p = 0; p < 160; p++) {
+        const bool first_half = p < 80, largest = !first_half && p % 16 == 5;
+        a[p] = largest ? 0x1p14f : draw(&kinds[0], -7, d);
+        b[p] = p == 0 ? 0x1p14f : largest ? beside : draw(&kinds[0], first_half ? 6 : -5, d);
+    }
+    a[0] = 0;
+}
+
+/* The bits of the model, element by element, of lines of a kind or of draw_probe(). */
+static void model_bits_case(const kind *by, const char *what, float beside)
+{
+    enum { LINES = 40, K = 160 };
+    const tw_problem p = tw_problem_make(TW_F32, TW_N, TW_T, LINES, LINES, K);
+    die d = {.seed = 5};
+    float c[LINES * LINES];
+    int others = 0;
+    if (!tap_case("gpu: the bits of the model, %s", what) || !has_gpu()) return;
+    matrix a = make_lines(by, LINES, K, true, K, 0, 0, &d), b = make_lines(by, LINES, K, true, K, 0, 0, &d);
+    if (by == &kinds[0] && what != by->name) /* whichever line of A meets which of B */
+        for (int64_t i = 0; i < LINES; i++) draw_probe(a.at + i * K, b.at + i * K, beside, &d);
+    const tw_status status = run(emulated_kernel, &p, &a, &b, c);
+    for (int64_t i = 0; i < LINES && status == TW_OK; i++)
+        for (int64_t j = 0; j < LINES; j++) {
+            const line x = look_at(a.at + i * K, K), y = look_at(b.at + j * K, K);
+            others += c[i * LINES + j] != (float)emulated(a.at + i * K, b.at + j * K, K, x.exponent, y.exponent);
+        }
+    tap_result(status == TW_OK && others == 0, "%s: %d of %d elements have other bits",
+               status == TW_OK ? "" : tw_error_text(), others, LINES * LINES);
+    free(a.at), free(b.at);
 }
 
 static void gpu_cases(void)
 {
     static const struct {
         int64_t m, n, k;
-    } shapes[] = {{128, 128, 96}, {127, 129, 160}, {300, 257, 131}, {129, 520, 1000}, {1, 1, 500}, {385, 3, 333}};
+    } shapes[] = {{128, 128, 128}, {127, 129, 160}, {300, 257, 131}, {129, 520, 1000}, {1, 1, 500}, {385, 3, 333}};
+    static const int plain[3] = {0, 0, 0}, apart[3] = {15, 0, 0},
+                     ends[][3] = {{0, -140, 120}, {0, 120, -140}, {0, -70, -70}, {2, 60, 50}, {0, -126, 126}};
     for (int i = 0; i < KINDS; i++)
-        for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
-            const int ops = (i + (int)s) % 4, scale = i % 3 == 1 ? 15 : 0, pad = (i + (int)s) % 5;
-            product_case(kinds[i].name, &kinds[i], &kinds[(i + s) % KINDS], ops, shapes[s].m, shapes[s].n, shapes[s].k,
-                         scale, pad);
-        }
-    hard_case(640, 600, 96), hard_case(600, 640, 700);
+        for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+            product_case(&kinds[i], &kinds[s == 0 ? 0 : (i + (int)s) % KINDS], (i + (int)s) % 4, shapes[s].m,
+                         shapes[s].n, shapes[s].k, i % 3 == 1 ? apart : plain, (i + (int)s) % 5);
+    for (size_t s = 0; s < sizeof ends / sizeof *ends; s++)
+        for (int i = 0; i < 2; i++) product_case(&kinds[i], &kinds[0], (int)s % 4, 130, 140, 150, ends[s], (int)s % 2);
+    hard_case(640, 600, 128), hard_case(600, 640, 700);
+    for (int i = 0; i < KINDS; i++) /* of few elements other than zero some tiles are left */
+        if (kinds[i].passes && kinds[i].zeros < 90) model_bits_case(&kinds[i], kinds[i].name, 0);
+    model_bits_case(&kinds[0], "the largest beside a zero", 0);
+    model_bits_case(&kinds[0], "the largest beside a subnormal high number", 0x1p-24f);
+    model_bits_case(&kinds[0], "the largest beside a low number alone", 0x1.8p-26f);
+    model_bits_case(&kinds[0], "the largest beside a subnormal low number", 0x1p-14f + 0x1p-36f);
+    chosen_case(true, false), chosen_case(true, true), chosen_case(false, false);
 }
 
 /* ---- what a caller sees elsewhere ---- */
@@ -371,7 +479,7 @@ int main(int argc, char **argv)
 {
     tap_start(argc, argv);
     const tw_options options = {.size = sizeof options, .engine = "cuda"};
-    const tw_lab_choice choice = {.kernel = "cuda_f32_sgemm_emulated_sm90_128x128"};
+    const tw_lab_choice choice = {.kernel = emulated_kernel};
     const tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, 128, 128, 128);
     if (!tap.list && tw_open(&options, &gpu) == TW_OK && tw_lab_fits(gpu, &choice, &p, NULL, 0) != 1)
         tw_close(gpu), gpu = NULL;

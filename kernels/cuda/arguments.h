@@ -64,18 +64,18 @@ enum { ADD_LANES = 32, ADD_ELEMENTS = 128, ADD_SHARES = 8 };
 #define ADDED_ARGUMENTS(_, sums)    SPLIT_ARGUMENTS(_, sums), _(int, part_rows)
 #define STREAM_K_ARGUMENTS(_, sums) _(int, whole), _(int, length), FLAGGED(_, sums)
 
-/* Emulated f32: split.cu's halves lie in steps of HALVES_STEP of k, and of LINES_TOLD lines it tells what
- * sgemm_emulated_sm90 and, compiled with REST, sgemm_tma_sm90, which computes the other tiles, want to know. The second
- * line: emulated.cuh; powers of two, but ENOUGH. */
-enum { HALVES_STEP = 32, LINES_TOLD = 32, TOLD_BYTES = 8, EMULATED_EDGE = 128, EMULATED_LEAST_K = 96 };
-enum { LARGEST = 14, LOW = 11, TINY = -14, SMALL = -8, BIG = 4, ENOUGH = 1 << 10 };
-#define TOLD_ARGUMENTS(_)                                                                                              \
-    _(const struct told *, a_told), _(const int *, a_exponents), _(const struct told *, b_told),                       \
+/* Emulated f32 (emulated.cuh). split.cu's f16 numbers lie in steps of HALVES_STEP of k; what it counts in COUNTED_LINES
+ * lines is read by sgemm_emulated_sm90 and, compiled with REST, by sgemm_tma_sm90, which computes the tiles that the former
+ * leaves. */
+enum { HALVES_STEP = 32, COUNTED_LINES = 32, LINE_COUNTS_BYTES = 8, EMULATED_EDGE = 128, EMULATED_LEAST_K = 128 };
+enum { SCAN_THREADS = 32 * COUNTED_LINES, HALVES_THREADS = 256, HALVES_TILE = 64 };
+#define COUNTS_ARGUMENTS(_)                                                                                            \
+    _(const struct line_counts *, a_counts), _(const int *, a_exponents), _(const struct line_counts *, b_counts),     \
         _(const int *, b_exponents), _(int *, tiles_left)
 #if defined REST || defined HOST_LISTS
-#define MAYBE_TOLD_ARGUMENTS(_) , TOLD_ARGUMENTS(_)
+#define MAYBE_COUNTS_ARGUMENTS(_) , COUNTS_ARGUMENTS(_)
 #else
-#define MAYBE_TOLD_ARGUMENTS(_)
+#define MAYBE_COUNTS_ARGUMENTS(_)
 #endif
 
 /* Batches: the first items, or arrays of addresses; at strides by tensor maps of rank 3. */

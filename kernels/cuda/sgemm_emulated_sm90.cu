@@ -1,7 +1,7 @@
 /* sgemm_emulated_sm90 - the production kernel for f32 on sm_90 where the caller allows emulation: three products of f16
  * halves on the matrix units make one of f32, within f32's bound.
  *
- * IDEA      split.cu gives each element as high + 2^-11 low, two numbers of f16. Their products are exact in the matrix
+ * IDEA      split.cu splits each element into high + 2^-11 low, two numbers of f16. Their products are exact in the matrix
  *           unit, which adds them and cuts off what does not fit:
  *
  *               a b = high high'  +  2^-11 (high low' + low high')  +  2^-22 low low', which is left out
@@ -20,9 +20,9 @@
  * NUMBERS   128 x 128 on the f16 units, three times: 96 flop/byte. 6 stages of 32 KiB and 32 KiB for C, 384 threads, 24
  *           and 240 registers, 192 of them sums: one block per multiprocessor. H200, TFLOP/s at 2048, 4096, 8192: 236,
  *           248, 250, and with all launches 139, 202, 225 (cuBLAS in f32: 50, 51, 51; docs/perf/emulated-f32.md).
- * LIMITS    sm_90a only. m, n >= 1, k 0 or at least 96. WIDE as in wgmma_c.cuh. Tiles + grid < 2^31.
+ * LIMITS    sm_90a only. m, n >= 1, k 0, or from 128 to 2^30. WIDE as in wgmma_c.cuh. Tiles + grid < 2^31.
  * HOST      as gemm_fp8_sm90. The tensor maps of A and B are of split.cu's halves, f16, in boxes of the lines of a tile
- *           and 64 halves, swizzle 128 B. k = 0: nothing is read of A, B and what is told of them.
+ *           and 64 halves, swizzle 128 B. k = 0: nothing is read of A, B and their counts.
  * CHANGED   from gemm_fp8_sm90: two halves in a line, three products, sums of the small ones apart, exponents.
  * SOURCE    PTX ISA; Ootomo, Yokota: Recovering single precision accuracy from Tensor Cores, 2022 */
 #define IN_F16 1
@@ -49,7 +49,7 @@ enum {
     CONSUMERS = GROUPS * 128,
     WITHIN = 1 /* named barriers: of the threads of warpgroup 0 or 1 */
 };
-ASSUME(BM == 128 && BN == 128 && BK == 32 && THREADS == CONSUMERS + 128)
+ASSUME(BM == EMULATED_EDGE && BN == EMULATED_EDGE && BK == HALVES_STEP && THREADS == CONSUMERS + 128)
 
 struct stage {
     unsigned short a[BM][HALVES], b[BN][HALVES];
@@ -65,7 +65,8 @@ ASSUME_BOXES(64, HALVES, 64, HALVES)
 
 #include "schedule.cuh"
 
-/* x 2^e, |e| below 2^9: rounded once, since what is subnormal after the first factor is 0 after the second. */
+/* x 2^e, |e| below 2^9, of a sum that is 0 or at least 2^-84: rounded once, since what is then subnormal after the first
+ * factor is 0 after the second. */
 static __device__ __forceinline__ float scaled_back(float x, int e)
 {
     e = max(min(e, 252), -252);
@@ -73,13 +74,13 @@ static __device__ __forceinline__ float scaled_back(float x, int e)
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    sgemm_emulated_sm90(MAPPED_C_ARGUMENTS(PARAMETER, float, element_c), TOLD_ARGUMENTS(PARAMETER))
+    sgemm_emulated_sm90(MAPPED_C_ARGUMENTS(PARAMETER, float, element_c), COUNTS_ARGUMENTS(PARAMETER))
 {
     extern __shared__ __align__(1024) struct ring ring[];
     int tid = threadIdx.x, lane = tid % 32, phase = 0, s = 0, blocks = ceil_div(k, BK), i0, j0;
     const struct tiling tiles = tiling_of<GROUP_M>(m, n);
     pdl_trigger();
-    if (blocks == 0) { /* no sums, and nothing is told of lines */
+    if (blocks == 0) { /* no sums, and nothing is counted */
         pdl_wait();
         for (int work = first_work(); work < tiles.count; work = next_work(work)) {
             work_at<GROUP_M>(work, tiles, &i0, &j0);
@@ -96,7 +97,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         if (tid >= CONSUMERS + 32) return;
         for (int work = first_work(); work < tiles.count; work = next_work(work)) {
             work_at<GROUP_M>(work, tiles, &i0, &j0);
-            if (!may_emulate(a_told, b_told, i0, j0)) {
+            if (!may_emulate(a_counts, b_counts, i0, j0)) {
                 if (lane == 0) *tiles_left = 1;
                 continue;
             }
@@ -116,7 +117,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     int group = tid / 128, next = 0;
     for (int work = first_work(); work < tiles.count; work = next_work(work)) {
         work_at<GROUP_M>(work, tiles, &i0, &j0);
-        if (!may_emulate(a_told, b_told, i0, j0)) continue;
+        if (!may_emulate(a_counts, b_counts, i0, j0)) continue;
         float sum[BN / 2], large[BN / 2], small[BN / 2]; /* large and small: set by wgmma alone */
         UNROLLED
         for (int e = 0; e < BN / 2; e++) sum[e] = 0;

@@ -80,6 +80,7 @@
 #include "flags.cuh"
 #ifdef REST
 #include "emulated.cuh"
+ASSUME(ROW_M == EMULATED_EDGE && ROW_N == EMULATED_EDGE)
 #endif
 
 enum {
@@ -236,7 +237,7 @@ static __device__ __forceinline__ void mainloop(float (*sum)[8], const int bands
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     sgemm_tma_sm90(MAPPED_ARGUMENTS(PARAMETER, float, float),
-                   STREAM_K_ARGUMENTS(PARAMETER, float *__restrict__) MAYBE_TOLD_ARGUMENTS(PARAMETER))
+                   STREAM_K_ARGUMENTS(PARAMETER, float *__restrict__) MAYBE_COUNTS_ARGUMENTS(PARAMETER))
 {
     extern __shared__ __align__(1024) struct ring ring[];
     int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, s = 0, phase = 0, steps = ceil_div(k, BK),
@@ -261,7 +262,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         left -= end - begin;
         tile_origin(tile, m, n, &i0, &j0);
 #ifdef REST
-        if (may_emulate(a_told, b_told, i0, j0)) return;
+        if (may_emulate(a_counts, b_counts, i0, j0)) return;
 #endif
         bool beside = residue && i0 < wide_along(m, BM) * BM; /* each warp has 32 rows; otherwise 32 columns */
         int a_at = (lane / 8 * 2 + lane % 2) * 4 + (beside ? warp * 32 : 0),

@@ -1,20 +1,27 @@
-/* split - an f32 operand as two halves in f16, for sgemm_emulated_sm90: scan finds the power of two that scales each
- * line, and what emulated.cuh wants to know of the lines; split scales and writes the halves.
+/* split - an f32 operand as two numbers of f16 for each float, for sgemm_emulated_sm90: scan finds the power of two that
+ * scales each line, and counts what emulated.cuh wants; split scales and writes the numbers.
  *
- * Of an element x, scaled: high = x rounded to f16, low = 2^11 (x - high) rounded to f16; the difference is exact. A
- * line of the result has steps of 32 of k: 32 high halves, then their 32 low halves, 128 bytes in all. Beyond k up to a
- * multiple of 32 both are 0.
+ * For a scaled element x, high is x rounded to f16, and low is 2^11 (x - high) rounded to f16; the difference is exact. A
+ * line of the result has steps of 32 of k: 32 high numbers, then their 32 low ones, 128 bytes in all. Beyond k, up to a
+ * multiple of 32, both are 0.
  *
  * NUMBERS   scan reads 4 bytes for each element, split reads 4 and writes 4.
- * LIMITS    sm_90 and above. lines, k >= 1, any ld; to aligned to 128 bytes.
+ * LIMITS    sm_90 and above. lines >= 1, 1 <= k < 2^30, any ld; to aligned to 128 bytes.
  * HOST      scan: grid ceil(lines / 128) * 4 of both, block 1024. split: grid ceil(lines / 64) * ceil(k / 64) of both,
- *           block 256. exponents has ceil(lines / 128) * 128, told ceil(lines / 128) * 4. *left becomes 0, until a
- *           tile is left. Both may be launched with PDL. */
+ *           block 256. exponents has ceil(lines / 128) * 128, lines_counts ceil(lines / 128) * 4. *left is set to 0; a kernel
+ *           that leaves a tile sets it to 1. Both may be launched with PDL. */
+#include "rung.cuh"
 #include "arguments.h"
 #include "pdl.cuh"
 #include "emulated.cuh"
 
-enum { SCANNERS = 32 * LINES_TOLD, THREADS = 256, STEP = HALVES_STEP, TILE = 64, INFINITE = 0x7f800000 };
+enum {
+    SCANNERS = SCAN_THREADS,
+    THREADS = HALVES_THREADS,
+    STEP = HALVES_STEP,
+    EDGE = HALVES_TILE,
+    INFINITE = 0x7f800000
+};
 
 /* A line's elements are `along` apart, lines `across`: one of them is 1. */
 struct operand {
@@ -22,7 +29,7 @@ struct operand {
     long along, across;
     unsigned short *to;
     int *exponents;
-    struct told *told;
+    struct line_counts *lines_counts;
     int lines, k;
 };
 
@@ -32,7 +39,7 @@ static __device__ __forceinline__ int log2_of(unsigned bits)
     return bits >> 23 ? (int)(bits >> 23) - 127 : -118 - __clz(bits);
 }
 
-/* x 2^e, rounded once; exact where the result is normal. */
+/* x 2^e; exact where the result is normal. */
 static __device__ __forceinline__ float scaled_by(float x, int e)
 {
     const int half = e / 2;
@@ -107,10 +114,10 @@ static __device__ __forceinline__ struct counts from_lane(struct counts x, int b
 /* Has the line small elements, or zeros, which are, too? Else it is not read again. */
 static __device__ __forceinline__ bool has_small(const struct sizes *s)
 {
-    return is_finite(s) && (s->zero || log2_of(s->least + 1) + scale_of(s) < SMALL);
+    return is_finite(s) && s->largest > 0 && (s->zero || log2_of(s->least + 1) + scale_of(s) < SMALL);
 }
 
-static __device__ __forceinline__ struct told told_of(const struct sizes *s, struct counts c, int k)
+static __device__ __forceinline__ struct line_counts counts_of(const struct sizes *s, struct counts c, int k)
 {
     const int most = min(k, 2 * ENOUGH), needs = (int)(((long)c.tiny * ENOUGH + most - 1) / most);
     return {!is_finite(s) ? NEVER : c.tiny == 0 ? ALWAYS : max(c.big - needs, NEVER), c.small};
@@ -133,26 +140,29 @@ template <typename F> static __device__ __forceinline__ void each_along(const fl
 }
 
 /* Lines along memory: each warp has one. */
-static __device__ __forceinline__ struct told scan_along(const struct operand *o, int line)
+static __device__ __forceinline__ struct line_counts scan_along(const struct operand *o, int line)
 {
     const float *from = o->from + line * o->across;
     struct sizes s = NO_SIZES;
     struct counts c = {0, 0, 0};
-    if (line >= o->lines) return NO_LINE;
+    if (line >= o->lines) {
+        if (threadIdx.x % 32 == 0) o->exponents[line] = 0;
+        return NO_LINE;
+    }
     each_along(from, o->k, [&](float x) { add_size(&s, x); });
     s = {__reduce_max_sync(~0u, s.largest), __reduce_min_sync(~0u, s.least), __any_sync(~0u, s.zero)};
     const int scale = scale_of(&s);
     if (has_small(&s)) each_along(from, o->k, [&](float x) { count(&c, x, scale); });
     if (threadIdx.x % 32 == 0) o->exponents[line] = scale;
     c = {__reduce_add_sync(~0u, c.tiny), __reduce_add_sync(~0u, c.big), __reduce_add_sync(~0u, c.small)};
-    return told_of(&s, c, o->k);
+    return counts_of(&s, c, o->k);
 }
 
-/* A thread's share of LINES_TOLD lines across memory: WIDTH lines side by side, every so many steps of k. */
+/* A thread's share of COUNTED_LINES lines across memory: WIDTH lines side by side, every so many steps of k. */
 template <int WIDTH, typename F>
 static __device__ __forceinline__ void each_across(const struct operand *o, int line, F use)
 {
-    enum { LANES = LINES_TOLD / WIDTH };
+    enum { LANES = COUNTED_LINES / WIDTH };
     const int first = line + threadIdx.x % LANES * WIDTH;
 #pragma unroll 8
     for (int p = threadIdx.x / LANES; p < o->k; p += SCANNERS / LANES) {
@@ -171,9 +181,9 @@ static __device__ __forceinline__ void each_across(const struct operand *o, int 
 
 /* What all threads have of a line, whose lines are as each_across() shares them out: that of this thread's lane. */
 template <int WIDTH, typename T>
-static __device__ __forceinline__ T gathered(T (*all)[LINES_TOLD], const T *own, T none)
+static __device__ __forceinline__ T gathered(T (*all)[COUNTED_LINES], const T *own, T none)
 {
-    enum { LANES = LINES_TOLD / WIDTH };
+    enum { LANES = COUNTED_LINES / WIDTH };
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     __syncthreads(); /* what lay there has been read */
 #pragma unroll
@@ -190,11 +200,11 @@ static __device__ __forceinline__ T gathered(T (*all)[LINES_TOLD], const T *own,
 }
 
 /* Lines across memory: those of a warp's lanes. */
-template <int WIDTH> static __device__ __forceinline__ struct told scan_across(const struct operand *o, int line)
+template <int WIDTH> static __device__ __forceinline__ struct line_counts scan_across(const struct operand *o, int line)
 {
     __shared__ union {
-        struct sizes sizes[SCANNERS / 32][LINES_TOLD];
-        struct counts counts[SCANNERS / 32][LINES_TOLD];
+        struct sizes sizes[SCANNERS / 32][COUNTED_LINES];
+        struct counts counts[SCANNERS / 32][COUNTED_LINES];
     } all;
     const int lane = threadIdx.x % 32;
     struct sizes own_sizes[WIDTH];
@@ -208,13 +218,13 @@ template <int WIDTH> static __device__ __forceinline__ struct told scan_across(c
     if (__any_sync(~0u, inside && has_small(&s))) { /* the same in all warps */
         int scales[WIDTH];
 #pragma unroll
-        for (int q = 0; q < WIDTH; q++) scales[q] = __shfl_sync(~0u, scale, lane % (LINES_TOLD / WIDTH) * WIDTH + q);
+        for (int q = 0; q < WIDTH; q++) scales[q] = __shfl_sync(~0u, scale, lane % (COUNTED_LINES / WIDTH) * WIDTH + q);
         each_across<WIDTH>(o, line, [&](int q, float x) { count(&own_counts[q], x, scales[q]); });
     }
     const struct counts c = gathered<WIDTH>(all.counts, own_counts, {0, 0, 0});
+    if (threadIdx.x < 32) o->exponents[line + lane] = inside ? scale : 0;
     if (!inside) return NO_LINE;
-    if (threadIdx.x < 32) o->exponents[line + lane] = scale;
-    return told_of(&s, c, o->k);
+    return counts_of(&s, c, o->k);
 }
 
 static __device__ __forceinline__ int tiles_along(int edge, int tile) { return edge / tile + (edge % tile != 0); }
@@ -222,25 +232,26 @@ static __device__ __forceinline__ int tiles_along(int edge, int tile) { return e
 extern "C" __global__ void __launch_bounds__(SCANNERS, 1)
     scan(const __grid_constant__ struct operand first, const __grid_constant__ struct operand second, int *left)
 {
-    __shared__ struct told each[LINES_TOLD];
-    const int before = tiles_along(first.lines, EMULATED_EDGE) * (EMULATED_EDGE / LINES_TOLD), tid = threadIdx.x,
+    __shared__ struct line_counts each[COUNTED_LINES];
+    const int before = tiles_along(first.lines, EMULATED_EDGE) * (EMULATED_EDGE / COUNTED_LINES), tid = threadIdx.x,
               lane = tid % 32, warp = tid / 32;
     const struct operand *o = (int)blockIdx.x < before ? &first : &second;
     const int group = (int)blockIdx.x < before ? blockIdx.x : blockIdx.x - before;
     pdl_wait();
     if (blockIdx.x == 0 && tid == 0) *left = 0;
     if (o->along == 1) {
-        const struct told x = scan_along(o, group * LINES_TOLD + warp);
+        const struct line_counts x = scan_along(o, group * COUNTED_LINES + warp);
         if (lane == 0) each[warp] = x;
     } else {
         const bool wide = ((unsigned long long)o->from | o->along * sizeof(float)) % 16 == 0;
-        const struct told x = wide ? scan_across<4>(o, group * LINES_TOLD) : scan_across<1>(o, group * LINES_TOLD);
+        const struct line_counts x = wide ? scan_across<4>(o, group * COUNTED_LINES)
+                                          : scan_across<1>(o, group * COUNTED_LINES);
         if (warp == 0) each[lane] = x;
     }
     __syncthreads();
     if (warp > 0) return;
-    const struct told all = {__reduce_min_sync(~0u, each[lane].big), __reduce_max_sync(~0u, each[lane].small)};
-    if (lane == 0) o->told[group] = all;
+    const struct line_counts all = {__reduce_min_sync(~0u, each[lane].margin), __reduce_max_sync(~0u, each[lane].small)};
+    if (lane == 0) o->lines_counts[group] = all;
 }
 
 static __device__ __forceinline__ unsigned short half_of(float x)
@@ -264,12 +275,12 @@ struct __align__(8) four { unsigned short v[4]; };
 extern "C" __global__ void __launch_bounds__(THREADS, 8)
     split(const __grid_constant__ struct operand first, const __grid_constant__ struct operand second)
 {
-    __shared__ float tile[TILE][TILE + 1];
+    __shared__ float tile[EDGE][EDGE + 1];
     int block = blockIdx.x;
-    const int before = tiles_along(first.lines, TILE) * tiles_along(first.k, TILE);
+    const int before = tiles_along(first.lines, EDGE) * tiles_along(first.k, EDGE);
     const struct operand *o = block < before ? &first : &second;
     if (block >= before) block -= before;
-    const int steps = tiles_along(o->k, TILE), i0 = block / steps * TILE, p0 = block % steps * TILE,
+    const int steps = tiles_along(o->k, EDGE), i0 = block / steps * EDGE, p0 = block % steps * EDGE,
               x = threadIdx.x % 16 * 4, y = threadIdx.x / 16;
     const bool along = o->along == 1;
     const long ld = along ? o->across : o->along;
@@ -306,7 +317,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 8)
             high.v[q] = half_of(value);
             low.v[q] = half_of((value - value_of(high.v[q])) * (1 << LOW));
         }
-        unsigned short *to = o->to + (i0 + line) * to_ld + (p0 + x / STEP * STEP) * 2 + x % STEP;
+        unsigned short *to = o->to + (i0 + line) * to_ld + (p0 + x / STEP * STEP) * 2L + x % STEP;
         *(struct four *)to = high;
         *(struct four *)(to + STEP) = low;
     }

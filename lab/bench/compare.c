@@ -319,7 +319,9 @@ record compare_record(const comparison *g, int i, compare_candidate text)
         r.max_s = x->result.max_s;
         r.error_ratio = x->verdict.error_ratio;
         r.others = g->others;
-        record_fill_bounds(&r, p, 0, 0, g->peak_flops, NAN); /* what a library asks is not known */
+        const tw_lab_kernel *kernel = i == OURS && r.kernel != NULL ? tw_lab_kernel_named(r.kernel) : NULL;
+        const bool emulates = kernel != NULL && kernel->emulates; /* by a matrix unit, of which nothing is measured */
+        record_fill_bounds(&r, p, 0, 0, emulates ? NAN : g->peak_flops, NAN); /* what a library asks is not known */
     }
     return r;
 }

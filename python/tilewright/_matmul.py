@@ -81,9 +81,9 @@ def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Option
               CUDA k is not divided, which takes longer where the result has few rows and columns. NoKernel is raised
               for float8, for floats on OpenCL, on a GPU before sm_90 for bfloat16, float16 and "tf32", and before
               sm_80 for float64.
-    accuracy  "emulated": float32 may be multiplied as float16 halves where the error bound below holds, which a GPU of
-              sm_90 does up to four times as fast; where it does not, and everywhere else, as without it. Then bits also
-              depend on rows and columns nearby; with `invariant` nothing is emulated. "native", None: it may not.
+    accuracy  "emulated": on a GPU of sm_90 (Hopper) float32 may be computed from float16 products, within the error
+              bound below: up to 4.7 times as fast as cuBLAS. No effect elsewhere, nor with `invariant`. Bits may depend
+              on neighbouring rows and columns. "native", None: never.
     epilogue  an expression, computed in the same pass. Its value becomes the element of the result in row i and column
               j, rounded once to the result's type (operands in host memory):
 

@@ -126,15 +126,28 @@ int plan_launches(const plan *p, gpu_launch launches[LAUNCH_KINDS])
 }
 
 /* The row that computes what emulation leaves, in tiles of the same size. A behind B's place, as the halves. */
-static void plan_rest(gpu_plan *gpu, const tw_problem *p)
+static void plan_rest(plan *made)
 {
-    const kernel_row *row = kernel_named("cuda_f32_sgemm_tma_sm90_128x128");
+    gpu_plan *gpu = &made->gpu;
+    const tw_problem *p = &made->problem;
+    const kernel_row *row = kernel_named(made->row->gpu.rest);
     const int used = snprintf(gpu->rest_options, sizeof gpu->rest_options, "-DOP_A=%d -DOP_B=%d -DWIDE=%d -DREST=1",
                               TW_T, TW_N, kernel_is_wide(row, p));
     kernel_options(row, gpu->rest_options + used, sizeof gpu->rest_options - (size_t)used);
     gpu->rest = row;
     gpu->rest_a = kernel_packing_a(row, p), gpu->rest_b = kernel_packing_b(row, p);
     gpu->rest_b.bytes = gpu->pack_b.bytes;
+}
+
+void plan_of_rest(const plan *of, plan *rest)
+{
+    const gpu_plan *gpu = &of->gpu;
+    *rest = (plan){.problem = of->problem, .row = gpu->rest};
+    rest->gpu = (gpu_plan){.block_m = gpu->block_m,
+                           .block_n = gpu->block_n,
+                           .pack_a = gpu->rest_a,
+                           .pack_b = gpu->rest_b,
+                           .k_split.whole = tiles_of(gpu->rest, &of->problem)};
 }
 
 /* A GPU launch: one block of threads for each block of C; the compiler is told what is constant. */
@@ -203,7 +216,7 @@ void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choic
         used += snprintf(gpu->options + used, sizeof gpu->options - (size_t)used, " -DCLUSTER_REDUCE=1");
     gpu->own_options = used;
     kernel_options(row, gpu->options + used, sizeof gpu->options - (size_t)used);
-    if (row->gpu.family == FAMILY_EMULATED) plan_rest(gpu, p);
+    if (row->gpu.rest != NULL) plan_rest(plan);
 }
 
 /* Rows that no cost model compares: the one with the lower tuned cost; of equal ones `later`, unless `first`. */
@@ -255,7 +268,7 @@ void plan_reason(const tw_problem *problem, const device_facts *device, char *te
     text[0] = '\0';
     for (int i = 0; i < kernel_count(); i++) {
         const kernel_row *row = kernel_at(i);
-        if (row->gpu.entry == NULL || !plan_offers(row, device)) continue;
+        if (row->gpu.entry == NULL || !plan_offers(row, problem, device)) continue;
         const gpu_family *family = family_of(row);
         if (family->cycles == NULL || family == &family_whole || device->vector_bytes > 0 || used >= bytes) continue;
         if (!kernel_fits(row, problem, device, 0, NULL, 0)) continue;

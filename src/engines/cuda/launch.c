@@ -120,12 +120,12 @@ typedef struct arguments {
     scalar alpha, beta;
     cu_pointer a, b, c;
     int64_t lda, ldb, ldc;
-    int whole, length;                                               /* of the plan's k_split */
-    int splits;                                                      /* blocks that divide the k of a tile */
-    int part_rows;                                                   /* rows of partial sums of each of them */
-    cu_pointer memory, flags;                                        /* of the partial sums */
-    uint64_t epoch;                                                  /* the value that signals a flag of this launch */
-    cu_pointer a_told, a_exponents, b_told, b_exponents, tiles_left; /* emulated f32 */
+    int whole, length;        /* of the plan's k_split */
+    int splits;               /* blocks that divide the k of a tile */
+    int part_rows;            /* rows of partial sums of each of them */
+    cu_pointer memory, flags; /* of the partial sums */
+    uint64_t epoch;           /* the value that signals a flag of this launch */
+    cu_pointer a_counts, a_exponents, b_counts, b_exponents, tiles_left; /* emulated f32 */
 } arguments;
 #define ADDRESS(type, name) &x.name
 
@@ -176,12 +176,12 @@ static arguments arguments_of(engine *e, const runnable *r, const buffer *a, con
     return made;
 }
 
-/* What split.cu tells of the operands. */
-static void take_told(const runnable *r, const gpu_plan *gpu, arguments *made)
+/* What split.cu counts in the operands. */
+static void take_counts(const runnable *r, const gpu_plan *gpu, arguments *made)
 {
     const cu_pointer b = r->workspace, a = b + (cu_pointer)gpu->pack_b.bytes;
-    made->a_exponents = a + (cu_pointer)gpu->pack_a.exponents, made->a_told = a + (cu_pointer)gpu->pack_a.told;
-    made->b_exponents = b + (cu_pointer)gpu->pack_b.exponents, made->b_told = b + (cu_pointer)gpu->pack_b.told;
+    made->a_exponents = a + (cu_pointer)gpu->pack_a.exponents, made->a_counts = a + (cu_pointer)gpu->pack_a.counts;
+    made->b_exponents = b + (cu_pointer)gpu->pack_b.exponents, made->b_counts = b + (cu_pointer)gpu->pack_b.counts;
     made->tiles_left = b + (cu_pointer)gpu->pack_b.left;
 }
 
@@ -219,20 +219,20 @@ static tw_status encode_maps(engine *e, const plan *p, const buffer *a, const bu
     return TW_OK;
 }
 
-/* told: of the plan that r's computes the rest of, or r's own. */
-static tw_status launch_maps(engine *e, const runnable *r, const gpu_launch *how, const gpu_plan *told, const buffer *a,
-                             const buffer *b, const buffer *c)
+/* split: the plan that r's computes the rest of, or r's own. */
+static tw_status launch_maps(engine *e, const runnable *r, const gpu_launch *how, const gpu_plan *split,
+                             const buffer *a, const buffer *b, const buffer *c)
 {
     const plan *p = r->plan;
     const gpu_family_id family = p->row->gpu.family;
     arguments x = arguments_of(e, r, a, b, c);
-    take_told(r, told, &x);
+    take_counts(r, split, &x);
     TRY(encode_maps(e, p, a, b, c, &x));
-    void *stream_k[] = {MAPPED_ARGUMENTS(ADDRESS, , ), STREAM_K_ARGUMENTS(ADDRESS, ) MAYBE_TOLD_ARGUMENTS(ADDRESS)},
+    void *stream_k[] = {MAPPED_ARGUMENTS(ADDRESS, , ), STREAM_K_ARGUMENTS(ADDRESS, ) MAYBE_COUNTS_ARGUMENTS(ADDRESS)},
          *own_c[] = {MAPPED_C_ARGUMENTS(ADDRESS, , ), RUNS_ARGUMENTS(ADDRESS)},
          *sliced_k[] = {MAPPED_ARGUMENTS(ADDRESS, , ), SPLIT_ARGUMENTS(ADDRESS, )},
          *swap_ab[] = {MAPPED_ARGUMENTS(ADDRESS, , ), SPLIT_RUNS_ARGUMENTS(ADDRESS, )},
-         *emulated[] = {MAPPED_C_ARGUMENTS(ADDRESS, , ), TOLD_ARGUMENTS(ADDRESS)};
+         *emulated[] = {MAPPED_C_ARGUMENTS(ADDRESS, , ), COUNTS_ARGUMENTS(ADDRESS)};
     return launch_grid(e, r, how, how->grid_x, how->grid_y,
                        family == FAMILY_SWAP_AB                               ? swap_ab
                        : family == FAMILY_EMULATED                            ? emulated
@@ -280,29 +280,28 @@ static tw_status launch_add(engine *e, const runnable *r, const gpu_launch *how,
 typedef struct halves {
     cu_pointer from;
     int64_t along, across;
-    cu_pointer to, exponents, told;
+    cu_pointer to, exponents, counts;
     int32_t lines, k;
 } halves;
 
 _Static_assert(sizeof(halves) == 56 && offsetof(halves, lines) == 48, "as split.cu lays out struct operand");
 
-/* B first, as in the workspace. What its kernels find of A and B: the powers of two and what is told of the lines; and
+/* B first, as in the workspace. What its kernels find in A and B: the powers of two and the counts of the lines; and
  * then the halves. */
-static tw_status launch_split(engine *e, const runnable *r, const gpu_launch *how, buffer *a, buffer *b)
+static tw_status launch_halves(engine *e, const runnable *r, const gpu_launch *how, buffer *a, buffer *b)
 {
-    enum { SCAN_THREADS = 32 * LINES_TOLD, SPLIT_THREADS = 256, SPLIT_TILE = 64 };
     const gpu_plan *gpu = &r->plan->gpu;
     const tw_problem *p = &r->plan->problem;
     arguments x;
     const bool a_along = p->op_a == TW_N, b_along = p->op_b == TW_T;
-    const int64_t steps = ceil_div(p->k, SPLIT_TILE);
-    take_told(r, gpu, &x);
+    const int64_t steps = ceil_div(p->k, HALVES_TILE);
+    take_counts(r, gpu, &x);
     halves first = {.from = b->device,
                     .along = b_along ? 1 : p->ldb,
                     .across = b_along ? p->ldb : 1,
                     .to = r->workspace,
                     .exponents = x.b_exponents,
-                    .told = x.b_told,
+                    .counts = x.b_counts,
                     .lines = (int)p->n,
                     .k = (int)p->k},
            second = {.from = a->device,
@@ -310,18 +309,18 @@ static tw_status launch_split(engine *e, const runnable *r, const gpu_launch *ho
                      .across = a_along ? p->lda : 1,
                      .to = r->workspace + (cu_pointer)gpu->pack_b.bytes,
                      .exponents = x.a_exponents,
-                     .told = x.a_told,
+                     .counts = x.a_counts,
                      .lines = (int)p->m,
                      .k = (int)p->k};
     void *operands[] = {&first, &second, &x.tiles_left};
     const bool scans = how->kind == LAUNCH_SCAN;
-    const int64_t groups = EMULATED_EDGE / LINES_TOLD,
+    const int64_t groups = EMULATED_EDGE / COUNTED_LINES,
                   blocks = scans ? (ceil_div(p->n, EMULATED_EDGE) + ceil_div(p->m, EMULATED_EDGE)) * groups
-                                 : (ceil_div(p->n, SPLIT_TILE) + ceil_div(p->m, SPLIT_TILE)) * steps;
+                                 : (ceil_div(p->n, HALVES_TILE) + ceil_div(p->m, HALVES_TILE)) * steps;
     const cu_launch_config config = {.grid_x = (unsigned)blocks,
                                      .grid_y = 1,
                                      .grid_z = 1,
-                                     .block_x = scans ? SCAN_THREADS : SPLIT_THREADS,
+                                     .block_x = scans ? SCAN_THREADS : HALVES_THREADS,
                                      .block_y = 1,
                                      .block_z = 1};
     TRY(launch_kernel(e, r, r->kernels[how->kind], true, 1, config, operands));
@@ -385,31 +384,25 @@ static tw_status launch_pack(engine *e, const runnable *r, launch_kind kind, cu_
     return TW_OK;
 }
 
-/* The tiles that sgemm_emulated_sm90 leaves, by a plan of their own: whole tiles, from operands that are packed where
- * the halves were. */
+/* The tiles that r's kernel leaves, from A and B as they lie. */
 static tw_status launch_rest(engine *e, const runnable *r, const gpu_launch *how, buffer *a, buffer *b, const buffer *c)
 {
-    const gpu_plan *gpu = &r->plan->gpu;
-    plan rest = {.problem = r->plan->problem, .row = gpu->rest};
+    plan rest;
     runnable x = *r;
-    arguments told;
-    rest.gpu = (gpu_plan){.block_m = gpu->block_m,
-                          .block_n = gpu->block_n,
-                          .pack_a = gpu->rest_a,
-                          .pack_b = gpu->rest_b,
-                          .k_split.whole = how->grid_x};
+    arguments counts;
+    plan_of_rest(r->plan, &rest);
     x.plan = &rest;
-    take_told(r, gpu, &told);
-    if (how->kind == LAUNCH_PACK_REST) return launch_pack(e, &x, how->kind, &told.tiles_left, a, b);
-    return launch_maps(e, &x, how, gpu, a, b, c);
+    take_counts(r, &r->plan->gpu, &counts);
+    if (how->kind == LAUNCH_PACK_REST) return launch_pack(e, &x, how->kind, &counts.tiles_left, a, b);
+    return launch_maps(e, &x, how, &r->plan->gpu, a, b, c);
 }
 
 static tw_status launch_one(engine *e, runnable *r, const gpu_launch *how, buffer *a, buffer *b, const buffer *c)
 {
     switch (how->kind) {
-    case LAUNCH_SCAN: return launch_split(e, r, how, a, b);
+    case LAUNCH_SCAN: return launch_halves(e, r, how, a, b);
     case LAUNCH_PACK:
-        return r->plan->gpu.rest != NULL ? launch_split(e, r, how, a, b) : launch_pack(e, r, how->kind, NULL, a, b);
+        return r->plan->gpu.rest != NULL ? launch_halves(e, r, how, a, b) : launch_pack(e, r, how->kind, NULL, a, b);
     case LAUNCH_TILES: return (kernel_by_tma(r->plan->row) ? launch_mapped : launch_plain)(e, r, how, a, b, c);
     case LAUNCH_PACK_REST:
     case LAUNCH_REST: return launch_rest(e, r, how, a, b, c);
@@ -426,7 +419,7 @@ static tw_status launch_all(engine *e, runnable *r, buffer a, buffer b, const bu
     const buffer as_lies[] = {a, b};
     for (int i = 0; i < count; i++) {
         TRY(launch_one(e, r, &launches[i], &a, &b, c));
-        if (launches[i].kind == LAUNCH_TILES) a = as_lies[0], b = as_lies[1]; /* the rest packs them otherwise */
+        if (r->plan->gpu.rest != NULL && launches[i].kind == LAUNCH_TILES) a = as_lies[0], b = as_lies[1];
     }
     return TW_OK;
 }
