@@ -60,6 +60,7 @@ sgemm_simt sgemm_simt -
 sgemm_cpasync_sm80 sgemm_cpasync_sm80 -
 sgemm_tma_sm90_128x128 sgemm_tma_sm90 -
 sgemm_tma_sm90_128x64 sgemm_tma_sm90 -
+sgemm_emulated_sm90_128x128 sgemm_emulated_sm90 -
 sgemm_slicedk_sm80_64x32 sgemm_slicedk_sm80 -
 sgemm_slicedk_sm80_64x64 sgemm_slicedk_sm80 -
 sgemm_slicedk_sm80_32x16 sgemm_slicedk_sm80 -
