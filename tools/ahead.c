@@ -58,23 +58,31 @@ static tw_status keep(work *w, const struct ahead_arch *arch, const plan *p)
     return TW_OK;
 }
 
-static bool seen(char done[][PLAN_OPTIONS_BYTES], int known, const char *options)
+/* The options of one row's kernels that are kept. */
+typedef struct kept {
+    char options[MOST_OPTIONS][PLAN_OPTIONS_BYTES];
+    int count;
+} kept;
+
+/* Keeps what this plan of a row compiles, unless it is kept already. */
+static tw_status keep_once(work *w, const struct ahead_arch *arch, kept *done, const kernel_row *row, const plan *p)
 {
-    for (int i = 0; i < known; i++)
-        if (strcmp(done[i], options) == 0) return true;
-    return false;
+    for (int i = 0; i < done->count; i++)
+        if (strcmp(done->options[i], p->gpu.options) == 0) return TW_OK;
+    if (done->count == MOST_OPTIONS)
+        return fail(TW_BAD_ARGUMENT, "%s has more than %d variants", row->lab.name, done->count);
+    strcpy(done->options[done->count++], p->gpu.options);
+    return keep(w, arch, p);
 }
 
-/* What computes the tiles that emulation leaves, by this plan. */
-static tw_status keep_rest(work *w, const struct ahead_arch *arch, char done[][PLAN_OPTIONS_BYTES], int *known,
-                           const plan *made)
+/* What computes the tiles that this plan's kernel leaves, if it leaves some. */
+static tw_status keep_rest(work *w, const struct ahead_arch *arch, kept *done, const plan *made)
 {
-    plan rest = {.gpu.source = {.file = made->gpu.rest->lab.file, .entry = made->gpu.rest->gpu.entry}};
-    if (seen(done, *known, made->gpu.rest_options)) return TW_OK;
-    if (*known == MOST_OPTIONS) return fail(TW_BAD_ARGUMENT, "%s has too many variants", made->gpu.rest->lab.name);
-    strcpy(done[(*known)++], made->gpu.rest_options);
+    const kernel_row *row = made->gpu.rest;
+    if (row == NULL) return TW_OK;
+    plan rest = {.gpu.source = {.file = row->lab.file, .entry = row->gpu.entry}};
     strcpy(rest.gpu.options, made->gpu.rest_options);
-    return keep(w, arch, &rest);
+    return keep_once(w, arch, done, row, &rest);
 }
 
 /* A production row with all options that a plan can give it. */
@@ -90,8 +98,7 @@ static tw_status keep_row(work *w, const struct ahead_arch *arch, const kernel_r
                           .l2_bytes = 40 << 20,
                           .largest_bytes = (int64_t)1 << 40};
     const tw_lab_choice choice = {.kernel = row->lab.name};
-    char done[MOST_OPTIONS][PLAN_OPTIONS_BYTES], rests[MOST_OPTIONS][PLAN_OPTIONS_BYTES];
-    int known = 0, rest_count = 0;
+    kept done = {.count = 0}, rests = {.count = 0};
     for (int variant = 0; variant < 32 * DTYPES_END * DTYPES_END; variant++) {
         /* 4: k is divided among the blocks of a cluster, or of a deep k by split-K, where the row does that */
         const int64_t edge = variant / 8 % 2 ? 4 : 640,
@@ -107,11 +114,8 @@ static tw_status keep_row(work *w, const struct ahead_arch *arch, const kernel_r
         p.dtype_b = b, p.dtype_c = c;
         p.align_a = p.align_b = p.align_c = variant / 4 % 2 ? 4 : 256;
         if (plan_find(&p, &facts, &choice, &made) != TW_OK) continue; /* not on this architecture */
-        if (made.gpu.rest != NULL) TRY(keep_rest(w, arch, rests, &rest_count, &made));
-        if (seen(done, known, made.gpu.options)) continue;
-        if (known == MOST_OPTIONS) return fail(TW_BAD_ARGUMENT, "%s has more than %d variants", row->lab.name, known);
-        strcpy(done[known++], made.gpu.options);
-        TRY(keep(w, arch, &made));
+        TRY(keep_once(w, arch, &done, row, &made));
+        TRY(keep_rest(w, arch, &rests, &made));
     }
     return TW_OK;
 }
@@ -121,8 +125,7 @@ static tw_status keep_batch(work *w, const struct ahead_arch *arch, const kernel
 {
     const device_facts facts = {.engine = "cuda", .sm = arch->from_sm, .multiprocessors = 1};
     const tw_dtype result = dtype_find(row->lab.dtype)->result;
-    char done[MOST_OPTIONS][PLAN_OPTIONS_BYTES];
-    int known = 0;
+    kept done = {.count = 0};
     for (int variant = 0; row->gpu.sm <= arch->from_sm && variant < 8 * DTYPES_END * DTYPES_END; variant++) {
         const tw_dtype b = (tw_dtype)(variant / 8 % DTYPES_END), c = (tw_dtype)(variant / 8 / DTYPES_END);
         if (!dtypes_mix(row->lab.dtype, b) || !dtype_gives(row->lab.dtype, c)) continue;
@@ -133,10 +136,7 @@ static tw_status keep_batch(work *w, const struct ahead_arch *arch, const kernel
         p.align_a = p.align_b = p.align_c = variant / 4 % 2 ? 4 : 256;
         if (!kernel_takes_ops(row, &p)) continue;
         plan_one_launch(&p, &facts, row, &made);
-        if (seen(done, known, made.gpu.options)) continue;
-        if (known == MOST_OPTIONS) return fail(TW_BAD_ARGUMENT, "%s has more than %d variants", row->lab.name, known);
-        strcpy(done[known++], made.gpu.options);
-        TRY(keep(w, arch, &made));
+        TRY(keep_once(w, arch, &done, row, &made));
     }
     return TW_OK;
 }
