@@ -745,13 +745,13 @@ static bool whole_is_right(const whole *x)
 static void wholes(void)
 {
     static const int sizes[][3] = {{1, 1, 1}, {5, 7, 3}, {33, 18, 40}, {67, 70, 2}, {4, 3, 0}};
-    static const float scalars[][2] = {{1, 0}, {1, 1}, {0.5F, 0}, {-3, 0.25F}, {0, 1}, {2e6F, 1}};
+    static const float scalars[][2] = {{1, 0}, {1, 1}, {1, -0.5F}, {0.5F, 0}, {-3, 0.25F}, {0, 1}, {2e6F, 1}};
     for (int x = 0; x < 2 * WAYS; x++) {
         int wrong = 0, number = 0;
         if (!tap_case("gemm_s8u8s32_%s_%d_bits", way_names[x / 2], x % 2 ? 64 : 32)) continue;
         for (int ops = 0; ops < 9; ops++)
             for (int offset = 0; offset < 3; offset++)
-                for (int q = 0; q < 5 * 6; q++, number++) {
+                for (int q = 0; q < 5 * 7; q++, number++) {
                     const int *s = sizes[q % 5];
                     const float *ab = scalars[q / 5];
                     const whole w = {(enum way)(x / 2),
