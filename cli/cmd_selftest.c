@@ -5,6 +5,7 @@
 #include <string.h>
 #include "../lab/bench/trial.h"
 #include "../lab/element.h"
+#include "../lab/grade.h"
 #include "../lab/invariant.h"
 #include "../lab/measure.h"
 #include "../lab/selftest_exact.h"
@@ -120,7 +121,8 @@ static void print_subject(session *s, const subject *x)
     else if (x->judged == 0)
         fprintf(s->text, "%srefused  %-28s %s%s\n", paint.faint, x->name, x->text, paint.plain);
     else if (x->kernel == NULL)
-        fprintf(s->text, "%sok%s       %-28s %d products, %s\n", paint.good, paint.plain, x->name, x->judged, x->how);
+        fprintf(s->text, "%sok%s       %-28s %d products, %s%s%s\n", paint.good, paint.plain, x->name, x->judged,
+                x->how, x->text[0] != '\0' ? ", " : "", x->text);
     else
         fprintf(s->text, "%sok%s       %-28s %d shapes, errors up to %.2g of the bound\n", paint.good, paint.plain,
                 x->name, x->judged, x->worst_ratio);
@@ -274,11 +276,52 @@ static exit_code search_types(session *s, selftest_count *count)
     return code;
 }
 
+/* ---- --grade ---- */
+
+static tw_status multiply_squares(void *with, tw_dtype dtype, int64_t n, const void *a, const void *b, void *c)
+{
+    const session *s = with;
+    tw_problem p = tw_problem_make(dtype, TW_N, TW_N, n, n, n);
+    p.accuracy = s->opt->emulate ? TW_EMULATED : TW_NATIVE;
+    return tw_gemm(s->context, &p, a, b, c);
+}
+
+/* How accurate tw_gemm() is in a type; another grade than A is a failure. */
+static exit_code grade_type(session *s, tw_dtype dtype, selftest_count *count)
+{
+    enum { SIDE = 1024 }; /* from which on GPUs emulate */
+    subject told = {.name = tw_lab_dtype_of(dtype)->name, .how = "grade A"};
+    grade g;
+    term_progress(told.name, -1);
+    const tw_status status = grade_take(multiply_squares, s, dtype, SIDE, s->opt->seed, &g);
+    if (status == TW_NO_KERNEL) snprintf(told.text, sizeof told.text, "%s", tw_error_text());
+    if (status == TW_NO_KERNEL) return tell_subject(s, &told, true, count);
+    if (status != TW_OK) return diag_lab(status, "a grade");
+    int used = g.letter != 'A' ? snprintf(told.text, sizeof told.text, "grade %c, ", g.letter) : 0;
+    used += snprintf(told.text + used, sizeof told.text - (size_t)used, "errors over their bounds:");
+    for (int t = 0; t < GRADE_TESTS; t++)
+        used += snprintf(told.text + used, sizeof told.text - (size_t)used, " %s %.2g,", grade_names[t], g.worst[t]);
+    snprintf(told.text + used, sizeof told.text - (size_t)used, " growing as n^%.2f", g.slope);
+    told.judged = g.products, told.failed = g.letter != 'A';
+    return tell_subject(s, &told, true, count);
+}
+
+static exit_code grade_types(session *s, selftest_count *count)
+{
+    static const tw_dtype types[] = {TW_F32, TW_F64};
+    exit_code code = EXIT_OK;
+    for (int i = 0; i < 2 && code == EXIT_OK; i++)
+        if (is_wanted(&s->opt->dtypes, types[i])) code = grade_type(s, types[i], count);
+    return code;
+}
+
 static exit_code selftest_engine(session *s, void *job)
 {
     selftest_count count = {0};
     (void)job;
-    exit_code code = s->opt->invariant ? search_types(s, &count) : selftest_run(s, false, true, &count);
+    exit_code code = s->opt->invariant ? search_types(s, &count)
+                     : s->opt->grade   ? grade_types(s, &count)
+                                       : selftest_run(s, false, true, &count);
     if (code != EXIT_OK) return code;
     fprintf(s->text, "%d passed, %d failed, %d refused, on %s: %s%s%s\n", count.passed, count.failed, count.refused,
             s->device.engine, s->device.name, s->device.instruction_set[0] != '\0' ? ", " : "",
@@ -290,5 +333,11 @@ static exit_code selftest_engine(session *s, void *job)
 exit_code cmd_selftest(session *s)
 {
     if (s->opt->budget > 0 && !s->opt->invariant) return diag(EXIT_USAGE, "--budget needs --invariant");
+    if (s->opt->invariant && s->opt->grade) return diag(EXIT_USAGE, "--invariant does not work with --grade");
+    if (s->opt->emulate && !s->opt->grade) return diag(EXIT_USAGE, "--emulate needs --grade");
+    for (int i = 0; s->opt->grade && i < s->opt->dtypes.count; i++)
+        if (strcmp(s->opt->dtypes.items[i], "f32") != 0 && strcmp(s->opt->dtypes.items[i], "f64") != 0)
+            return diag(EXIT_USAGE, "--dtype %s does not work with --grade, which is of f32 and f64",
+                        s->opt->dtypes.items[i]);
     return session_each_engine(s, "auto", selftest_engine, NULL);
 }

@@ -209,7 +209,10 @@ const option_row option_rows[] = {
          "give each row of C the bits that it has alone, whatever is computed beside it: it depends on its row of A "
          "and on B. On the cpu every product is so; on cuda it takes longer where C has few rows and columns. "
          "--engine auto is cpu then"},
-    {"emulate", 0, OPT_FLAG, AT(emulate), CMD_MULTIPLY | CMD_BENCH,
+    {"grade", 0, OPT_FLAG, AT(grade), CMD_SELFTEST,
+     .help = "instead grade how accurate products of f32 and f64 are, on operands that rounding relative to a row's "
+             "largest element, or mixing rows, spoils. A: each element is within the bound of a sum in any order"},
+    {"emulate", 0, OPT_FLAG, AT(emulate), CMD_MULTIPLY | CMD_BENCH | CMD_SELFTEST,
      .help = "let f32 on an NVIDIA GPU of sm_90 (Hopper) use three products of f16 for one, within the same error "
              "bound, where that is faster. No effect on other engines and types, or under mpirun"},
     {"invariant", 0, OPT_FLAG, AT(invariant), CMD_SELFTEST,

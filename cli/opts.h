@@ -52,8 +52,8 @@ typedef struct options {
     uint64_t seed;
     scalar_option alpha, beta;
     bool all, binary, tables, transpose_a, transpose_b, conjugate_a, conjugate_b, verify, host, skinny, slides,
-        explain_plan, invariant, emulate, warm, padded, deep, cliffs, regret, no_self_test, show, forget, append, force,
-        verbose, quiet, help, man, completion;
+        explain_plan, invariant, emulate, grade, warm, padded, deep, cliffs, regret, no_self_test, show, forget, append,
+        force, verbose, quiet, help, man, completion;
     name_list engines, dtypes, dtypes_c, rungs, against, sets, panels;
     shape_list shapes, grids;
     number_list sizes, tiles, element, devices;

@@ -415,6 +415,10 @@ def a_row_keeps_its_bits():
     assert read_npy("CA.npy")[2][4] == read_npy("Crow.npy")[2][0]
     good("multiply", "A.npy", "B.npy", "-o", "E.npy", "--engine", "cpu", "--emulate", "--verify")
     assert read_npy("CA.npy")[2] == read_npy("E.npy")[2], "the cpu emulates nothing"
+    told = good("selftest", "--grade", "--engine", "cpu", "--dtype", "f32").stdout
+    assert re.search(r"^ok +f32 +12 products, grade A, errors over", told, re.M), told
+    bad(2, "selftest", "--grade", "--dtype", "i8", says="--dtype i8 does not work with --grade")
+    bad(2, "selftest", "--emulate", says="--emulate needs --grade")
     bad(2, "selftest", "--budget", "3", says="--budget needs --invariant")
     searched = good("selftest", "--engine", "cpu", "--dtype", "i8,e4m3", "--invariant", "--budget", "1").stdout
     assert re.search(r"^ok +i8 +\d+ products, invariant$", searched, re.M) and "1 passed, 0 failed, 1 refused" in searched
