@@ -138,10 +138,9 @@ static void finish_case(tw_dtype dtype, double alpha, double beta)
 int main(int argc, char **argv)
 {
     static const parts_case cases[] = {
-        {TW_F32, TW_N, TW_N, 600, 700, 64, 3, 400 << 10},
-        {TW_F32, TW_T, TW_T, 300, 20, 2 * 8192, 0, 9 << 20},
-        {TW_F64, TW_N, TW_T, 40, 30, 2 * 4096 + 5, 3, 3 << 20},
-        {TW_I8, TW_T, TW_N, 300, 530, 70, 3, 400 << 10},
+        {TW_F32, TW_N, TW_N, 600, 700, 64, 3, 400 << 10},       {TW_F32, TW_T, TW_T, 300, 20, 2 * 8192, 0, 9 << 20},
+        {TW_F64, TW_N, TW_T, 40, 30, 2 * 4096 + 5, 3, 3 << 20}, {TW_I8, TW_T, TW_N, 300, 530, 70, 3, 400 << 10},
+        {TW_F32, TW_N, TW_N, 300, 50, 1023, 3, 1300 << 10},
     };
     tap_start(argc, argv);
     if (!tap.full)

@@ -404,14 +404,15 @@ static void emulated_case(void)
                                         "cuda/sgemm_tma_sm90.cu"};
     const int64_t halves = 4096 * 2048 * 2 * 2, told = 4096 * 4 + 4096 / 32 * 8 + 256;
     tw_problem p = tw_problem_make(TW_F32, TW_N, TW_T, 4096, 4096, 2048), other = p;
-    device_facts bare = sm_90, tile = sm_90, older = sm_90;
+    device_facts bare = sm_90, tile = sm_90, older = sm_90, kept = sm_90; /* kept: the last plan is found again */
     gpu_launch launches[LAUNCH_KINDS];
     plan out;
     bool right = true;
     if (!tap_case("f32 from halves, where it is allowed")) return;
-    bare.no_workspace = tile.tiles = true, older.sm = 80, older.tensor_maps = false;
-    right = right && !emulates(p, &sm_90, &out);
+    bare.no_workspace = tile.tiles = true, older.sm = 80, older.tensor_maps = false, kept.context = 1;
+    right = right && !emulates(p, &sm_90, &out) && !emulates(p, &kept, &out);
     p.accuracy = other.accuracy = TW_EMULATED;
+    right = right && emulates(p, &kept, &out);
     right = right && !emulates(p, &bare, &out) && !emulates(p, &tile, &out) && !emulates(p, &older, &out);
     other.flags = TW_INVARIANT;
     right = right && !emulates(other, &sm_90, &out);

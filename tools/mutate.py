@@ -144,6 +144,7 @@ COVERING = [
     (r"src/plan/(?!cpu|batch_cpu)", ["test_plans", *API, "test_kernels --only opencl_f32_sgemm", "test_strides --only opencl"]),
     (r"src/(plan|table|problem)", ["test_plans", *LOOPS, "test_complex", "test_threads", "test_blas", "test_random",
                                    "test_kernels --only opencl_f32_sgemm", "test_first_use", *MEMORY]),
+    (r"src/parts", ["test_parts", *MEMORY]),
     (r"src/(panels|spread)", ["test_spread", "test_faults_calls --only panels", *MEMORY]),
     (r"cpu/pack_words", ["test_tiles", *LOOPS]), # which has the layouts and the deep panels of AMX
     (r"cpu/(threads|masks|signals)", ["test_threads", *LOOPS, "test_random"]),
