@@ -42,7 +42,7 @@ static float tamed(float x, fault f) { return f == FLUSHED && fabsf(x) < FLT_MIN
 
 static float cut(float x)
 {
-    if (x == 0) return 0;
+    if (x == 0 || !isfinite(x)) return x;
     const float unit = ldexpf(1, ilogbf(x) - 15);
     return truncf(x / unit) * unit;
 }
