@@ -300,8 +300,8 @@ typedef struct tw_binding {
  *   abs(x) min(x, y) max(x, y) where(x, y, z) sqrt(x) exp(x) log(x) tanh(x) erf(x)
  *                       where: y where x is not 0, else z. min and max give NaN where an operand is one
  *   neg(x) rsqrt(x) clamp(x, least, most) relu(x) sigmoid(x) silu(x) gelu(x) gelu_tanh(x)
- *                       rsqrt: 1 / sqrt(x). relu: max(x, 0). sigmoid: 1 / (1 + exp(-x)). silu: x sigmoid(x). gelu: x (1 +
- *                       erf(x / sqrt(2))) / 2, gelu_tanh its form by tanh
+ *                       rsqrt: 1 / sqrt(x). relu: max(x, 0). sigmoid: 1 / (1 + exp(-x)). silu: x sigmoid(x).
+ *                       gelu: x (1 + erf(x / sqrt(2))) / 2, gelu_tanh its form by tanh
  *
  * text      at most 4096 characters, 256 different values and operations, 24 of them needed at the same time, 64 that
  *           do not depend on the element, 64 brackets within each other. Arithmetic of its numbers is done once, in

@@ -1,6 +1,6 @@
-/* grade.h - how accurate is a matrix product, element by element? Operands on which algorithms that round relative to the
- * largest element of a row, or that mix rows, are off by more than the bound of a sum in any order. After Demmel and
- * others: grading BLAS by accuracy (arXiv 2609.12307, 2026). */
+/* grade.h - how accurate is a matrix product, element by element? Operands on which algorithms that round relative to
+ * the largest element of a row, or that mix rows, are off by more than the bound of a sum in any order. After Demmel
+ * and others: grading BLAS by accuracy (arXiv 2609.12307, 2026). */
 #ifndef TILEWRIGHT_GRADE_H
 #define TILEWRIGHT_GRADE_H
 
@@ -30,8 +30,8 @@ typedef struct grade {
     double slope; /* GRADE_GROWTH: of log(largest error) over log(n); above 1 a fault */
 } grade;
 
-/* grade_take - all tests with matrices of n rows (GRADE_GROWTH: up to n), of at most 32 of which each element is judged.
- * TW_NO_MEMORY, or what the product returned. */
+/* grade_take - all tests with matrices of n rows (GRADE_GROWTH: up to n), of at most 32 of which each element is
+ * judged. TW_NO_MEMORY, or what the product returned. */
 tw_status grade_take(grade_product *product, void *with, tw_dtype dtype, int64_t n, uint64_t seed, grade *out);
 
 #endif

@@ -99,8 +99,8 @@ typedef struct gpu_plan {
     char options[PLAN_OPTIONS_BYTES]; /* for the compiler: the plan's own options, then those of its row */
     int own_options;                  /* bytes of the plan's own */
     tw_lab_source source;             /* the text to compile; text NULL: the file of that name in the library */
-    /* FAMILY_EMULATED: the row that computes the tiles that are left, the options for its text, and what it packs first,
-     * in place of the halves */
+    /* FAMILY_EMULATED: the row that computes the tiles that are left, the options for its text, and what it packs
+     * first, in place of the halves */
     const kernel_row *rest;
     char rest_options[PLAN_OPTIONS_BYTES];
     packing rest_a, rest_b;
@@ -183,7 +183,7 @@ size_t cpu_whole_bytes(const plan *plan, bool of_a);
  * plan's. */
 int plan_launches(const plan *plan, gpu_launch launches[LAUNCH_KINDS]);
 
-/* plan_of_rest - of a plan with a rest: how that is computed, whole tiles from operands packed where the others' were. */
+/* plan_of_rest - of a plan with a rest: how that is computed, whole tiles from operands packed in the others' place. */
 void plan_of_rest(const plan *of, plan *rest);
 
 /* plan_text - the plan as one line. */

@@ -18,8 +18,8 @@ static double g(int64_t roundings) { return (double)roundings * u / (1 - (double
 
 /* ---- lines ---- */
 
-/* How a line's elements are drawn: sizes are powers of two of this spread, so many of 100 are zeros, and so many of 1000
- * have the line's `far` sizes instead. */
+/* How a line's elements are drawn: sizes are powers of two of this spread, so many of 100 are zeros, and so many of
+ * 1000 have the line's `far` sizes instead. */
 typedef struct kind {
     const char *name;
     int spread, zeros, far_of, far;
@@ -52,8 +52,8 @@ static float draw(const kind *by, int scale, die *d)
 
 /* A line and one that is hard on it. The first has one large element, where the second has 0; all others are rounded in
  * one direction by as much as can be, and the second is largest there. They are as small as counts as exact; or tiny,
- * with a low number alone, a subnormal high one or none, and then just enough elements, or few, are of the least size that
- * counts as big, beside the least that does not count as small. Or all sizes are random. */
+ * with a low number alone, a subnormal high one or none, and then just enough elements, or few, are of the least size
+ * that counts as big, beside the least that does not count as small. Or all sizes are random. */
 static void draw_pair(float *a, float *b, int64_t k, die *d)
 {
     enum { EXACT, ENOUGH_BIG, LOW_ALONE, SUBNORMAL, TOO_FEW, RANDOM, WAYS };
@@ -170,8 +170,8 @@ static void exact(const float *a, int64_t a_step, const float *b, int64_t b_step
     }
 }
 
-/* Pairs of lines of a kind beside another: where the rule allows halves, the model is within the bound. NULL: lines that
- * are hard on each other; of some that the rule refuses halves would break the bound. */
+/* Pairs of lines of a kind beside another: where the rule allows halves, the model is within the bound. NULL: lines
+ * that are hard on each other; of some that the rule refuses halves would break the bound. */
 static void model_case(const kind *of_a, const kind *of_b, int64_t k)
 {
     enum { PAIRS = 60 };
@@ -388,9 +388,9 @@ static void chosen_case(bool hostile, bool with_epilogue)
     tw_epilogue_free(epilogue);
 }
 
-/* Lines of 160: products of 2^-1 in the first half, as many as the rule wants; in each step of 16 of the other half products
- * of 2^-12 beside one of the largest element by `beside`. What the unit cuts off there says by what exponent it aligns the
- * latter, whose product is smaller. */
+/* Lines of 160: products of 2^-1 in the first half, as many as the rule wants; in each step of 16 of the other half
+ * products of 2^-12 beside one of the largest element by `beside`. What the unit cuts off there says by what exponent
+ * it aligns the latter, whose product is smaller. */
 static void draw_probe(float *a, float *b, float beside, die *d)
 {
     for (int64_t p = 0; p < 160; p++) {

@@ -65,8 +65,8 @@ enum { ADD_LANES = 32, ADD_ELEMENTS = 128, ADD_SHARES = 8 };
 #define STREAM_K_ARGUMENTS(_, sums) _(int, whole), _(int, length), FLAGGED(_, sums)
 
 /* Emulated f32 (emulated.cuh). split.cu's f16 numbers lie in steps of HALVES_STEP of k; what it counts in COUNTED_LINES
- * lines is read by sgemm_emulated_sm90 and, compiled with REST, by sgemm_tma_sm90, which computes the tiles that the former
- * leaves. */
+ * lines is read by sgemm_emulated_sm90 and, compiled with REST, by sgemm_tma_sm90, which computes the tiles that the
+ * former leaves. */
 enum { HALVES_STEP = 32, COUNTED_LINES = 32, LINE_COUNTS_BYTES = 8, EMULATED_EDGE = 128, EMULATED_LEAST_K = 128 };
 enum { SCAN_THREADS = 32 * COUNTED_LINES, HALVES_THREADS = 256, HALVES_TILE = 64 };
 #define COUNTS_ARGUMENTS(_)                                                                                            \

@@ -1,5 +1,5 @@
-/* emulated.h - the numbers of the rule in emulated.cuh, for the kernels and for the test that models them. Exponents of two,
- * but ENOUGH. docs/ACCURACY.md#emulated-f32 holds for these values alone. */
+/* emulated.h - the numbers of the rule in emulated.cuh, for the kernels and for the test that models them. Exponents of
+ * two, but ENOUGH. docs/ACCURACY.md#emulated-f32 holds for these values alone. */
 #ifndef TILEWRIGHT_CUDA_EMULATED_H
 #define TILEWRIGHT_CUDA_EMULATED_H
 

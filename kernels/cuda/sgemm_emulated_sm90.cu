@@ -1,15 +1,15 @@
 /* sgemm_emulated_sm90 - the production kernel for f32 on sm_90 where the caller allows emulation: three products of f16
  * halves on the matrix units make one of f32, within f32's bound.
  *
- * IDEA      split.cu splits each element into high + 2^-11 low, two numbers of f16. Their products are exact in the matrix
- *           unit, which adds them and cuts off what does not fit:
+ * IDEA      split.cu splits each element into high + 2^-11 low, two numbers of f16. Their products are exact in the
+ *           matrix unit, which adds them and cuts off what does not fit:
  *
  *               a b = high high'  +  2^-11 (high low' + low high')  +  2^-22 low low', which is left out
  *
  *           The unit sums the large products of 32 steps of k alone, and the threads add that part to sums in f32
  *           (promotion), so that what is cut off does not grow with k. The small products add up in registers of their
- *           own through all of k: they are 2^-11 of the large ones, and so is what is cut off of them. While the threads
- *           add the large ones, the unit is at the small ones:
+ *           own through all of k: they are 2^-11 of the large ones, and so is what is cut off of them. While the
+ *           threads add the large ones, the unit is at the small ones:
  *
  *               unit      | large | small, small | large | small, small | ...
  *               threads           | add |                | add |
@@ -65,8 +65,8 @@ ASSUME_BOXES(64, HALVES, 64, HALVES)
 
 #include "schedule.cuh"
 
-/* x 2^e, |e| below 2^9, of a sum that is 0 or at least 2^-84: rounded once, since what is then subnormal after the first
- * factor is 0 after the second. */
+/* x 2^e, |e| below 2^9, of a sum that is 0 or at least 2^-84: rounded once, since what is then subnormal after the
+ * first factor is 0 after the second. */
 static __device__ __forceinline__ float scaled_back(float x, int e)
 {
     e = max(min(e, 252), -252);

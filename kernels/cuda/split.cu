@@ -1,15 +1,15 @@
-/* split - an f32 operand as two numbers of f16 for each float, for sgemm_emulated_sm90: scan finds the power of two that
- * scales each line, and counts what emulated.cuh wants; split scales and writes the numbers.
+/* split - an f32 operand as two numbers of f16 for each float, for sgemm_emulated_sm90: scan finds the power of two
+ * that scales each line, and counts what emulated.cuh wants; split scales and writes the numbers.
  *
- * For a scaled element x, high is x rounded to f16, and low is 2^11 (x - high) rounded to f16; the difference is exact. A
- * line of the result has steps of 32 of k: 32 high numbers, then their 32 low ones, 128 bytes in all. Beyond k, up to a
- * multiple of 32, both are 0.
+ * For a scaled element x, high is x rounded to f16, and low is 2^11 (x - high) rounded to f16; the difference is exact.
+ * A line of the result has steps of 32 of k: 32 high numbers, then their 32 low ones, 128 bytes in all. Beyond k, up to
+ * a multiple of 32, both are 0.
  *
  * NUMBERS   scan reads 4 bytes for each element, split reads 4 and writes 4.
  * LIMITS    sm_90 and above. lines >= 1, 1 <= k < 2^30, any ld; to aligned to 128 bytes.
  * HOST      scan: grid ceil(lines / 128) * 4 of both, block 1024. split: grid ceil(lines / 64) * ceil(k / 64) of both,
- *           block 256. exponents has ceil(lines / 128) * 128, lines_counts ceil(lines / 128) * 4. *left is set to 0; a kernel
- *           that leaves a tile sets it to 1. Both may be launched with PDL. */
+ *           block 256. exponents has ceil(lines / 128) * 128, lines_counts ceil(lines / 128) * 4. *left is set to 0; a
+ *           kernel that leaves a tile sets it to 1. Both may be launched with PDL. */
 #include "rung.cuh"
 #include "arguments.h"
 #include "pdl.cuh"
@@ -250,7 +250,8 @@ extern "C" __global__ void __launch_bounds__(SCANNERS, 1)
     }
     __syncthreads();
     if (warp > 0) return;
-    const struct line_counts all = {__reduce_min_sync(~0u, each[lane].margin), __reduce_max_sync(~0u, each[lane].small)};
+    const struct line_counts all = {__reduce_min_sync(~0u, each[lane].margin),
+                                    __reduce_max_sync(~0u, each[lane].small)};
     if (lane == 0) o->lines_counts[group] = all;
 }
 

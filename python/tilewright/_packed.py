@@ -85,9 +85,9 @@ class Packed:
                 bound.bind(types, result, a.shape, self.shape)
             if out is not None:
                 check_host_out(out, shape, result)
-            direct = out is not None and out.flags.carray and out.dtype.isnative and not (
-                np.may_share_memory(out, a) or bound is not None and bound.may_share(out))
-            to = out if direct else np.empty(shape, named(result))
+            direct = out if out is not None and out.flags.carray and out.dtype.isnative and not (
+                np.may_share_memory(out, a) or bound is not None and bound.may_share(out)) else None
+            to = np.empty(shape, named(result)) if direct is None else direct
             if to.size:
                 self._compute(a, to, CODES[result], bound)
         finally:
@@ -95,7 +95,7 @@ class Packed:
                 bound.free()
         if out is None:
             return to
-        if not direct:
+        if direct is None:
             np.copyto(out, to)
         return out
 

@@ -2,9 +2,8 @@
 #include "families.h"
 
 /* A block's tile takes the matrix unit 24 cycles a step of k, some more with its loads, and its store. scan and split
- * read A and B, and split writes as much: PASSES of their bytes. Beside the kernel's there are LAUNCHES, the last with a
- * block for each tile. Fitted to an H200
- * (docs/perf/emulated-f32.md). */
+ * read A and B, and split writes as much: PASSES of their bytes. Beside the kernel's there are LAUNCHES, the last with
+ * a block for each tile. Fitted to an H200 (docs/perf/emulated-f32.md). */
 static double cycles(const kernel_row *row, const tw_problem *p, const device_facts *device, const tuned_values *tuned,
                      double busiest)
 {

@@ -76,8 +76,8 @@ static gpu_launch add_launch(const plan *p)
                         (int)min_i64(p->gpu.k_split.splits, ADD_SHARES)};
 }
 
-/* The tiles that emulation leaves: the operands packed, if there are some, and a block for each tile, which ends at once
- * where there is nothing to do. Returns how many launches. */
+/* The tiles that emulation leaves: the operands packed, if there are some, and a block for each tile, which ends at
+ * once where there is nothing to do. Returns how many launches. */
 static int rest_launches(const plan *p, gpu_launch launches[2])
 {
     const kernel_row *row = p->gpu.rest;
