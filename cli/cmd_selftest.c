@@ -294,8 +294,10 @@ static exit_code grade_type(session *s, tw_dtype dtype, selftest_count *count)
     grade g;
     term_progress(told.name, -1);
     const tw_status status = grade_take(multiply_squares, s, dtype, SIDE, s->opt->seed, &g);
-    if (status == TW_NO_KERNEL) snprintf(told.text, sizeof told.text, "%s", tw_error_text());
-    if (status == TW_NO_KERNEL) return tell_subject(s, &told, true, count);
+    if (status == TW_NO_KERNEL) {
+        snprintf(told.text, sizeof told.text, "%s", tw_error_text());
+        return tell_subject(s, &told, true, count);
+    }
     if (status != TW_OK) return diag_lab(status, "a grade");
     int used = g.letter != 'A' ? snprintf(told.text, sizeof told.text, "grade %c, ", g.letter) : 0;
     used += snprintf(told.text + used, sizeof told.text - (size_t)used, "errors over their bounds:");

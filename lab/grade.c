@@ -77,10 +77,7 @@ static tw_status judge(work *w, grade_product *product, void *with, int64_t n, d
             double sizes;
             const double error = fabs(w->row[j] - exact_sum(w->exact[0] + i * n, w->exact[1] + j, n, &sizes)),
                          allowed = sizes == 0 ? 0 : (double)(n + 2) * w->unit * sizes + (double)(n + 1) * w->smallest;
-            const double ratio = !(error <= allowed) && !(error / allowed < INFINITY) ? INFINITY
-                                 : allowed > 0                                        ? error / allowed
-                                                                                      : 0;
-            *worst = fmax(*worst, ratio);
+            *worst = fmax(*worst, error == 0 ? 0 : isnan(error) ? INFINITY : error / allowed);
             if (sizes > 0) *largest = fmax(*largest, error / (w->unit * sizes));
         }
     }

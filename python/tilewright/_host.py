@@ -32,8 +32,7 @@ MOST_OFFSETS = 1 << 16  # bytes that one of them keeps of a batch by address
 
 
 class Flags(NamedTuple):
-    """The options that are on or off, as matmul has them. tf32: multiply_as; emulated: accuracy. An epilogue is there or
-    not."""
+    """The options that are on or off, as matmul has them (tf32: multiply_as, emulated: accuracy), and the epilogue."""
 
     conjugate_a: bool = False
     conjugate_b: bool = False

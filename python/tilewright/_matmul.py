@@ -187,7 +187,7 @@ def read(alpha: Any, beta: Any, dtype: Any, engine: Any, threads: Any, conjugate
     return (number("alpha", alpha), None if beta is None else number("beta", beta),
             None if dtype is None else type_name(dtype), _library.engine_of(engine, threads),
             (bool(conjugate_a), bool(conjugate_b), multiply_as is not None and wants_tf32(multiply_as),
-             bool(invariant)) + ((True,) if accuracy is not None and wants_emulated(accuracy) else ()))
+             bool(invariant), accuracy is not None and wants_emulated(accuracy)))
 
 
 def _matmul(a: Any, b: Any, c: Any, alpha: Number, beta: Optional[Number], out: Any, dtype: Optional[str],
