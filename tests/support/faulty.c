@@ -18,22 +18,58 @@
 #include "spaced.h"
 #include "tilewright_lab.h"
 
-/* So many allocations of the library still succeed, then one fails; below 0: none does. The linker puts these before
- * malloc() and its like, in this program alone: no driver's fails. */
-static atomic_int allocations_left = -1;
+/* So many allocations of the library still succeed, then one fails; below 0: none does. And how many of its blocks it
+ * has not given back. The linker puts these before malloc() and its like, in this program alone: no driver's fails or
+ * counts. */
+static atomic_int allocations_left = -1, live;
 void *__real_malloc(size_t bytes), *__real_calloc(size_t count, size_t bytes),
-    *__real_realloc(void *memory, size_t bytes);
+    *__real_realloc(void *memory, size_t bytes), *__real_aligned_alloc(size_t alignment, size_t bytes);
+char *__real_strdup(const char *text), *__real_realpath(const char *path, char *resolved);
+ssize_t __real_getline(char **line, size_t *room, FILE *file);
+void __real_free(void *memory);
 void *__wrap_malloc(size_t bytes), *__wrap_calloc(size_t count, size_t bytes),
-    *__wrap_realloc(void *memory, size_t bytes);
+    *__wrap_realloc(void *memory, size_t bytes), *__wrap_aligned_alloc(size_t alignment, size_t bytes);
+char *__wrap_strdup(const char *text), *__wrap_realpath(const char *path, char *resolved);
+ssize_t __wrap_getline(char **line, size_t *room, FILE *file);
+void __wrap_free(void *memory);
 
 static bool fails_now(void)
 {
     return atomic_load(&allocations_left) >= 0 && atomic_fetch_sub(&allocations_left, 1) == 0;
 }
 
-void *__wrap_malloc(size_t bytes) { return fails_now() ? NULL : __real_malloc(bytes); }
-void *__wrap_calloc(size_t count, size_t bytes) { return fails_now() ? NULL : __real_calloc(count, bytes); }
-void *__wrap_realloc(void *memory, size_t bytes) { return fails_now() ? NULL : __real_realloc(memory, bytes); }
+static void *counted(void *block)
+{
+    if (block != NULL) atomic_fetch_add(&live, 1);
+    return block;
+}
+
+void *__wrap_malloc(size_t bytes) { return fails_now() ? NULL : counted(__real_malloc(bytes)); }
+void *__wrap_calloc(size_t count, size_t bytes) { return fails_now() ? NULL : counted(__real_calloc(count, bytes)); }
+void *__wrap_realloc(void *memory, size_t bytes)
+{
+    if (fails_now()) return NULL;
+    return memory != NULL ? __real_realloc(memory, bytes) : counted(__real_realloc(NULL, bytes));
+}
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes) { return counted(__real_aligned_alloc(alignment, bytes)); }
+char *__wrap_strdup(const char *text) { return counted(__real_strdup(text)); }
+char *__wrap_realpath(const char *path, char *resolved)
+{
+    char *real = __real_realpath(path, resolved);
+    return resolved == NULL ? counted(real) : real;
+}
+ssize_t __wrap_getline(char **line, size_t *room, FILE *file)
+{
+    const bool first = *line == NULL;
+    ssize_t length = __real_getline(line, room, file);
+    if (first) counted(*line);
+    return length;
+}
+void __wrap_free(void *memory)
+{
+    if (memory != NULL) atomic_fetch_sub(&live, 1);
+    __real_free(memory);
+}
 
 /* One product of a rung, launched so often, whether or not a launch fails; the first failure. */
 static tw_status run_rung(tw_context *context, const char *engine, const char *rung, int launches, const float *a,
@@ -200,6 +236,7 @@ static int allocations(const char *engine)
         atomic_store(&allocations_left, places);
         right = goes_round(engine, &refused) && right;
         more = atomic_exchange(&allocations_left, -1) < 0;
+        if (atomic_load(&live) != 0) break;
     }
     printf("allocations:%d:%s\n", places, right && refused > 0 ? "all told" : "not all told");
     puts(cpu_right() ? "cpu:right" : "cpu:wrong");
@@ -282,13 +319,15 @@ static int run(const char *engine)
     puts(cpu_right() ? "cpu:right" : "cpu:wrong");
     status = tw_devices(NULL, 0, &count);
     printf("devices:%d:%s\ncount:%d:\n", (int)status, tw_error_text(), (int)count);
-    /* LeakSanitizer may not look at such a program */
-    if (getenv("FAULTS_PRIVILEGED") != NULL) fflush(stdout), _exit(0);
     return 0;
 }
 
 int main(int argc, char **argv)
 {
     if (argc != 2) return 2;
-    return strcmp(argv[1], "streams") == 0 ? faulty_streams() : run(argv[1]);
+    int result = strcmp(argv[1], "streams") == 0 ? faulty_streams() : run(argv[1]);
+    printf("live:%d:\n", atomic_load(&live));
+    /* LeakSanitizer may not look at such a program */
+    if (getenv("FAULTS_PRIVILEGED") != NULL) fflush(stdout), _exit(result);
+    return result;
 }
