@@ -49,8 +49,8 @@ static int64_t panel_rows(const tw_problem *p)
     return bytes >= least_bytes && rows < p->m ? rows : 0;
 }
 
-/* Plans of a panel and of the last one, by the kernel of the whole; B is packed once for all. False: they would be
- * built otherwise. */
+/* Plans of a panel and of the last one, by the kernel of the whole. B is packed once for all; only where it is split
+ * into halves each panel does so, which takes little beside its copies. False: they would be built otherwise. */
 static bool plan_each(const tw_lab_run *run, panels *x)
 {
     const plan *whole = &run->plan;
@@ -64,9 +64,9 @@ static bool plan_each(const tw_lab_run *run, panels *x)
         if (plan_find(&p, &facts, &same, packs) != TW_OK || strcmp(packs->gpu.options, whole->gpu.options) != 0)
             return false;
         *tile = *packs;
-        spread_take_packed(tile, 1);
+        if (packs->gpu.rest == NULL) spread_take_packed(tile, 1);
     }
-    x->packs_b = x->plans[0].packs.gpu.pack_b.needed;
+    x->packs_b = x->plans[0].packs.gpu.pack_b.needed && !x->plans[0].tile.gpu.pack_b.needed;
     return true;
 }
 
@@ -172,7 +172,7 @@ tw_status panels_run(const tw_lab_run *run, const tw_problem *h, const void *a, 
     const int64_t rows = ops->spread != NULL && p->place_c == TW_HOST ? panel_rows(p) : 0,
                   bytes = dtype_find(p->dtype)->lab.bytes, c_bytes = dtype_find(p->dtype_c)->lab.bytes;
     *done = false;
-    if (rows == 0 || p->epilogue != NULL || run->plan.row->lab.emulates) return TW_OK;
+    if (rows == 0 || p->epilogue != NULL) return TW_OK;
     panels x = {.count = ceil_div(p->m, rows),
                 .rows = rows,
                 .of = {{a, p->m, p->k, h->lda, p->lda, bytes, 0},

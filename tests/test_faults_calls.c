@@ -326,6 +326,12 @@ static void panel_cases(void)
         tap_result(sane(&o) && told(&o, "panels", text) == TW_OK && launches == 1 + 2 * 8 && of_a == 8 && of_b == 1,
                    "%d launches, %d pack A, %d B; exit %d:\n%s", launches, of_a, of_b, o.exit, o.text);
     }
+    if (tap_case("cuda: a large product that is emulated in panels looks at, splits and computes each by itself")) {
+        run_child("cuda", "cuda:nvrtc", (const char *const[]){"FAULTS_PANELS=e", NULL}, &o);
+        int launches = logged_of_panels("cuLaunchKernelEx");
+        tap_result(sane(&o) && told(&o, "panels", text) == TW_OK && launches == 5 * 8, "%d launches; exit %d:\n%s",
+                   launches, o.exit, o.text);
+    }
     for (size_t i = 0; i < sizeof failing / sizeof *failing; i++) {
         if (!tap_case("cuda: a large product in panels in which %s fails, early or late", failing[i].call)) continue;
         char failed[64];

@@ -116,30 +116,31 @@ static float large_element(size_t i) { return (float)((uint32_t)i * 2654435761u 
 
 /* A C of so many rows and columns, `pad` elements between rows, goes up and comes back as it was, the padding
  * included. */
-static tw_status run_large_c(tw_context *context, tw_op op_b, int64_t rows, int64_t cols, int64_t pad)
+static tw_status run_large_c(tw_context *context, tw_op op_b, int64_t rows, int64_t cols, int64_t k, int64_t pad)
 {
-    static const float little[4096];
     size_t count = (size_t)(rows * (cols + pad));
-    float *c = malloc(count * sizeof *c), *b = calloc((size_t)cols, sizeof *b);
-    tw_problem p = tw_problem_make(TW_F32, TW_N, op_b, rows, cols, 1);
+    float *c = malloc(count * sizeof *c), *a = calloc((size_t)(rows * k), sizeof *a),
+          *b = calloc((size_t)(cols * k), sizeof *b);
+    tw_problem p = tw_problem_make(TW_F32, TW_N, op_b, rows, cols, k);
     p.ldc += pad, p.beta = 1;
-    if (c == NULL || b == NULL) exit(98);
+    if (k > 1) p.accuracy = TW_EMULATED;
+    if (c == NULL || a == NULL || b == NULL) exit(98);
     for (size_t i = 0; i < count; i++) c[i] = large_element(i);
-    tw_status status = tw_gemm(context, &p, little, b, c);
+    tw_status status = tw_gemm(context, &p, a, b, c);
     bool same = true;
     for (size_t i = 0; status == TW_OK && i < count; i++) same &= c[i] == large_element(i);
     if (!same) puts("C came back changed");
-    free(c), free(b);
+    free(c), free(a), free(b);
     return status;
 }
 
 /* Rows shorter than a piece of a copy, without and with padding, of an odd length; rows longer; one row. */
 static tw_status run_large(tw_context *context)
 {
-    tw_status status = run_large_c(context, TW_N, 1500, 3000, 0);
-    if (status == TW_OK) status = run_large_c(context, TW_N, 1501, 3001, 5);
-    if (status == TW_OK) status = run_large_c(context, TW_N, 3, 1700001, 2);
-    return status == TW_OK ? run_large_c(context, TW_N, 1, 5000001, 0) : status;
+    tw_status status = run_large_c(context, TW_N, 1500, 3000, 1, 0);
+    if (status == TW_OK) status = run_large_c(context, TW_N, 1501, 3001, 1, 5);
+    if (status == TW_OK) status = run_large_c(context, TW_N, 3, 1700001, 1, 2);
+    return status == TW_OK ? run_large_c(context, TW_N, 1, 5000001, 1, 0) : status;
 }
 
 /* A C of few columns; with a fake driver, which computes nothing here. */
@@ -302,9 +303,10 @@ static int run(const char *engine)
         tell_plan(context);
         if (getenv("FAULTS_COLUMNS") != NULL) tell_columns(context);
         if (large != NULL) tell("large", run_large(context));
-        if (getenv("FAULTS_PANELS") != NULL) {
+        const char *panels = getenv("FAULTS_PANELS"); /* "t": B is transposed; "e": products may be emulated */
+        if (panels != NULL) {
             mark("begin panels");
-            status = run_large_c(context, getenv("FAULTS_PANELS")[0] == 't' ? TW_T : TW_N, 2001, 8500, 3);
+            status = run_large_c(context, panels[0] == 't' ? TW_T : TW_N, 2001, 8500, panels[0] == 'e' ? 1024 : 1, 3);
             mark("end");
             tell("panels", status);
         }
