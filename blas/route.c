@@ -1,6 +1,6 @@
-/* route.c - sends products to a GPU: those of f32 and f64 with whole C whose harmonic mean of m, n and k is at least
- * the edge of the smallest square product of their type that was clearly faster there, copies included. The harmonic
- * mean is what counts: flops for each byte that is copied are in proportion to it. */
+/* route.c - sends products to a GPU: those of f32, f64 and their complex numbers with whole C whose harmonic mean of m,
+ * n and k is at least the edge of the smallest square product of their type that was clearly faster there, copies
+ * included. The harmonic mean is what counts: flops for each byte that is copied are in proportion to it. */
 #include "route.h"
 
 #include <tilewright_lab.h>
@@ -13,32 +13,34 @@
 
 static _Atomic(tw_context *) gpu;
 
-/* The types of which products go there. In f64 a GPU has other rates, and twice the bytes to copy. */
-enum { TYPES = 2, NO_EDGE = 0 };
+/* The types of which products go there. In f64 a GPU has other rates, and twice the bytes to copy; complex products
+ * have four times the work. */
+enum { TYPES = 4, GIVEN = 2, NO_EDGE = 0 };
 static struct {
     tw_dtype dtype;
     atomic_bool known;           /* its edge is measured, or a thread is at it */
     _Atomic(int64_t) least_edge; /* NO_EDGE: products stay on the cpu */
-} types[TYPES] = {{.dtype = TW_F32}, {.dtype = TW_F64}};
+} types[TYPES] = {{.dtype = TW_F32}, {.dtype = TW_F64}, {.dtype = TW_CF32}, {.dtype = TW_CF64}};
 
-/* TILEWRIGHT_BLAS_BREAK_EVEN, if it is set: an edge for both types, or "512,256", one for each. */
+/* TILEWRIGHT_BLAS_BREAK_EVEN, if it is set: an edge for all types, or "512,256", one for f32 and cf32 and one for f64
+ * and cf64. */
 static void read_edges(void)
 {
     const char *word = getenv("TILEWRIGHT_BLAS_BREAK_EVEN");
     if (word == NULL || word[0] == '\0') return;
     char *end;
-    long long wanted[TYPES];
+    long long wanted[GIVEN];
     wanted[0] = wanted[1] = strtoll(word, &end, 10);
     if (*end == ',') wanted[1] = strtoll(end + 1, &end, 10);
     if (*end != '\0' || wanted[0] < 1 || wanted[1] < 1) {
         fprintf(stderr,
                 "tilewright: TILEWRIGHT_BLAS_BREAK_EVEN is %.60s, expected a size of 1 or more, or one for f32 and one "
-                "for f64 with a comma between; it is ignored\n",
+                "for f64 with a comma between, each for its complex type too; it is ignored\n",
                 word);
         return;
     }
     for (int i = 0; i < TYPES; i++) {
-        atomic_store(&types[i].least_edge, wanted[i]);
+        atomic_store(&types[i].least_edge, wanted[i % GIVEN]);
         atomic_store(&types[i].known, true);
     }
 }
@@ -98,7 +100,9 @@ static int64_t least_edge_of(tw_dtype dtype)
 tw_context *route_gpu(const tw_problem *p)
 {
     tw_context *context = atomic_load_explicit(&gpu, memory_order_acquire);
-    if (context == NULL || p->flags != 0 || p->alpha == 0 || p->m == 0 || p->n == 0 || p->k == 0) return NULL;
+    if (context == NULL || p->flags != 0 || (p->alpha == 0 && p->alpha_imaginary == 0) || p->m == 0 || p->n == 0 ||
+        p->k == 0)
+        return NULL;
     const int64_t edge = least_edge_of(p->dtype);
     if (edge == NO_EDGE) return NULL;
     return 3 / (1 / (double)p->m + 1 / (double)p->n + 1 / (double)p->k) >= (double)edge ? context : NULL;

@@ -50,6 +50,7 @@ typedef struct subject {
     const char *name;
     const tw_lab_kernel *kernel; /* NULL: no kernel of the table; "how" says in a word what is shown */
     const char *how;
+    tw_dtype dtype;
     int number; /* of the kernel in the table */
     int judged;
     bool failed;
@@ -75,9 +76,9 @@ static exit_code judge_case(session *s, const selftest_case *c, subject *x)
 {
     trial t;
     trial_verdict verdict;
-    tw_problem p = problem_of(c, x->kernel->dtype);
-    tw_lab_choice choice = {.kernel = x->kernel->name, .threads = (int)s->opt->threads};
-    if (tw_lab_fits(s->context, &choice, &p, x->text, (int)sizeof x->text) != 1) {
+    tw_problem p = problem_of(c, x->dtype);
+    tw_lab_choice choice = {.kernel = x->kernel != NULL ? x->kernel->name : NULL, .threads = (int)s->opt->threads};
+    if (x->kernel != NULL && tw_lab_fits(s->context, &choice, &p, x->text, (int)sizeof x->text) != 1) {
         failed_before(s, x);
         return EXIT_OK;
     }
@@ -85,7 +86,7 @@ static exit_code judge_case(session *s, const selftest_case *c, subject *x)
     if (status != TW_OK) return diag_lab(status, "the references of a test");
     status = trial_judge(&t, &choice, &verdict);
     trial_close(&t);
-    if (status == TW_NO_KERNEL && failed_before(s, x)) return EXIT_OK;
+    if (status == TW_NO_KERNEL && x->kernel != NULL && failed_before(s, x)) return EXIT_OK;
     if (status != TW_OK) return diag_lab(status, "a test");
     x->judged++;
     x->worst_ratio = fmax(x->worst_ratio, verdict.error_ratio);
@@ -213,17 +214,38 @@ static exit_code tell_subject(session *s, const subject *x, bool lines, selftest
     return session_flush(s);
 }
 
+/* Types that the engine multiplies by kernels of others, as the planner chooses: complex ones on CUDA. */
+static exit_code run_types(session *s, bool lines, selftest_count *count)
+{
+    const tw_lab_dtype *dtype;
+    exit_code code = EXIT_OK;
+    for (int i = 1; code == EXIT_OK && (dtype = tw_lab_dtype_of((tw_dtype)i)) != NULL; i++) {
+        subject x = {.name = dtype->name, .how = "exact+bound", .dtype = dtype->dtype};
+        const tw_problem p = problem_of(&cases[0], dtype->dtype);
+        tw_lab_plan plan;
+        if (!is_wanted(&s->opt->dtypes, dtype->dtype) || tw_lab_plan_of(s->context, NULL, &p, &plan) != TW_OK ||
+            plan.kernel->dtype == dtype->dtype)
+            continue;
+        term_progress(x.name, -1);
+        for (int c = 0; code == EXIT_OK && !x.failed && c < CASES; c++) code = judge_case(s, &cases[c], &x);
+        if (!x.failed) snprintf(x.text, sizeof x.text, "errors up to %.2g of the bound", x.worst_ratio);
+        if (code == EXIT_OK) code = tell_subject(s, &x, lines, count);
+    }
+    return code;
+}
+
 exit_code selftest_run(session *s, bool quick, bool lines, selftest_count *count)
 {
     const tw_lab_kernel *kernel;
     exit_code code = EXIT_OK;
     *count = (selftest_count){0};
     for (int i = 0; code == EXIT_OK && (kernel = tw_lab_kernel_at(i)) != NULL; i++) {
-        subject x = {.name = kernel->name, .kernel = kernel, .number = i};
+        subject x = {.name = kernel->name, .kernel = kernel, .dtype = kernel->dtype, .number = i};
         if (!chosen(s, &x, quick)) continue;
         code = run_kernel(s, &x, quick);
         if (code == EXIT_OK) code = tell_subject(s, &x, lines, count);
     }
+    if (code == EXIT_OK && !quick) code = run_types(s, lines, count);
     const bool has_calls = strcmp(s->device.engine, "cpu") == 0 &&
                            s->opt->dtypes.count == 0; /* they take several types */
     for (int i = 0; code == EXIT_OK && has_calls && i < CALLS; i++) {

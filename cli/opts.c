@@ -213,8 +213,8 @@ const option_row option_rows[] = {
      .help = "instead grade how accurate products of f32 and f64 are, on operands that rounding relative to a row's "
              "largest element, or mixing rows, spoils. A: each element is within the bound of a sum in any order"},
     {"emulate", 0, OPT_FLAG, AT(emulate), CMD_MULTIPLY | CMD_BENCH | CMD_SELFTEST,
-     .help = "let f32 on an NVIDIA GPU of sm_90 (Hopper) use three products of f16 for one, within the same error "
-             "bound, where that is faster. No effect on other engines and types, or under mpirun"},
+     .help = "let f32 and cf32 on an NVIDIA GPU of sm_90 (Hopper) use three products of f16 for one, within the same "
+             "error bound, where that is faster. No effect on other engines and types, or under mpirun"},
     {"invariant", 0, OPT_FLAG, AT(invariant), CMD_SELFTEST,
      .help = "instead search for a row of C whose bits depend on what is computed beside it: random products with "
              "TW_INVARIANT, then their rows alone, from operands that lie otherwise, and in batches, byte by byte"},

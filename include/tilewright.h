@@ -244,7 +244,7 @@ typedef enum tw_dtype {
      * Unsigned ones are passed as this: modulo 2^32 the bits of their products and sums are the same */
     TW_I32 = 6,
     /* complex: the real part, then the imaginary part, as C's float _Complex and NumPy's complex64; accumulated in f32.
-     * CPU only, as is TW_CF64 */
+     * On the cpu and on cuda, as is TW_CF64: there as a real product, which wants a workspace */
     TW_CF32 = 7,
     TW_CF64 = 8, /* the same of two doubles, NumPy's complex128, accumulated in f64 */
     /* Tensor Float 32, only for who asks for it: IEEE singles, rounded to 10 bits of fraction as they are read, to
@@ -362,10 +362,11 @@ typedef enum tw_flags {
 /* How the error bound that tw_gemm() states is kept. */
 typedef enum tw_accuracy {
     TW_NATIVE = 0, /* by dtype's own arithmetic */
-    /* also by narrower arithmetic, where the bound holds and it is expected to be faster: cuda, f32 on sm_90, k >= 128,
-     * three products of f16 for one. Tiles of C whose operands do not allow it are native, NaN and infinities among
-     * them, so an element's bits depend on its neighbours' rows and columns. No effect: other types and engines, small
-     * products, TW_INVARIANT, several devices, ranks, or no workspace [docs/ACCURACY.md#emulated-f32]. Since 0.2 */
+    /* also by narrower arithmetic, where the bound holds and it is expected to be faster: cuda, f32 and cf32 on sm_90,
+     * k >= 128, three products of f16 for one. Tiles of C whose operands do not allow it are native, NaN and infinities
+     * among them, so an element's bits depend on its neighbours' rows and columns. No effect: other types and engines,
+     * small products, TW_INVARIANT, several devices, ranks, or no workspace [docs/ACCURACY.md#emulated-f32]. Since 0.2
+     */
     TW_EMULATED = 1
 } tw_accuracy;
 
@@ -582,7 +583,8 @@ static inline tw_batch tw_batch_make(const tw_problem *problem, int64_t count)
  *           16 bytes at a time from another address ends the CUDA context.
  * a, b, c   strides: the first item's operands, A_i = a + i stride_a. Pointers: arrays of addresses, in host memory
  *           with TW_HOST and in device memory with TW_DEVICE. Not checked: addresses in device memory, and whether
- *           items of C at addresses overlap. OpenCL has no addresses: with TW_DEVICE items lie at strides.
+ *           items of C at addresses overlap. OpenCL has no addresses: with TW_DEVICE items lie at strides. So do those
+ *           of complex types on CUDA.
  *
  * Special   count, m or n 0         TW_OK, nothing read, nothing written; pointers may be NULL
  *           k == 0 or alpha == 0    a and b are not read and may be NULL, as arrays too
@@ -631,9 +633,10 @@ typedef struct tw_launch {
  *           In f32 the fastest kernels read B as k x n and A as k x m; in bf16 and f16 they read any transpose. All of
  *           them load by TMA, which needs addresses and rows that are multiples of 16 bytes. Other operands are
  *           transposed or copied into the workspace first. Without a workspace a slower kernel reads them in place; in
- *           bf16 and f16 that needs C in f32 (sm_80 on). The workspace also holds the partial sums where k is divided,
- *           which makes a product in f32 up to a sixth faster, and a deep one with a small C in the matrix units' types
- *           several times. It need not be cleared, and its content afterwards has no meaning.
+ *           bf16 and f16 that needs C in f32 (sm_80 on); of complex types none does without one. The workspace also
+ *           holds the partial sums where k is divided, which makes a product in f32 up to a sixth faster, and a deep
+ *           one with a small C in the matrix units' types several times. It need not be cleared, and its content
+ *           afterwards has no meaning.
  *           Our kernels trigger programmatic dependent launch (PDL). A kernel of the caller's that follows with
  *           programmatic stream serialization must wait (griddepcontrol.wait, cudaGridDependencySynchronize) before it
  *           reads C.
@@ -667,9 +670,9 @@ TW_API tw_status tw_enqueue_batched(tw_context *context, const tw_problem *probl
 
 /* tw_workspace_bytes - the device memory that tw_enqueue() wants from its caller for this problem (TW_DEVICE; reads
  * align_a, align_b, align_c). 0: nothing is packed and no partial sums are kept. On CUDA at most 4 (k + 31)
- * (m + n + 62) + 512 in f32, and 560,000 for each multiprocessor. On OpenCL it depends on
- * the kernel's self-test, which is run if it was not yet. Returns TW_OK, TW_BAD_ARGUMENT, TW_NO_KERNEL, on OpenCL also
- * what tw_prepare would. */
+ * (m + n + 62) + 512 in f32, and 560,000 for each multiprocessor; in cf32 twice that of 2 m, 2 n and 2 k, and 16 m
+ * (n + 16). On OpenCL it depends on the kernel's self-test, which is run if it was not yet. Returns TW_OK,
+ * TW_BAD_ARGUMENT, TW_NO_KERNEL, on OpenCL also what tw_prepare would. */
 TW_API tw_status tw_workspace_bytes(tw_context *context, const tw_problem *problem, int64_t *bytes);
 
 /* tw_workspace_bytes_batched - the same for tw_enqueue_batched(): where the batch is one launch what that wants, on

@@ -78,11 +78,11 @@
  *            letters in Fortran's order (side, uplo, op, diag), sizes, time and speed, and of gemm a command that times
  *            a product of that shape (row-major, dense, alpha 1, beta 0). TILEWRIGHT_PROFILE=1: a table of calls by
  *            routine and shape as the process exits; not if it ends by _exit() or by a signal.
- * GPU        With TILEWRIGHT_BLAS_ENGINE=cuda, products of real numbers in single and double precision go to a GPU if
- *            the harmonic mean of m, n and k is at least the break-even of their type: those of sgemm, dgemm and their
- *            batches, and those that symm, trmm and trsm of real numbers are computed by. All others stay on the cpu:
- *            complex numbers, bf16, and the triangles of syrk, syr2k and gemmtr. TILEWRIGHT_BLAS_BREAK_EVEN sets the
- *            break-even, 512 for both types, 512,256 for s and for d. Without it the first call of a type measures:
+ * GPU        With TILEWRIGHT_BLAS_ENGINE=cuda, products in single and double precision go to a GPU if the harmonic
+ *            mean of m, n and k is at least the break-even of their type: those of gemm and its batches, and those that
+ *            symm, hemm, trmm and trsm are computed by. All others stay on the cpu: bf16, and the triangles of syrk,
+ *            syr2k, herk, her2k and gemmtr. TILEWRIGHT_BLAS_BREAK_EVEN sets the break-even, 512 for all types, 512,256
+ *            for s and c and for d and z. Without it the first call of a type measures:
  *            four products of 64 x 64 x 64 on each of the two, then of 128 and so on up to 2048, until the GPU takes
  *            less than nine tenths of the time. The bounds above hold. A product for which the GPU has no memory is
  *            computed by the cpu. After any other failure the cpu computes all: a copy of C back to the host that

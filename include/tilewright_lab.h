@@ -44,6 +44,10 @@ TW_API const tw_lab_kernel *tw_lab_kernel_at(int index); /* NULL when out of ran
 /* tw_lab_kernel_named - the row of this name, present or former; NULL: there is none. */
 TW_API const tw_lab_kernel *tw_lab_kernel_named(const char *name);
 
+/* tw_lab_kernel_dtype - the type of the kernels that compute products of this type on an engine: of complex types on
+ * cuda that of their parts, else the type itself. */
+TW_API tw_dtype tw_lab_kernel_dtype(const char *engine, tw_dtype dtype);
+
 /* The list of dtypes: rows of data/dtypes.def. */
 typedef struct tw_lab_dtype {
     tw_dtype dtype;
@@ -396,8 +400,8 @@ enum { TW_LAB_BREAK_EVEN_EDGE = 2048 };
 
 /* tw_lab_break_even - *edge: the smallest square product, of 64, 128, 256 ... up to `most`, that `other` computes
  * in less than nine tenths of the time of `one`, operands in host memory; 0: none. Measured now, with 4 products of
- * each size on both. dtype TW_F32 or TW_F64; most 1 to 32768. Returns TW_OK, TW_BAD_ARGUMENT, TW_NO_MEMORY, or what a
- * product failed with. */
+ * each size on both. dtype TW_F32, TW_F64, TW_CF32 or TW_CF64; most 1 to 32768. Returns TW_OK, TW_BAD_ARGUMENT,
+ * TW_NO_MEMORY, or what a product failed with. */
 TW_API tw_status tw_lab_break_even(tw_context *one, tw_context *other, tw_dtype dtype, int64_t most, int64_t *edge);
 
 /* tw_lab_peak_flops - the device's multiply-add rate in flop/s, measured now by a register-only loop of independent

@@ -42,6 +42,8 @@ enum {
     REAL_F64 = 1,
     REAL_F16 = 2,
     REAL_BF16 = 14,
+    COMPLEX_F32 = 4,
+    COMPLEX_F64 = 5,
     INTEGER_I8 = 3,
     INTEGER_U8 = 8,
     INTEGER_I32 = 10,
@@ -122,6 +124,8 @@ static int type_of(tw_dtype dtype)
 {
     switch (dtype) {
     case TW_F64: return REAL_F64;
+    case TW_CF32: return COMPLEX_F32;
+    case TW_CF64: return COMPLEX_F64;
     case TW_F16: return REAL_F16;
     case TW_BF16: return REAL_BF16;
     case TW_I8: return INTEGER_I8;
@@ -138,7 +142,7 @@ static bool describe(cublas *x, const tw_problem *p)
 {
     const int type = type_of(p->dtype), type_b = type_of(p->dtype_b != 0 ? p->dtype_b : p->dtype),
               type_c = type_of(p->dtype_c != 0 ? p->dtype_c : x->scalars);
-    const int compute = x->scalars == TW_F64   ? COMPUTE_F64
+    const int compute = x->is_f64              ? COMPUTE_F64
                         : x->scalars == TW_I32 ? COMPUTE_I32
                         : p->dtype == TW_TF32  ? COMPUTE_TF32
                                                : COMPUTE_F32;
@@ -196,10 +200,12 @@ bool cublas_begin(cublas *x, const tw_problem *p, int64_t batch)
 {
     void *preference = NULL;
     x->count = 0;
-    x->scalars = p->dtype == TW_F64 ? TW_F64 : p->dtype == TW_I8 || p->dtype == TW_U8 ? TW_I32 : TW_F32;
+    const bool complex = p->dtype == TW_CF32 || p->dtype == TW_CF64;
+    x->is_f64 = p->dtype == TW_F64 || p->dtype == TW_CF64;
+    x->scalars = complex || x->is_f64 ? p->dtype : p->dtype == TW_I8 || p->dtype == TW_U8 ? TW_I32 : TW_F32;
     if (!describe(x, p) || (batch > 0 && !lay_out_batch(x, p, batch))) return false;
     TRY(x, cublasLtMatmulPreferenceCreate, (&preference));
-    bool found = ask(x, preference, p->dtype == TW_F32);
+    bool found = ask(x, preference, p->dtype == TW_F32 || p->dtype == TW_CF32);
     x->api->cublasLtMatmulPreferenceDestroy(preference);
     return found;
 }
@@ -216,11 +222,11 @@ void cublas_end(cublas *x)
 
 bool cublas_multiply(cublas *x, int candidate, const void *a, const void *b, void *c, void *workspace, void *stream)
 {
-    static const float one = 1, zero = 0;
-    static const double one_f64 = 1, zero_f64 = 0;
+    static const float one[2] = {1, 0}, zero[2] = {0, 0}; /* complex types take both */
+    static const double one_f64[2] = {1, 0}, zero_f64[2] = {0, 0};
     static const int32_t one_i32 = 1, zero_i32 = 0;
-    const void *alpha = &one, *beta = &zero;
-    if (x->scalars == TW_F64) alpha = &one_f64, beta = &zero_f64;
+    const void *alpha = one, *beta = zero;
+    if (x->is_f64) alpha = one_f64, beta = zero_f64;
     if (x->scalars == TW_I32) alpha = &one_i32, beta = &zero_i32;
     TRY(x, cublasLtMatmul,
         (x->handle, x->product, alpha, b, x->layout_a, a, x->layout_b, beta, c, x->layout_c, c, x->layout_c,

@@ -22,8 +22,9 @@ typedef struct cublas_api cublas_api;
 typedef struct cublas {
     const cublas_api *api;
     void *handle, *product, *layout_a, *layout_b, *layout_c; /* the last four of the present problem */
-    tw_dtype scalars;                                        /* the type of alpha and beta: f64, f32 or i32 */
-    int count;                                               /* of candidates, the heuristic's own first */
+    tw_dtype scalars; /* the type of alpha and beta: f64, f32, i32, cf32 or cf64 */
+    bool is_f64;      /* or complex numbers of it */
+    int count;        /* of candidates, the heuristic's own first */
     cublas_candidate candidates[CUBLAS_CANDIDATES];
     /* why: what failed last, where a function below returned false */
     char version[PEER_TEXT], file[PEER_TEXT], why[PEER_TEXT];

@@ -98,9 +98,10 @@ exit_code multiplied_check(const product_wish *wish)
 
 static bool engine_multiplies(const char *engine, tw_dtype dtype)
 {
+    const tw_dtype of_kernels = tw_lab_kernel_dtype(engine, dtype);
     const tw_lab_kernel *row;
     for (int i = 0; (row = tw_lab_kernel_at(i)) != NULL; i++)
-        if (row->production && row->dtype == dtype && strcmp(row->engine, engine) == 0) return true;
+        if (row->production && row->dtype == of_kernels && strcmp(row->engine, engine) == 0) return true;
     return false;
 }
 

@@ -34,11 +34,12 @@ static tw_status time_product(tw_context *context, const tw_problem *p, const vo
 /* Of values that vary: on zeros a GPU takes less power, and is faster. */
 static void fill(void *to, tw_dtype dtype, size_t elements)
 {
+    const bool wide = dtype == TW_F64 || dtype == TW_CF64, pairs = dtype == TW_CF32 || dtype == TW_CF64;
     uint32_t state = 1;
-    for (size_t i = 0; i < elements; i++) {
+    for (size_t i = 0; i < (pairs ? 2 * elements : elements); i++) {
         state = state * 1664525u + 1013904223u;
         const double value = (double)(state >> 8) / (double)(1 << 23) - 1;
-        if (dtype == TW_F64)
+        if (wide)
             ((double *)to)[i] = value;
         else
             ((float *)to)[i] = (float)value;
@@ -64,10 +65,11 @@ static tw_status compare(tw_context *one, tw_context *other, tw_dtype dtype, int
 tw_status tw_lab_break_even(tw_context *one, tw_context *other, tw_dtype dtype, int64_t most, int64_t *edge)
 {
     HOLD_CANCELLATION;
-    if (edge == NULL || most < 1 || most > 32768 || (dtype != TW_F32 && dtype != TW_F64))
-        return fail(TW_BAD_ARGUMENT, "edge is NULL, most is not from 1 to 32768, or dtype is not f32 or f64");
+    const bool times = dtype == TW_F32 || dtype == TW_F64 || dtype == TW_CF32 || dtype == TW_CF64;
+    if (edge == NULL || most < 1 || most > 32768 || !times)
+        return fail(TW_BAD_ARGUMENT, "edge is NULL, most is not from 1 to 32768, or dtype not f32, f64, cf32 or cf64");
     *edge = 0;
-    const size_t elements = (size_t)most * (size_t)most, bytes = elements * (dtype == TW_F64 ? 8 : 4);
+    const size_t elements = (size_t)most * (size_t)most, bytes = elements * (size_t)tw_lab_dtype_of(dtype)->bytes;
     char *room = malloc(3 * bytes);
     if (room == NULL) return fail(TW_NO_MEMORY, "no memory for three matrices of %zu bytes", bytes);
     const tw_status status = compare(one, other, dtype, most, room, room + bytes, room + 2 * bytes, edge);

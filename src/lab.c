@@ -3,6 +3,7 @@
 #include "cgroup.h"
 #include "first_use.h"
 #include "parts.h"
+#include "planners.h"
 #include "run.h"
 #include "tuned.h"
 
@@ -328,6 +329,8 @@ tw_status tw_lab_triangle_compute(tw_context *context, const tw_lab_triangle *x)
         return fail(TW_NO_KERNEL, "the %s engine computes no triangular blocks", context->ops->name);
     return context->ops->triangle(context->engine, x);
 }
+
+tw_dtype tw_lab_kernel_dtype(const char *engine, tw_dtype dtype) { return complex_part(engine, dtype); }
 
 tw_status tw_lab_peak_flops(tw_context *context, tw_dtype dtype, int threads, int tries, double *flops_per_s)
 {

@@ -43,14 +43,15 @@ typedef struct panels {
 static int64_t panel_rows(const tw_problem *p)
 {
     const int64_t least_bytes = (int64_t)64 << 20, tiles = 256;
-    if (p->op_a != TW_N || p->k == 0) return 0;
+    if (op_transposes(p->op_a) || p->k == 0) return 0;
     int64_t bytes = p->m * (p->lda * dtype_find(p->dtype)->lab.bytes + p->ldc * dtype_find(p->dtype_c)->lab.bytes);
     int64_t rows = round_up(ceil_div(p->m, MOST_PANELS), tiles);
     return bytes >= least_bytes && rows < p->m ? rows : 0;
 }
 
 /* Plans of a panel and of the last one, by the kernel of the whole. B is packed once for all; only where it is split
- * into halves each panel does so, which takes little beside its copies. False: they would be built otherwise. */
+ * into halves, or complex, each panel does by itself what it needs, which takes little beside its copies. False: they
+ * would be built otherwise. */
 static bool plan_each(const tw_lab_run *run, panels *x)
 {
     const plan *whole = &run->plan;
@@ -64,7 +65,7 @@ static bool plan_each(const tw_lab_run *run, panels *x)
         if (plan_find(&p, &facts, &same, packs) != TW_OK || strcmp(packs->gpu.options, whole->gpu.options) != 0)
             return false;
         *tile = *packs;
-        if (packs->gpu.rest == NULL) spread_take_packed(tile, 1);
+        if (packs->gpu.rest == NULL && !problem_is_complex(&p)) spread_take_packed(tile, 1);
     }
     x->packs_b = x->plans[0].packs.gpu.pack_b.needed && !x->plans[0].tile.gpu.pack_b.needed;
     return true;

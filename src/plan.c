@@ -93,7 +93,8 @@ static _Thread_local struct {
     plan plan;
 } last;
 
-/* Would the two problems get the same blocks and the same row? Alpha decides nothing, alignments nothing on the CPU. */
+/* Would the two problems get the same blocks and the same row? Of alpha only whether it is complex decides something,
+ * alignments nothing on the CPU. */
 static bool plans_alike(const plan *made, const tw_problem *p)
 {
     const tw_problem *q = &made->problem;
@@ -102,19 +103,31 @@ static bool plans_alike(const plan *made, const tw_problem *p)
            p->op_a == q->op_a && p->op_b == q->op_b && p->m == q->m && p->n == q->n && p->k == q->k &&
            p->lda == q->lda && p->ldb == q->ldb && p->ldc == q->ldc && p->flags == q->flags &&
            p->accuracy == q->accuracy && problem_reads_c(p) == problem_reads_c(q) &&
-           (p->epilogue != NULL) == (q->epilogue != NULL) &&
+           (p->alpha_imaginary != 0) == (q->alpha_imaginary != 0) &&
+           (p->beta_imaginary != 0) == (q->beta_imaginary != 0) && (p->epilogue != NULL) == (q->epilogue != NULL) &&
            (cpu || (p->align_a == q->align_a && p->align_b == q->align_b && p->align_c == q->align_c));
+}
+
+static tw_status fail_complex(const char *why)
+{
+    return fail(TW_NO_KERNEL, "no kernel fits: complex products %s", why);
 }
 
 static tw_status fill_plan(const tw_problem *problem, const device_facts *device, const tw_lab_choice *choice,
                            plan *out)
 {
     const kernel_row *row = NULL;
-    TRY(choose_row(problem, device, choice, &row));
+    tw_problem real;
+    const bool complex = complex_find(problem, device, &real);
+    if (complex && device->tiles) return fail_complex("are not divided among devices");
+    if (complex && device->no_workspace && problem->k > 0) return fail_complex("on a GPU want a workspace");
+    TRY(choose_row(complex ? &real : problem, device, choice, &row));
     *out = (plan){.problem = *problem, .row = row, .finish = kernel_finish(row, problem)};
-    if (row->gpu.entry != NULL)
-        out->gpu = (gpu_plan){0}, plan_gpu(out, device, choice);
-    else if (row->micro != NULL)
+    if (row->gpu.entry != NULL) {
+        out->gpu = (gpu_plan){.problem = complex ? real : *problem};
+        plan_gpu(out, device, choice);
+        if (complex) complex_passes(out);
+    } else if (row->micro != NULL)
         plan_loops(out, device, choice->threads);
     else
         plan_rung(out, device, choice);
@@ -141,6 +154,8 @@ tw_status plan_find(const tw_problem *problem, const device_facts *device, const
         last.verdicts == device->verdicts && plans_alike(&last.plan, problem)) {
         *out = last.plan;
         out->problem = *problem;
+        if (out->row->gpu.entry != NULL && !complex_find(problem, device, &out->gpu.problem))
+            out->gpu.problem = *problem;
         return TW_OK;
     }
     if (choice == NULL) choice = &free_choice;
@@ -232,6 +247,20 @@ static void grid_text(const gpu_plan *p, const kernel_row *row, char text[96])
     if (p->items > 0) snprintf(text, 96, " (for each of %" PRId64 " items, in one launch)", p->items);
 }
 
+/* The real product that stands for a complex one, and the passes around it. */
+static void complex_text(const plan *plan, char text[128])
+{
+    const gpu_complex *by = &plan->gpu.complex;
+    const tw_problem *real = &plan->gpu.problem;
+    text[0] = '\0';
+    if (real->dtype == plan->problem.dtype) return;
+    snprintf(text, 128, " as real %" PRId64 "x%" PRId64 "x%" PRId64 "%s%s%s", real->m, real->n, real->k,
+             by->b.needed   ? ", writes squares of B"
+             : by->a.needed ? ", writes planes of A"
+                            : "",
+             by->a.needed && by->b.needed ? " and rows of A" : "", by->combines ? ", combines C" : "");
+}
+
 void plan_text(const plan *plan, char *text, size_t bytes)
 {
     static const char *const of_a[] = {" transposes A", " copies A", " splits A"}, *const of_b[] = {" transposes B",
@@ -239,8 +268,8 @@ void plan_text(const plan *plan, char *text, size_t bytes)
                                                                                                     " splits B"};
     const cpu_plan *cpu = &plan->cpu;
     const gpu_plan *gpu = &plan->gpu;
-    char grid[96] = "", shares[96] = "", woken[48] = "";
-    if (plan->row->gpu.entry != NULL) grid_text(gpu, plan->row, grid);
+    char grid[96] = "", shares[96] = "", woken[48] = "", complex[128];
+    if (plan->row->gpu.entry != NULL) grid_text(gpu, plan->row, grid), complex_text(plan, complex);
     if (plan->row->micro != NULL && plan->woken > 0 && plan->woken < plan->threads)
         snprintf(woken, sizeof woken, ", after a rest %d,", plan->woken);
     if (plan->row->micro != NULL && cpu->divided)
@@ -263,10 +292,10 @@ void plan_text(const plan *plan, char *text, size_t bytes)
                  shares, cpu->macro_m, cpu->macro_n, cpu->kc, cpu->task_m, cpu->task_n, plan->threads, woken,
                  plan->workspace_bytes);
     else if (plan->row->gpu.entry != NULL)
-        snprintf(text, bytes, "%s%s%s grid %" PRId64 "x%" PRId64 "%s threads %dx%d workspace %zu bytes %.*s%s%s",
-                 plan->row->lab.name, packing_text(plan, &gpu->pack_a, of_a), packing_text(plan, &gpu->pack_b, of_b),
-                 gpu->grid_x, gpu->grid_y, grid, gpu->threads_x, gpu->threads_y, plan->workspace_bytes,
-                 gpu->own_options, gpu->options, gpu->rest != NULL ? " rest " : "",
+        snprintf(text, bytes, "%s%s%s%s grid %" PRId64 "x%" PRId64 "%s threads %dx%d workspace %zu bytes %.*s%s%s",
+                 plan->row->lab.name, complex, packing_text(plan, &gpu->pack_a, of_a),
+                 packing_text(plan, &gpu->pack_b, of_b), gpu->grid_x, gpu->grid_y, grid, gpu->threads_x, gpu->threads_y,
+                 plan->workspace_bytes, gpu->own_options, gpu->options, gpu->rest != NULL ? " rest " : "",
                  gpu->rest != NULL ? gpu->rest->lab.name : "");
     else
         snprintf(text, bytes, "%s tile %d threads %d workspace %zu bytes", plan->row->lab.name, plan->tile,

@@ -82,8 +82,21 @@ static inline int64_t cpu_panels_before(const cpu_plan *cpu, int64_t p0)
     return p0 / cpu->chunk * ceil_div(cpu->chunk, cpu->kc) + p0 % cpu->chunk / cpu->kc;
 }
 
+/* A complex product on a GPU, which kernels of real numbers compute (kernels/cuda/complex.cu): how A and B are written
+ * as real matrices, if they are; whether C is made of sums behind the kernels, in which form these are, and how far
+ * their rows lie apart (0: they are in C); and where in the workspace, behind what the real product wants, all that
+ * lies. */
+typedef struct gpu_complex {
+    packing a, b;
+    int64_t a_at, b_at, sums_at, sums_ld;
+    bool combines;
+    int sums; /* SUMS_PAIRS and so on */
+} gpu_complex;
+
 /* A GPU launch: a grid of blocks of threads, each computing block_m x block_n, and the compiler's -D options. */
 typedef struct gpu_plan {
+    tw_problem problem; /* what the kernels compute: the plan's, of complex types the real product that stands for it */
+    gpu_complex complex;
     int64_t grid_x, grid_y, block_m, block_n;
     bool one_launch; /* of a whole batch, of at most grid_x blocks; else items are launched one after the other */
     int64_t items;   /* OpenCL: one launch computes so many items of a batch, of panels by its groups in turns, else a
@@ -106,15 +119,18 @@ typedef struct gpu_plan {
     packing rest_a, rest_b;
 } gpu_plan;
 
-/* What the launches of a product on a GPU do, in their order: look at all of A and B; copy what the kernel cannot read
- * as it lies; compute the tiles of C, or partial sums; pack for and compute tiles that were left; add the sums. */
+/* What the launches of a product on a GPU do, in their order: write complex operands as real ones; look at all of A and
+ * B; copy what the kernel cannot read as it lies; compute the tiles of C, or partial sums; pack for and compute tiles
+ * that were left; add the sums; make complex numbers of them. */
 typedef enum launch_kind {
+    LAUNCH_EXPAND,
     LAUNCH_SCAN,
     LAUNCH_PACK,
     LAUNCH_TILES,
     LAUNCH_PACK_REST,
     LAUNCH_REST,
     LAUNCH_ADD,
+    LAUNCH_COMBINE,
     LAUNCH_KINDS
 } launch_kind;
 
@@ -126,7 +142,7 @@ typedef struct kernel_text {
     const char *epilogue; /* what stands in front of its text: expression_text(); NULL: nothing */
 } kernel_text;
 
-/* A launch: its kernel, and blocks of threads. LAUNCH_SCAN and packing, which may be for one operand alone, count their
+/* A launch: its kernel, and blocks of threads. Passes over operands, which may be for one alone, and over C count their
  * blocks themselves. */
 typedef struct gpu_launch {
     launch_kind kind;

@@ -10,6 +10,17 @@ void plan_loops(plan *plan, const device_facts *device, int wanted_threads);
 void plan_rung(plan *plan, const device_facts *device, const tw_lab_choice *choice);
 void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choice);
 
+/* complex_part - the type whose kernels compute products of this one on an engine: of a complex one's parts on CUDA,
+ * else the type itself. */
+tw_dtype complex_part(const char *engine, tw_dtype dtype);
+
+/* complex_find - of a complex product on a GPU that computes it as a real one: that product, in *real. False: the
+ * kernels compute what is asked. */
+bool complex_find(const tw_problem *asked, const device_facts *device, tw_problem *real);
+
+/* complex_passes - add to a plan, which is ready for that product, what is done before and behind it. */
+void complex_passes(plan *plan);
+
 /* plan_gpu_beats - is `one` of a GPU's rows better than `later`, which stands below it in the table? */
 bool plan_gpu_beats(const kernel_row *one, const kernel_row *later, const tw_problem *p, const device_facts *device);
 

@@ -59,7 +59,7 @@ void spread_take_packed(plan *tile, int x)
 {
     packing *const packs = x == 0 ? &tile->gpu.pack_a : &tile->gpu.pack_b;
     if (!packs->needed) return;
-    *(x == 0 ? &tile->problem.lda : &tile->problem.ldb) = packs->ld;
+    *(x == 0 ? &tile->gpu.problem.lda : &tile->gpu.problem.ldb) = packs->ld;
     tile->workspace_bytes -= (size_t)packs->bytes;
     packs->needed = false, packs->bytes = 0;
 }

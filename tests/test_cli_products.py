@@ -712,6 +712,25 @@ def auto_computes_anew_what_a_gpu_leaves_half_done():
 
 
 @case
+def complex_types_reach_the_cuda_engine():
+    """As real products, on a fake device that multiplies: by squares of B and by planes of A, all ops, scalars and ways to lie, judged by both oracles; and
+    files."""
+    said = good("selftest", "--engine", "cuda", "--dtype", "cf32,cf64", env=fake_cuda("product=1 sm=75")).stdout
+    assert said.count("ok ") == 2 and said.startswith("ok       cf32") and "2 passed, 0 failed, 0 refused" in said, said
+    env = {**fake_cuda("product=1 sm=75 shapes=1"), "FAKE_LOG": "launches"}
+    for shape, words, real in (("70x60x50", [], "70 120 100"), ("7x600x50", [], "14 1200 50"), ("7x600x50", ["--transpose-b"], "14 600 100"), ("7x600x50", ["--transpose-a", "--transpose-b"], "14 600 100")):
+        open("launches", "w").close()
+        good("bench", "--engine", "cuda", "--dtype", "cf32", "--shape", shape, *words, "--samples", 1, "--json", "r.jsonl", env=env)
+        (record,) = records(open("r.jsonl").read())
+        assert record["verified"] == "exact+bound" and record["kernel"] == "cuda_f32_sgemm_simt_128x128" and record["dtype"] == "cf32", record
+        assert {x[8:].strip() for x in open("launches") if x.startswith("product ")} == {real}, (shape, real, open("launches").read())
+    z = complexes(40, 7, 1)
+    npy("Z.npy", z, "c16")
+    said = good("multiply", "Z.npy", "Z.npy", "--transpose-b", "--conjugate-b", "--engine", "cuda", "-o", "H.npy", "--verify", "-v", env=fake_cuda("product=1 sm=75")).stdout
+    assert "cuda_f64_dgemm_simt" in said and read_npy("H.npy") == ("<c16", (40, 40), product(z, transpose(conjugate(z)))), said
+
+
+@case
 def padding_is_kept_on_a_gpu():
     """The kernel that `bench` plans and times meets the rows as they were asked for: with 1 element between them loads of 16 bytes do not fit."""
     env = fake_cuda("product=1 sm=75")

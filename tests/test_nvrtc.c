@@ -695,7 +695,8 @@ static void visit_file(const char *file, const char *arch, visitor *visit)
 {
     static const variant plain = {.name = "plain"}, half = {.name = "half", .options = "-DELEMENT_BYTES=2"},
                          eight = {.name = "eight", .options = "-DELEMENT_BYTES=8"},
-                         rest = {.name = "rest", .options = "-DELEMENT_BYTES=4 -DREST=1"};
+                         rest = {.name = "rest", .options = "-DELEMENT_BYTES=4 -DREST=1"},
+                         doubles = {.name = "doubles", .options = "-DREAL_BYTES=8"};
     if (strcmp(file, "cuda/split.cu") == 0 && atoi(arch + 3) < 80) return; /* of a row that newer devices have */
     for (int i = 0; i < kernel_count(); i++)
         if (strcmp(kernel_at(i)->lab.file, file) == 0) return;
@@ -704,6 +705,7 @@ static void visit_file(const char *file, const char *arch, visitor *visit)
     visit(NULL, file, arch, &plain);
     if (strcmp(file, "cuda/pack.cu") == 0)
         visit(NULL, file, arch, &half), visit(NULL, file, arch, &eight), visit(NULL, file, arch, &rest);
+    if (strcmp(file, "cuda/complex.cu") == 0) visit(NULL, file, arch, &doubles);
 }
 
 static void visit_all(const char *arch, visitor *visit)

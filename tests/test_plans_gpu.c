@@ -423,7 +423,8 @@ static void emulated_case(void)
     right = right && emulates(p, &sm_90, &out) && out.workspace_bytes == (size_t)(2 * (halves + told)) &&
             plan_launches(&out, launches) == 5;
     for (int i = 0; right && i < 5; i++)
-        right = launches[i].kind == (launch_kind)i && strcmp(launches[i].kernel.source.file, files[i]) == 0;
+        right = launches[i].kind == (launch_kind)(LAUNCH_SCAN + i) &&
+                strcmp(launches[i].kernel.source.file, files[i]) == 0;
     right = right && out.gpu.grid_x == 128 && launches[4].grid_x == 32 * 32 && launches[4].threads_x == 128 &&
             strstr(launches[4].kernel.options, "-DOP_A=1 -DOP_B=0 -DWIDE=1 -DREST=1") != NULL;
     p.op_a = TW_T, p.op_b = TW_N, p.lda = p.m, p.ldb = p.n; /* nothing is packed for the rest */
@@ -431,9 +432,66 @@ static void emulated_case(void)
     tap_result(right, "%s, %zu bytes of workspace", out.row->lab.name, out.workspace_bytes);
 }
 
+/* A complex product is planned as a real one, beside whose launches A or B is written as real numbers before, and C is
+ * made behind where that is needed: by squares of B, or where A is much smaller, by planes of A. */
+static void complex_case(tw_dtype dtype, int64_t m, tw_op op_a, tw_op op_b, bool scales, bool reads_c, bool emulated)
+{
+    const int64_t n = 1000, k = 800, bytes = dtype == TW_CF32 ? 4 : 8, whole = 128 / bytes;
+    const bool planes = m < 100, across = op_a == TW_T || op_a == TW_C, along = op_b == TW_T || op_b == TW_C,
+               combines = planes || scales;
+    const int64_t real_m = planes ? 2 * m : m, real_n = planes && along ? n : 2 * n,
+                  real_k = planes && !along ? k : 2 * k, lda = round_up(across ? real_m : real_k, whole),
+                  ldb = 2 * (along ? k : n) + 10, sums = planes || (scales && reads_c) ? round_up(real_n, whole) : 0;
+    tw_problem p = tw_problem_make(dtype, op_a, op_b, m, n, k);
+    gpu_launch launches[LAUNCH_KINDS];
+    plan out = {.row = NULL}, like = {.row = NULL};
+    device_facts bare = sm_90, tile = sm_90, kept = sm_90;
+    if (!tap_case("complex: %s %c%c, %d rows%s%s%s", bytes == 4 ? "cf32" : "cf64", "ntcr"[op_a], "ntcr"[op_b], (int)m,
+                  scales ? ", complex alpha" : "", reads_c ? ", beta" : "", emulated ? ", emulated" : ""))
+        return;
+    bare.no_workspace = tile.tiles = true, kept.context = 77;
+    p.dtype_c = p.dtype_b = dtype, p.align_a = p.align_b = p.align_c = 8, p.ldb += 5, p.ldc += 1;
+    p.place_a = p.place_b = p.place_c = TW_DEVICE;
+    p.beta = reads_c, p.accuracy = emulated ? TW_EMULATED : TW_NATIVE;
+    /* found again, but for the scalar; and then whole */
+    bool right = plan_find(&p, &kept, NULL, &out) == TW_OK;
+    p.alpha_imaginary = scales ? -2 : 0;
+    right = right && plan_find(&p, &kept, NULL, &out) == TW_OK && plan_find(&p, &kept, NULL, &out) == TW_OK;
+    const tw_problem *real = &out.gpu.problem;
+    const gpu_complex *by = &out.gpu.complex;
+    right = right && real->m == real_m && real->n == real_n && real->k == real_k && real->alpha_imaginary == 0 &&
+            real->dtype == (bytes == 4 ? TW_F32 : TW_F64) && real->op_a == (across ? TW_T : TW_N) &&
+            real->op_b == (planes && along ? TW_T : TW_N) && real->lda == (planes || across ? lda : 2 * k) &&
+            real->ldb == (planes ? ldb : round_up(2 * n, whole)) && real->align_a == (planes || across ? 256 : 8) &&
+            real->align_b == (planes ? 8 : 256) && real->ldc == (sums > 0 ? sums : 2 * p.ldc) &&
+            real->beta == (reads_c && !combines) && out.problem.n == n;
+    right = right && plan_find(real, &sm_90, NULL, &like) == TW_OK && like.row == out.row &&
+            out.row->lab.emulates == emulated;
+    const int of_real = right ? plan_launches(&like, launches) : 0, count = right ? plan_launches(&out, launches) : 0;
+    right = right && count == of_real + 1 + combines && launches[0].kind == LAUNCH_EXPAND &&
+            (launches[count - 1].kind == LAUNCH_COMBINE) == combines;
+    right = right && by->b_at >= (int64_t)like.workspace_bytes && by->a_at == by->b_at + by->b.bytes &&
+            by->b.bytes == (planes ? 0 : 2 * k * round_up(2 * n, whole) * bytes) &&
+            out.workspace_bytes == (size_t)(by->sums_at + real_m * sums * bytes) &&
+            (bytes > 4 ||
+             out.workspace_bytes <= /* tw_workspace_bytes */
+                 (size_t)(2 * (4 * (2 * k + 31) * (2 * m + 2 * n + 62) + 512 + 560000 * 132) + 16 * m * (n + 16)));
+    right = right && plan_find(&p, &bare, NULL, &like) == TW_NO_KERNEL &&
+            plan_find(&p, &tile, NULL, &like) == TW_NO_KERNEL;
+    /* which way is taken depends on m, but not where the bits of a row may not */
+    p.flags = TW_INVARIANT;
+    right = right && (plan_find(&p, &sm_90, NULL, &like) != TW_OK || like.gpu.complex.sums == 0);
+    tap_result(right, "%s, %d x %d x %d by %s, %d launches, %zu bytes of workspace", tw_error_text(), (int)real->m,
+               (int)real->n, (int)real->k, out.row != NULL ? out.row->lab.name : "none", count, out.workspace_bytes);
+}
+
 static void matrix_cases(void)
 {
     emulated_case();
+    for (int i = 0; i < 32; i++)
+        complex_case(i / 16 ? TW_CF64 : TW_CF32, i % 2 ? 16 : 3000, (tw_op)(i / 2 % 4), (tw_op)((i / 2 + i / 8) % 4),
+                     i / 4 % 2, i / 8 % 2, false);
+    complex_case(TW_CF32, 3000, TW_T, TW_N, true, true, true);
     split_k_case(TW_BF16, TW_F32, 33, 84, "");
     split_k_case(TW_BF16, TW_BF16, 33, 84, "-DC_HALF=1");
     split_k_case(TW_F16, TW_F16, 33, 84, "-DC_HALF=1 -DIN_F16=1");

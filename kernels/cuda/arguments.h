@@ -78,6 +78,14 @@ enum { SCAN_THREADS = 32 * COUNTED_LINES, HALVES_THREADS = 256, HALVES_TILE = 64
 #define MAYBE_COUNTS_ARGUMENTS(_)
 #endif
 
+/* A block of complex.cu has a square of so many elements, and so many rows of threads. An element becomes EXPAND_MOST
+ * real numbers at most, each a part of it. SUMS_: what is made of real products: the sums, pair by pair; their real
+ * parts above the imaginary ones; or four products, those of A's real parts above those of its imaginary ones, each by
+ * pairs of B, which is to be conjugated or not. */
+enum { EXPAND_TILE = 32, EXPAND_LINES = 8, EXPAND_MOST = 4 };
+enum { PART_REAL = 0, PART_IMAGINARY = 1, PART_NEGATED = 2 };
+enum { SUMS_PAIRS, SUMS_PLANES, SUMS_PRODUCTS, SUMS_CONJUGATED };
+
 /* Batches: the first items, or arrays of addresses; at strides by tensor maps of rank 3. */
 #define BATCH_ARGUMENTS(_, number)                                                                                     \
     BOUND(_)                                                                                                           \

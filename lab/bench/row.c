@@ -94,7 +94,8 @@ static void compare(const trial *t, roofs *limits, int tries, row *out)
     const tw_problem *p = &t->problem;
     record *r = &out->record;
     int threads = out->plan.threads > 0 ? out->plan.threads : 1;
-    bool known = t->batch == 0; /* a batch is not read in the blocks of one product */
+    /* a batch is not read in the blocks of one product, nor a complex one in those of a kernel of real numbers */
+    bool known = t->batch == 0 && out->plan.kernel->dtype == p->dtype;
     double bytes = roofline_compulsory_bytes(p);
     /* of a matrix unit, which emulates, nothing is measured */
     double peak = out->plan.kernel->emulates ? NAN : roofs_peak(limits, p->dtype, threads, tries);

@@ -48,7 +48,7 @@ def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Option
     a, b      NumPy arrays, or what makes one; PyTorch tensors, CuPy arrays and others that speak
               __cuda_array_interface__ or DLPack, on the CPU or on CUDA. Vectors, matrices, and stacks of matrices that
               broadcast. float64, float32, float16, bfloat16, int8, uint8; int16 to int64, uint16 to uint64,
-              complex128 and complex64 (CPU only); ml_dtypes' float8_e4m3fn and float8_e5m2 (CUDA only). Two types
+              complex128 and complex64 (CPU and CUDA); ml_dtypes' float8_e4m3fn and float8_e5m2 (CUDA only). Two types
               become the one that np.matmul multiplies in: int64 with float32 float64, uint8 with float32 float32, bool
               with any other the other, float16 with bfloat16 float32. uint8 with int8, and the two float8, are
               multiplied as they are; bool with bool only as another dtype.
@@ -81,9 +81,9 @@ def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Option
               CUDA k is not divided, which takes longer where the result has few rows and columns. NoKernel is raised
               for float8, for floats on OpenCL, on a GPU before sm_90 for bfloat16, float16 and "tf32", and before
               sm_80 for float64.
-    accuracy  "emulated": on a GPU of sm_90 (Hopper) float32 may be computed from float16 products, within the error
-              bound below: up to 4.7 times as fast as cuBLAS. No effect elsewhere, nor with `invariant`. Bits may depend
-              on neighbouring rows and columns. "native", None: never.
+    accuracy  "emulated": on a GPU of sm_90 (Hopper) float32 and complex64 may be computed from float16 products, within
+              the error bound below: up to 4.7 times as fast as cuBLAS. No effect elsewhere, nor with `invariant`. Bits
+              may depend on neighbouring rows and columns. "native", None: never.
     epilogue  an expression, computed in the same pass. Its value becomes the element of the result in row i and column
               j, rounded once to the result's type (operands in host memory):
 

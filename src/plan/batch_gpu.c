@@ -46,7 +46,7 @@ const kernel_row *plan_batch_row(const tw_problem *p, const tw_batch *batch, con
 
 void plan_one_launch(const tw_problem *problem, const device_facts *device, const kernel_row *row, plan *out)
 {
-    *out = (plan){.problem = *problem, .row = row, .gpu = {.one_launch = true}};
+    *out = (plan){.problem = *problem, .row = row, .gpu = {.problem = *problem, .one_launch = true}};
     plan_gpu(out, device, &(tw_lab_choice){0});
 }
 

@@ -24,7 +24,7 @@ static const gpu_family *family_of(const kernel_row *row)
 static k_split split_k_by_shape(const plan *plan, const device_facts *device)
 {
     enum { BLOCKS = 1024 };
-    const tw_problem *p = &plan->problem;
+    const tw_problem *p = &plan->gpu.problem;
     int64_t steps = max_i64(ceil_div(p->k, plan->tile), 1),
             splits = device->no_workspace ? 1 : max_i64(min_i64(BLOCKS / max_i64(plan->gpu.grid_x, 1), steps), 1);
     int64_t length = ceil_div(steps, splits);
@@ -63,7 +63,7 @@ static const char *epilogue_of(const plan *p, bool makes_c)
 /* add.cu, where blocks divide k and do not add themselves. */
 static gpu_launch add_launch(const plan *p)
 {
-    const tw_problem *x = &p->problem;
+    const tw_problem *x = &p->gpu.problem;
     const char *options = dtype_find(x->dtype)->result == TW_I32 ? "-DSUMS_S32=1"
                           : x->dtype_c == TW_F16                 ? "-DC_HALF=1 -DIN_F16=1"
                           : x->dtype_c == TW_BF16                ? "-DC_HALF=1"
@@ -89,21 +89,22 @@ static int rest_launches(const plan *p, gpu_launch launches[2])
     int count = 0;
     if (p->gpu.rest_a.needed || p->gpu.rest_b.needed)
         launches[count++] = (gpu_launch){.kind = LAUNCH_PACK_REST, .kernel = packs};
-    launches[count++] = (gpu_launch){LAUNCH_REST, tiles, tiles_of(row, &p->problem), 1, row->gpu.threads_x, 1};
+    launches[count++] = (gpu_launch){LAUNCH_REST, tiles, tiles_of(row, &p->gpu.problem), 1, row->gpu.threads_x, 1};
     return count;
 }
 
-int plan_launches(const plan *p, gpu_launch launches[LAUNCH_KINDS])
+/* The launches of the product that the kernels compute. Returns how many. */
+static int product_launches(const plan *p, gpu_launch launches[LAUNCH_KINDS])
 {
     static const char *const sizes[] = {
         [1] = "-DELEMENT_BYTES=1", [2] = "-DELEMENT_BYTES=2", [4] = "-DELEMENT_BYTES=4", [8] = "-DELEMENT_BYTES=8"};
     const gpu_plan *gpu = &p->gpu;
-    const int bytes = dtype_find(p->problem.dtype)->lab.bytes; /* of complex types nothing is packed */
+    const int bytes = dtype_find(gpu->problem.dtype)->lab.bytes;
     const bool adds_apart = kernel_by_add(p->row) && gpu->k_split.count > 0;
-    const bool emulates = gpu->rest != NULL && p->problem.k > 0;
+    const bool emulates = gpu->rest != NULL && gpu->problem.k > 0;
     const kernel_text scans = {{"cuda/split.cu", "scan", NULL}, "", 0},
                       splits = {{"cuda/split.cu", "split", NULL}, "", 0},
-                      packs = {{"cuda/pack.cu", "pack", NULL}, bytes <= 8 ? sizes[bytes] : NULL, 0},
+                      packs = {{"cuda/pack.cu", "pack", NULL}, sizes[bytes], 0},
                       tiles = {gpu->source, gpu->options, gpu->dynamic_bytes, epilogue_of(p, !adds_apart)};
     int count = 0;
     if (emulates) launches[count++] = (gpu_launch){.kind = LAUNCH_SCAN, .kernel = scans};
@@ -119,9 +120,24 @@ int plan_launches(const plan *p, gpu_launch launches[LAUNCH_KINDS])
     const kernel_text adds = {
         {gpu->source.file, p->row->gpu.adds, gpu->source.text}, gpu->options, 0, epilogue_of(p, true)};
     /* of several types a thread for each element, else a block for each tile */
-    const int64_t blocks = p->row->gpu.traits & GPU_TYPES ? ceil_div(p->problem.m * p->problem.n, gpu->threads_x)
+    const int64_t blocks = p->row->gpu.traits & GPU_TYPES ? ceil_div(gpu->problem.m * gpu->problem.n, gpu->threads_x)
                                                           : gpu->grid_x / gpu->k_split.splits;
     launches[count++] = (gpu_launch){LAUNCH_ADD, adds, blocks, 1, gpu->threads_x, gpu->threads_y};
+    return count;
+}
+
+int plan_launches(const plan *p, gpu_launch launches[LAUNCH_KINDS])
+{
+    const gpu_complex *by = &p->gpu.complex;
+    const char *const real = p->gpu.problem.dtype == TW_F64 ? "-DREAL_BYTES=8" : "";
+    int count = 0;
+    if (by->a.needed || by->b.needed)
+        launches[count++] = (gpu_launch){.kind = LAUNCH_EXPAND,
+                                         .kernel = {{"cuda/complex.cu", "expand", NULL}, real, 0, NULL}};
+    count += product_launches(p, &launches[count]);
+    if (by->combines)
+        launches[count++] = (gpu_launch){.kind = LAUNCH_COMBINE,
+                                         .kernel = {{"cuda/complex.cu", "combine", NULL}, real, 0, NULL}};
     return count;
 }
 
@@ -129,7 +145,7 @@ int plan_launches(const plan *p, gpu_launch launches[LAUNCH_KINDS])
 static void plan_rest(plan *made)
 {
     gpu_plan *gpu = &made->gpu;
-    const tw_problem *p = &made->problem;
+    const tw_problem *p = &gpu->problem;
     const kernel_row *row = kernel_named(made->row->gpu.rest);
     const int used = snprintf(gpu->rest_options, sizeof gpu->rest_options, "-DOP_A=%d -DOP_B=%d -DWIDE=%d -DREST=1",
                               TW_T, TW_N, kernel_is_wide(row, p));
@@ -143,17 +159,18 @@ void plan_of_rest(const plan *of, plan *rest)
 {
     const gpu_plan *gpu = &of->gpu;
     *rest = (plan){.problem = of->problem, .row = gpu->rest};
-    rest->gpu = (gpu_plan){.block_m = gpu->block_m,
+    rest->gpu = (gpu_plan){.problem = gpu->problem,
+                           .block_m = gpu->block_m,
                            .block_n = gpu->block_n,
                            .pack_a = gpu->rest_a,
                            .pack_b = gpu->rest_b,
-                           .k_split.whole = tiles_of(gpu->rest, &of->problem)};
+                           .k_split.whole = tiles_of(gpu->rest, &gpu->problem)};
 }
 
 /* A GPU launch: one block of threads for each block of C; the compiler is told what is constant. */
 void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choice)
 {
-    const tw_problem *p = &plan->problem;
+    const tw_problem *p = &plan->gpu.problem;
     const kernel_row *row = plan->row;
     gpu_plan *gpu = &plan->gpu;
     bool square = row->gpu.traits & GPU_SQUARE, typed = row->gpu.traits & GPU_TYPES;

@@ -181,16 +181,55 @@ static void failures(const type *x)
 static int one_of_each(void)
 {
     enum { LARGE = 1024, ELEMENTS = LARGE * LARGE };
-    static const double one[2] = {1, 0};
     static float a32[ELEMENTS], b32[ELEMENTS], c32[ELEMENTS];
     static double a64[ELEMENTS], b64[ELEMENTS], c64[ELEMENTS];
     const int size = LARGE, small = EDGE;
     open_fake();
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, size, size, size, 1, a32, size, b32, size, 0, c32, size);
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, size, size, size, 1, a64, size, b64, size, 0, c64, size);
-    cblas_zgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, small, small, small, one, a64, small, b64, small, one, c64,
-                small);
+    cblas_zherk(CblasRowMajor, CblasLower, CblasNoTrans, small, small, 1, a64, small, 0, c64, small);
     return 0;
+}
+
+/* Complex products of small integers, whose C = 2i conj(A) B^T + C0 is exact. */
+static int complex_calls(void)
+{
+    static float a32[2 * ITEM], b32[2 * ITEM], c32[2 * ITEM];
+    static double a64[2 * ITEM], b64[2 * ITEM], c64[2 * ITEM];
+    static const float alpha32[2] = {0, 2}, one32[2] = {1, 0};
+    static const double alpha64[2] = {0, 2}, one64[2] = {1, 0};
+    open_fake();
+    for (int i = 0; i < 2 * ITEM; i++)
+        a32[i] = (float)(a64[i] = value(i, 1)), b32[i] = (float)(b64[i] = value(i, 2)),
+        c32[i] = (float)(c64[i] = value(i, 3));
+    cblas_cgemm(CblasColMajor, CblasConjTrans, CblasNoTrans, EDGE, EDGE, EDGE, alpha32, a32, EDGE, b32, EDGE, one32,
+                c32, EDGE);
+    cblas_zgemm(CblasRowMajor, CblasNoTrans, CblasConjTrans, EDGE, EDGE, EDGE, alpha64, b64, EDGE, a64, EDGE, one64,
+                c64, EDGE);
+    for (int i = 0; i < EDGE; i++)
+        for (int j = 0; j < EDGE; j++) {
+            double re = 0, im = 0;
+            for (int p = 0; p < EDGE; p++) { /* row i of B by the conjugate of row j of A */
+                const int x = 2 * (i * EDGE + p), y = 2 * (j * EDGE + p);
+                re += value(x, 2) * value(y, 1) + value(x + 1, 2) * value(y + 1, 1);
+                im += value(x + 1, 2) * value(y, 1) - value(x, 2) * value(y + 1, 1);
+            }
+            const int at = 2 * (i * EDGE + j);
+            if (c64[at] != value(at, 3) - 2 * im || c64[at + 1] != value(at + 1, 3) + 2 * re ||
+                c32[at] != (float)c64[at] || c32[at + 1] != (float)c64[at + 1])
+                return 1;
+        }
+    return 0;
+}
+
+static void complex_products(void)
+{
+    char said[SAID];
+    if (!tap_case("complex_products_are_the_gpu_s_too")) return;
+    const int status = run_with("TILEWRIGHT_VERBOSE", "1", complex_calls, said);
+    tap_result(status == 0 && is_said(said, "cblas_cgemm", ", on cuda |") &&
+                   is_said(said, "cblas_zgemm", ", on cuda |"),
+               "status %d, said: %s", status, said);
 }
 
 /* Where on a fake GPU one_of_each() is computed. told: what is on stderr beside the three lines, or NULL. */
@@ -203,7 +242,7 @@ static void each_type(const char *name, const char *edge, const char *cuda, cons
     const int status = run_with("TILEWRIGHT_VERBOSE", "1", one_of_each, said);
     edges = "64", kernels = "product=1 sm=75", faults = "";
     tap_result(status == 0 && is_said(said, "cblas_sgemm", "on cuda") == in_f32 &&
-                   is_said(said, "cblas_dgemm", "on cuda") == in_f64 && !is_said(said, "cblas_zgemm", "on cuda") &&
+                   is_said(said, "cblas_dgemm", "on cuda") == in_f64 && !is_said(said, "cblas_zherk", "on cuda") &&
                    lines_of(said) == (told != NULL ? 4 : 3) && (told == NULL || strstr(said, told) != NULL),
                "status %d, said: %s", status, said);
 }
@@ -234,5 +273,6 @@ int main(int argc, char **argv)
         thin_products(&types[i]);
     }
     break_evens();
+    complex_products();
     return tap_finish();
 }

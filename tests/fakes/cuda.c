@@ -9,11 +9,11 @@
  * after=9": device 1 fails from its tenth launch on; "stuck=1": its products never end, "slow_ms=500": they end so
  * long after their launch (both with "order=..."). Host memory that cuMemHostAlloc gave is pinned. No kernel is run,
  * but with "product=1" on the host sgemm_simt, sgemm_cpasync_sm80, sgemm_tma_sm90, sgemm_slicedk_sm80 and its like
- * by TMA, dgemm_simt, gemm_simt of bf16 and of bytes, gemm_thin_sm80, gemm_inplace_sm80 and their add, pack, f32's
- * gemm_batched_simt and, in tiles of "tile=32", sgemm_batched_cpasync_sm80. With "shapes=1" FAKE_LOG gets m, n
- * and k of each product, and its leading dimensions where they are arguments. With "order=..." (order.h) streams are
- * ordered by events alone, new memory holds NaN, and a copy or a product outside its device's memory
- * ends the context. */
+ * by TMA, dgemm_simt, gemm_simt of bf16 and of bytes, gemm_thin_sm80, gemm_inplace_sm80 and their add, pack, the
+ * passes of complex.cu, f32's gemm_batched_simt and, in tiles of "tile=32", sgemm_batched_cpasync_sm80. With "shapes=1"
+ * FAKE_LOG gets m, n and k of each product, and its leading dimensions where they are arguments. With "order=..."
+ * (order.h) streams are ordered by events alone, new memory holds NaN, and a copy or a product outside its device's
+ * memory ends the context. */
 #include <stdint.h>
 
 #include "../../kernels/cuda/arguments.h"
@@ -540,6 +540,72 @@ static void pack(const kernel *f, void **x)
     }
 }
 
+/* The passes around a complex product (kernels/cuda/complex.cu). */
+typedef struct expanded {
+    char *from;
+    int64_t ld;
+    char *to;
+    int64_t row, col, at[EXPAND_MOST];
+    int32_t what[EXPAND_MOST], count, rows, cols;
+} expanded;
+
+static double real_at(const kernel *f, const void *numbers, int64_t i)
+{
+    return f->element_bytes == 8 ? ((const double *)numbers)[i] : (double)((const float *)numbers)[i];
+}
+
+static void put_real(const kernel *f, void *numbers, int64_t i, double value)
+{
+    if (f->element_bytes == 8)
+        ((double *)numbers)[i] = value;
+    else
+        ((float *)numbers)[i] = (float)value;
+}
+
+static void expand(const kernel *f, void **x)
+{
+    for (int q = 0; q < 2; q++) {
+        const expanded *o = x[q];
+        for (int64_t i = 0; i < o->rows; i++)
+            for (int64_t j = 0; j < o->cols; j++)
+                for (int r = 0; r < o->count; r++) {
+                    double part = real_at(f, o->from, i * o->ld + 2 * j + ((o->what[r] & PART_IMAGINARY) != 0));
+                    put_real(f, o->to, i * o->row + j * o->col + o->at[r],
+                             (o->what[r] & PART_NEGATED) != 0 ? -part : part);
+                }
+    }
+}
+
+static void combine(const kernel *f, void **x)
+{
+    const int m = *(int *)x[0], n = *(int *)x[1], form = *(int *)x[2];
+    const double alpha[2] = {real_at(f, x[3], 0), real_at(f, x[4], 0)},
+                 beta[2] = {real_at(f, x[7], 0), real_at(f, x[8], 0)};
+    void *sums = *(void **)x[5], *c = *(void **)x[9];
+    const int64_t sums_ld = *(int64_t *)x[6], ldc = *(int64_t *)x[10];
+    const double sign = form == SUMS_CONJUGATED ? -1 : 1;
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++) {
+            const int64_t first = i * sums_ld, second = (i + m) * sums_ld, to = i * ldc + 2 * j;
+            double re, im;
+            if (form == SUMS_PAIRS)
+                re = real_at(f, sums, first + 2 * j), im = real_at(f, sums, first + 2 * j + 1);
+            else if (form == SUMS_PLANES)
+                re = real_at(f, sums, first + j), im = real_at(f, sums, second + j);
+            else
+                re = real_at(f, sums, first + 2 * j) - sign * real_at(f, sums, second + 2 * j + 1),
+                im = real_at(f, sums, second + 2 * j) + sign * real_at(f, sums, first + 2 * j + 1);
+            double new_re = alpha[0] * re - (alpha[1] != 0 ? alpha[1] * im : 0),
+                   new_im = alpha[0] * im + (alpha[1] != 0 ? alpha[1] * re : 0);
+            if (beta[0] != 0 || beta[1] != 0) {
+                const double old_re = real_at(f, c, to), old_im = real_at(f, c, to + 1);
+                new_re += beta[0] * old_re - (beta[1] != 0 ? beta[1] * old_im : 0);
+                new_im += beta[0] * old_im + (beta[1] != 0 ? beta[1] * old_re : 0);
+            }
+            put_real(f, c, to, new_re), put_real(f, c, to + 1, new_im);
+        }
+}
+
 static int choice_of(const char *what, const char *kernel, int otherwise)
 {
     char name[96];
@@ -567,15 +633,18 @@ static void name_kernel(kernel *f, const char *name)
              : strcmp(name, "gemm_simt") == 0                         ? multiply_typed
              : strcmp(name, "gemm_thin_sm80") == 0                    ? multiply_parts
              : strcmp(name, "gemm_inplace_sm80") == 0                 ? multiply_parts
+             : strcmp(name, "expand") == 0                            ? expand
+             : strcmp(name, "combine") == 0                           ? combine
              : strcmp(name, "add") == 0 && f->type_a == '-'           ? sum_parts /* of bytes C is stored already */
              : strcmp(name, "gemm_mma_sm80") == 0 && f->type_a != '-' ? multiply_typed
                                                                       : NULL;
     f->maps = f->run != multiply_mapped ? 0 : strcmp(name, "gemm_wgmma_sm90") == 0 ? 3 : 2; /* C's too */
-    f->arguments = f->run == multiply_parts || f->run == sum_parts                                ? 16
-                   : f->run == pack                                                               ? 2
-                   : f->run == multiply_mapped                                                    ? 7 + f->maps
-                   : f->run == multiply_f32 || f->run == multiply_f64 || f->run == multiply_typed ? 11
-                                                                                                  : 0;
+    f->arguments = f->run == multiply_parts || f->run == sum_parts ? 16
+                   : f->run == pack || f->run == expand            ? 2
+                   : f->run == multiply_mapped                     ? 7 + f->maps
+                   : f->run == multiply_f32 || f->run == multiply_f64 || f->run == multiply_typed || f->run == combine
+                       ? 11
+                       : 0;
 }
 
 /* What the fake NVRTC made, "FAKE NT--4", or another file that begins so. */
@@ -592,7 +661,10 @@ static kernel *load(const char *data)
 
 static size_t argument_bytes(const kernel *f, int i)
 {
-    return f->run == pack ? sizeof(packed) : i < f->maps ? sizeof(cu_tensor_map) : 8;
+    return f->run == pack     ? sizeof(packed)
+           : f->run == expand ? sizeof(expanded)
+           : i < f->maps      ? sizeof(cu_tensor_map)
+                              : 8;
 }
 
 /* Do the operands of a product lie on its device? */
@@ -605,6 +677,12 @@ static bool operands_lie(const kernel *f, void **x, int device)
         }
         return true;
     }
+    for (int q = 0; f->run == expand && q < 2; q++) {
+        const expanded *o = x[q];
+        if (o->rows > 0 && (!lies_on(device, o->from, 1) || !lies_on(device, o->to, 1))) return false;
+    }
+    if (f->run == expand) return true;
+    if (f->run == combine) return lies_on(device, *(void **)x[5], 1) && lies_on(device, *(void **)x[9], 1);
     const bool mapped = f->maps > 0;
     if (*(int *)x[f->maps + 2] == 0) return true; /* k: A and B are not read */
     return lies_on(device, *(void **)x[mapped ? 0 : 4], 1) && lies_on(device, *(void **)x[mapped ? 1 : 6], 1) &&
@@ -657,7 +735,8 @@ static cu_result launch(kernel *f, cu_stream stream, void **x)
     while (f->hangs) pause();
     fake_pass(f->us * (f->launches++ / 4 % 2 ? f->wavers : 1));
     if (f->run == pack) log_packs(x);
-    if (f->run != pack && f->run != sum_parts && f->arguments > 0 && choice("shapes", 0)) log_shape(f, x);
+    const bool computes = f->run != pack && f->run != expand && f->run != combine && f->run != sum_parts;
+    if (computes && f->arguments > 0 && choice("shapes", 0)) log_shape(f, x);
     if (device == choice("lost", -1) && launches[device]++ >= choice("after", 0)) lost[device] = CU_LAUNCH_FAILED;
     if (lost[device] != 0) return lost[device];
     if (order() == 0 || stream == NULL || (f->arguments == 0 && !choice("slow_ms", 0))) {

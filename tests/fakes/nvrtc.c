@@ -47,6 +47,7 @@ static nvrtc_result compile(char *to, int count, const char *const *options)
         if (strcmp(options[i], "-DSUMS_S32=1") == 0 && to[7] == '-') to[7] = 's';
         if (strncmp(options[i], "-DTYPE_B=", 9) == 0) to[8] = options[i][9];
         if (strncmp(options[i], "-DELEMENT_BYTES=", 16) == 0) to[9] = options[i][16];
+        if (strncmp(options[i], "-DREAL_BYTES=", 13) == 0) to[9] = options[i][13];
         for (int q = 0; q < 2; q++)
             if (strcmp(options[i], q == 0 ? "-DOP_A=1" : "-DOP_B=1") == 0) to[5 + q] = 'T';
     }

@@ -72,12 +72,30 @@ void cuda_close_lanes(engine *e); /* the idle ones */
  * other, once the workspace is free again, or all at once. */
 tw_status cuda_launch_items(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c);
 
-/* cuda_pack - packs an operand, A (0) or B (1), as r's plan does, on r's stream. */
-tw_status cuda_pack(engine *e, const runnable *r, int operand, cu_pointer from, cu_pointer to);
+/* cuda_launch_kernel - launches a kernel on r's stream: early by PDL, and as a cluster of so many blocks, where the
+ * device can. */
+tw_status cuda_launch_kernel(engine *e, const runnable *r, cu_function kernel, bool pdl, int cluster,
+                             cu_launch_config config, void **arguments);
 
 /* cuda_takes_attributes - whether kernels can be launched with attributes that a graph records too (CUDA 12.3, sm_90
  * on). */
 bool cuda_takes_attributes(const engine *e);
+
+/* ---- passes.c: on r's stream, by r's plan ---- */
+
+/* cuda_pack - packs an operand, A (0) or B (1). cuda_pack_both - packs what the plan packs into the workspace, B and
+ * then A, where a and b then point; left: NULL, or where it says whether tiles are left, without which nothing is
+ * packed. */
+tw_status cuda_pack(engine *e, const runnable *r, int operand, cu_pointer from, cu_pointer to);
+tw_status cuda_pack_both(engine *e, const runnable *r, launch_kind kind, cu_pointer *left, buffer *a, buffer *b);
+
+/* cuda_halve - looks at A and B (LAUNCH_SCAN), or writes them as halves, where a and b then point (LAUNCH_PACK). */
+tw_status cuda_halve(engine *e, const runnable *r, launch_kind kind, buffer *a, buffer *b);
+
+/* cuda_expand - writes complex operands as real numbers, where a and b then point. cuda_combine - C <- alpha sums + beta
+ * C of complex numbers; sums may be C where beta is 0. */
+tw_status cuda_expand(engine *e, const runnable *r, buffer *a, buffer *b);
+tw_status cuda_combine(engine *e, const runnable *r, cu_pointer sums, cu_pointer c);
 
 /* ---- product.c: as in engine_ops ---- */
 

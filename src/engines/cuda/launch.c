@@ -46,7 +46,7 @@ static tw_status encode_operand(engine *e, const plan *p, cu_tensor_map *map, cu
 {
     const bool swap_ab = p->row->gpu.family == FAMILY_SWAP_AB, sliced_k = p->row->gpu.family == FAMILY_SLICED_K,
                transposed = sliced_k && along_k;
-    const tw_dtype dtype = p->row->lab.emulates ? TW_F16 : p->problem.dtype; /* halves */
+    const tw_dtype dtype = p->row->lab.emulates ? TW_F16 : p->gpu.problem.dtype; /* halves */
     const bool whole_line = box_cols * dtype_find(dtype)->lab.bytes == 128;
     int swizzle = transposed ? CU_TENSOR_SWIZZLE_64B : !sliced_k && whole_line ? CU_TENSOR_SWIZZLE_128B : 0;
     int rows = transposed                       ? box_cols
@@ -68,9 +68,8 @@ bool cuda_takes_attributes(const engine *e)
     return e->pdl && e->cu->cuLaunchKernelEx != NULL && e->kernels.driver_version >= 12030;
 }
 
-/* Launches a kernel on r's stream: `early` by PDL, `cluster` blocks as a cluster, where the device can. */
-static tw_status launch_kernel(engine *e, const runnable *r, cu_function kernel, bool pdl, int cluster,
-                               cu_launch_config config, void **arguments)
+tw_status cuda_launch_kernel(engine *e, const runnable *r, cu_function kernel, bool pdl, int cluster,
+                             cu_launch_config config, void **arguments)
 {
     cu_launch_attribute attributes[] = {{.id = CU_LAUNCH_PDL, .value.allowed = 1},
                                         {.id = CU_LAUNCH_CLUSTER, .value.cluster = {(unsigned)cluster, 1, 1}}};
@@ -90,8 +89,8 @@ static int splits_each(const plan *p)
     const gpu_family_id family = p->row->gpu.family;
     if (family == FAMILY_SWAP_AB || family == FAMILY_WGMMA) return (int)gpu->k_split.splits;
     if (kernel_in_place(p->row)) return (int)max_i64(gpu->k_split.splits, 1);
-    return gpu->k_split.count > 0 ? (int)(gpu->k_split.count /
-                                          (ceil_div(p->problem.m, gpu->block_m) * ceil_div(p->problem.n, gpu->block_n)))
+    return gpu->k_split.count > 0 ? (int)(gpu->k_split.count / (ceil_div(gpu->problem.m, gpu->block_m) *
+                                                                ceil_div(gpu->problem.n, gpu->block_n)))
                                   : 1;
 }
 
@@ -108,8 +107,8 @@ static tw_status launch_grid(engine *e, const runnable *r, const gpu_launch *how
                                      .block_z = 1,
                                      .dynamic_bytes = (unsigned)how->kernel.dynamic_bytes};
     const int cluster = p->gpu.k_split.by_cluster ? (int)min_i64(splits_each(p), CLUSTER_BLOCKS) : 1;
-    return launch_kernel(e, r, r->kernels[how->kind], p->row->gpu.traits & GPU_PDL, cluster, config,
-                         arguments + !bound);
+    return cuda_launch_kernel(e, r, r->kernels[how->kind], p->row->gpu.traits & GPU_PDL, cluster, config,
+                              arguments + !bound);
 }
 
 /* The arguments of a product's kernels: each family takes those of its lists in kernels/cuda/arguments.h. */
@@ -150,7 +149,7 @@ static struct bound_operands bound_of(const runnable *r)
 static arguments arguments_of(engine *e, const runnable *r, const buffer *a, const buffer *b, const buffer *c)
 {
     const gpu_plan *gpu = &r->plan->gpu;
-    const tw_problem *p = &r->plan->problem;
+    const tw_problem *p = &r->plan->gpu.problem;
     arguments made = {.m = (int)p->m,
                       .n = (int)p->n,
                       .k = (int)p->k,
@@ -198,7 +197,7 @@ static tw_status encode_maps(engine *e, const plan *p, const buffer *a, const bu
                              arguments *made)
 {
     const gpu_plan *gpu = &p->gpu;
-    const tw_problem *x = &p->problem;
+    const tw_problem *x = &p->gpu.problem;
     const gpu_kernel *g = &p->row->gpu;
     const bool a_across = kernel_reads_across(p->row, x, 0), b_across = kernel_reads_across(p->row, x, 1),
                along = kernel_reads_along_k(p->row), a_along = along ? !a_across : x->op_a == TW_N,
@@ -252,7 +251,7 @@ static tw_status launch_plain(engine *e, runnable *r, const gpu_launch *how, con
                               const buffer *c)
 {
     const gpu_plan *gpu = &r->plan->gpu;
-    const tw_problem *p = &r->plan->problem;
+    const tw_problem *p = &r->plan->gpu.problem;
     const arguments whole = arguments_of(e, r, a, b, c);
     const int64_t bytes = dtype_find(p->dtype)->lab.bytes, c_bytes = dtype_find(p->dtype_c)->lab.bytes;
     for (int64_t y = 0; y < how->grid_y; y += MOST_GRID_Y) {
@@ -276,114 +275,6 @@ static tw_status launch_add(engine *e, const runnable *r, const gpu_launch *how,
     return launch_grid(e, r, how, how->grid_x, how->grid_y, plain);
 }
 
-/* An operand as split.cu describes it: its struct operand. */
-typedef struct halves {
-    cu_pointer from;
-    int64_t along, across;
-    cu_pointer to, exponents, counts;
-    int32_t lines, k;
-} halves;
-
-_Static_assert(sizeof(halves) == 56 && offsetof(halves, lines) == 48, "as split.cu lays out struct operand");
-
-/* B first, as in the workspace. What its kernels find in A and B: the powers of two and the counts of the lines; and
- * then the halves. */
-static tw_status launch_halves(engine *e, const runnable *r, const gpu_launch *how, buffer *a, buffer *b)
-{
-    const gpu_plan *gpu = &r->plan->gpu;
-    const tw_problem *p = &r->plan->problem;
-    arguments x;
-    const bool a_along = p->op_a == TW_N, b_along = p->op_b == TW_T;
-    const int64_t steps = ceil_div(p->k, HALVES_TILE);
-    take_counts(r, gpu, &x);
-    halves first = {.from = b->device,
-                    .along = b_along ? 1 : p->ldb,
-                    .across = b_along ? p->ldb : 1,
-                    .to = r->workspace,
-                    .exponents = x.b_exponents,
-                    .counts = x.b_counts,
-                    .lines = (int)p->n,
-                    .k = (int)p->k},
-           second = {.from = a->device,
-                     .along = a_along ? 1 : p->lda,
-                     .across = a_along ? p->lda : 1,
-                     .to = r->workspace + (cu_pointer)gpu->pack_b.bytes,
-                     .exponents = x.a_exponents,
-                     .counts = x.a_counts,
-                     .lines = (int)p->m,
-                     .k = (int)p->k};
-    void *operands[] = {&first, &second, &x.tiles_left};
-    const bool scans = how->kind == LAUNCH_SCAN;
-    const int64_t groups = EMULATED_EDGE / COUNTED_LINES,
-                  blocks = scans ? (ceil_div(p->n, EMULATED_EDGE) + ceil_div(p->m, EMULATED_EDGE)) * groups
-                                 : (ceil_div(p->n, HALVES_TILE) + ceil_div(p->m, HALVES_TILE)) * steps;
-    const cu_launch_config config = {.grid_x = (unsigned)blocks,
-                                     .grid_y = 1,
-                                     .grid_z = 1,
-                                     .block_x = scans ? SCAN_THREADS : HALVES_THREADS,
-                                     .block_y = 1,
-                                     .block_z = 1};
-    TRY(launch_kernel(e, r, r->kernels[how->kind], true, 1, config, operands));
-    if (how->kind == LAUNCH_PACK) b->device = first.to, a->device = second.to;
-    return TW_OK;
-}
-
-/* An operand as pack.cu describes it: its struct operand. */
-typedef struct packed {
-    cu_pointer from;
-    int64_t ld;
-    cu_pointer to;
-    int64_t to_ld;
-    int32_t rows, cols, transposes;
-} packed;
-
-_Static_assert(sizeof(packed) == 48 && offsetof(packed, rows) == 32, "as pack.cu lays out struct operand");
-
-static int64_t pack_tiles(const packed *o) { return ceil_div(o->rows, 64) * ceil_div(o->cols, 64); }
-
-static packed packed_of(const plan *p, int operand, cu_pointer from, cu_pointer to)
-{
-    const tw_problem *x = &p->problem;
-    const packing *by = operand == 0 ? &p->gpu.pack_a : &p->gpu.pack_b;
-    const int64_t rows = operand == 0 ? problem_a_rows(x) : problem_b_rows(x),
-                  cols = operand == 0 ? problem_a_cols(x) : problem_b_cols(x);
-    return (packed){from,          operand == 0 ? x->lda : x->ldb, to, by->ld, by->needed ? (int)rows : 0, (int)cols,
-                    by->transposes};
-}
-
-/* left: NULL, or where it says whether tiles are left. */
-static tw_status launch_packing(engine *e, const runnable *r, cu_function kernel, packed first, packed second,
-                                cu_pointer *left)
-{
-    enum { PACK_THREADS = 256 };
-    void *operands[] = {&first, &second, left};
-    const cu_launch_config config = {.grid_x = (unsigned)(pack_tiles(&first) + pack_tiles(&second)),
-                                     .grid_y = 1,
-                                     .grid_z = 1,
-                                     .block_x = PACK_THREADS,
-                                     .block_y = 1,
-                                     .block_z = 1};
-    return launch_kernel(e, r, kernel, true, 1, config, operands);
-}
-
-tw_status cuda_pack(engine *e, const runnable *r, int operand, cu_pointer from, cu_pointer to)
-{
-    return launch_packing(e, r, r->kernels[LAUNCH_PACK], packed_of(r->plan, operand, from, to), (packed){.rows = 0},
-                          NULL);
-}
-
-/* Packs what the plan packs, B and then A; from then on they are read in the workspace. */
-static tw_status launch_pack(engine *e, const runnable *r, launch_kind kind, cu_pointer *left, buffer *a, buffer *b)
-{
-    const packing *by_b = &r->plan->gpu.pack_b, *by_a = &r->plan->gpu.pack_a;
-    const packed first = packed_of(r->plan, 1, b->device, r->workspace),
-                 second = packed_of(r->plan, 0, a->device, r->workspace + (cu_pointer)by_b->bytes);
-    TRY(launch_packing(e, r, r->kernels[kind], first, second, left));
-    if (by_b->needed) b->device = first.to;
-    if (by_a->needed) a->device = second.to;
-    return TW_OK;
-}
-
 /* The tiles that r's kernel leaves, from A and B as they lie. */
 static tw_status launch_rest(engine *e, const runnable *r, const gpu_launch *how, buffer *a, buffer *b, const buffer *c)
 {
@@ -393,20 +284,23 @@ static tw_status launch_rest(engine *e, const runnable *r, const gpu_launch *how
     plan_of_rest(r->plan, &rest);
     x.plan = &rest;
     take_counts(r, &r->plan->gpu, &counts);
-    if (how->kind == LAUNCH_PACK_REST) return launch_pack(e, &x, how->kind, &counts.tiles_left, a, b);
+    if (how->kind == LAUNCH_PACK_REST) return cuda_pack_both(e, &x, how->kind, &counts.tiles_left, a, b);
     return launch_maps(e, &x, how, &r->plan->gpu, a, b, c);
 }
 
 static tw_status launch_one(engine *e, runnable *r, const gpu_launch *how, buffer *a, buffer *b, const buffer *c)
 {
     switch (how->kind) {
-    case LAUNCH_SCAN: return launch_halves(e, r, how, a, b);
+    case LAUNCH_EXPAND: return cuda_expand(e, r, a, b);
+    case LAUNCH_SCAN: return cuda_halve(e, r, how->kind, a, b);
     case LAUNCH_PACK:
-        return r->plan->gpu.rest != NULL ? launch_halves(e, r, how, a, b) : launch_pack(e, r, how->kind, NULL, a, b);
+        return r->plan->gpu.rest != NULL ? cuda_halve(e, r, how->kind, a, b)
+                                         : cuda_pack_both(e, r, how->kind, NULL, a, b);
     case LAUNCH_TILES: return (kernel_by_tma(r->plan->row) ? launch_mapped : launch_plain)(e, r, how, a, b, c);
     case LAUNCH_PACK_REST:
     case LAUNCH_REST: return launch_rest(e, r, how, a, b, c);
     case LAUNCH_ADD: return launch_add(e, r, how, a, b, c);
+    case LAUNCH_COMBINE:
     case LAUNCH_KINDS: break;
     }
     return TW_OK;
@@ -416,10 +310,15 @@ static tw_status launch_all(engine *e, runnable *r, buffer a, buffer b, const bu
 {
     gpu_launch launches[LAUNCH_KINDS];
     const int count = plan_launches(r->plan, launches);
-    const buffer as_lies[] = {a, b};
+    const gpu_complex *by = &r->plan->gpu.complex;
+    const buffer sums = by->sums_ld > 0 ? (buffer){.device = r->workspace + (cu_pointer)by->sums_at} : *c;
+    buffer as_lies[] = {a, b}; /* for the kernel, but for what it packs */
     for (int i = 0; i < count; i++) {
-        TRY(launch_one(e, r, &launches[i], &a, &b, c));
-        if (r->plan->gpu.rest != NULL && launches[i].kind == LAUNCH_TILES) a = as_lies[0], b = as_lies[1];
+        const launch_kind kind = launches[i].kind;
+        if (kind == LAUNCH_COMBINE) return cuda_combine(e, r, sums.device, c->device);
+        TRY(launch_one(e, r, &launches[i], &a, &b, &sums));
+        if (kind == LAUNCH_EXPAND) as_lies[0] = a, as_lies[1] = b;
+        if (r->plan->gpu.rest != NULL && kind == LAUNCH_TILES) a = as_lies[0], b = as_lies[1];
     }
     return TW_OK;
 }
@@ -487,7 +386,7 @@ static tw_status launch_boxes(engine *e, runnable *r, const gpu_launch *how, con
 {
     enum { C_LINE = 128 }; /* bytes */
     const plan *plan = r->plan;
-    const tw_problem *p = &plan->problem;
+    const tw_problem *p = &plan->gpu.problem;
     const int64_t edge = plan->gpu.block_m, depth = plan->row->lab.tile_k, line = plan->row->gpu.a_box_cols,
                   cut = plan->gpu.cut;
     batch_arguments x = *first;
@@ -505,7 +404,7 @@ static tw_status launch_boxes(engine *e, runnable *r, const gpu_launch *how, con
 static tw_status launch_batch(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
 {
     const gpu_plan *gpu = &r->plan->gpu;
-    const tw_problem *p = &r->plan->problem;
+    const tw_problem *p = &r->plan->gpu.problem;
     const tw_batch *batch = r->batch;
     const int64_t tiles = ceil_div(p->m, gpu->block_m) * ceil_div(p->n, gpu->block_n), most = BATCH_MOST_TILES / tiles;
     batch_arguments x = batch_arguments_of(p, batch);

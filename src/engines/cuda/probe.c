@@ -39,7 +39,8 @@ static tw_status peak_flops(engine *e, tw_dtype dtype, int tries, double *flops_
     int rounds = ROUNDS;
     float factor = 0.999f, addend = 0.001f;
     double seconds;
-    if (dtype != TW_F32) return fail(TW_NO_KERNEL, "the cuda engine has no probe for %s", dtype_find(dtype)->lab.name);
+    if (dtype != TW_F32 && dtype != TW_CF32)
+        return fail(TW_NO_KERNEL, "the cuda engine has no probe for %s", dtype_find(dtype)->lab.name);
     CU_TRY(cuMemAlloc_v2, (&sink, 4));
     tw_status status = least_seconds(e, "probe_fma", blocks, (void *[]){&sink, &rounds, &factor, &addend}, tries,
                                      &seconds);
