@@ -126,7 +126,8 @@ static inline job draw(const engine *e, int64_t seed, int64_t number)
     j.gap = draw_pad(&d);
     j.way = e->device ? (way)roll(&d, WAYS) : HOST;
     if (j.way != HOST) j.p.place_a = j.p.place_b = j.p.place_c = TW_DEVICE;
-    if (j.way != HOST && ops == 4) j.by_address = false; /* no kernel takes complex items so */
+    if (j.way != HOST && ops == 4) j.by_address = false; /* no kernel takes complex items so, or without a workspace */
+    if (j.way == BARE && ops == 4) j.way = STREAM;
     return j;
 }
 
