@@ -33,6 +33,13 @@ static exit_code choose(const options *opt, agenda *out)
             if (opt->transpose_b) c->op_b = TW_T;
         }
     }
+    for (int d = 0; opt->engines.count > 0 && d < opt->dtypes.count; d++) {
+        const tw_dtype dtype = tw_lab_dtype_named(opt->dtypes.items[d])->dtype,
+                       kernels = tw_lab_kernel_dtype(opt->engines.items[0], dtype);
+        if (kernels != dtype)
+            return diag(EXIT_USAGE, "--dtype %s: on %s the kernels of %s multiply it: tune these", opt->dtypes.items[d],
+                        opt->engines.items[0], tw_lab_dtype_of(kernels)->name);
+    }
     for (int d = 0; d == 0 || d < opt->dtypes.count; d++)
         for (int i = 0; i < cases.count; i++) {
             const char *dtype = opt->dtypes.count > 0 ? opt->dtypes.items[d] : "f32";

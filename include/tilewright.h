@@ -349,8 +349,8 @@ typedef enum tw_flags {
     /* On one kind of device the bits of a row of C depend on this row of A and of the old C, on B, n, k, the types and
      * the scalars alone: not on m or the row's place, leading dimensions, alignment, transposes, batches, workspace,
      * threads, or how many devices or multiprocessors compute; nor on a tuned row. The payload and sign of a NaN may
-     * differ. cpu: so is every product. cuda: f32; f64 from sm_80 on; bf16, f16 and tf32 on sm_90. k is not divided,
-     * which takes longer where C has few tiles; items of a batch at strides are launched one after the other.
+     * differ. cpu: so is every product. cuda: f32 and cf32; f64 and cf64 from sm_80 on; bf16, f16 and tf32 on sm_90. k
+     * is not divided, which takes longer where C has few tiles; items of a batch at strides are launched one by one.
      * TW_NO_KERNEL: fp8, floats on opencl, batches of floats by address on cuda, and bf16, f16 and tf32 that must be
      * packed where there is no workspace. Integers are exact everywhere [docs/ACCURACY.md#invariant] */
     TW_INVARIANT = 4,
@@ -363,10 +363,10 @@ typedef enum tw_flags {
 typedef enum tw_accuracy {
     TW_NATIVE = 0, /* by dtype's own arithmetic */
     /* also by narrower arithmetic, where the bound holds and it is expected to be faster: cuda, f32 and cf32 on sm_90,
-     * k >= 128, three products of f16 for one. Tiles of C whose operands do not allow it are native, NaN and infinities
-     * among them, so an element's bits depend on its neighbours' rows and columns. No effect: other types and engines,
-     * small products, TW_INVARIANT, several devices, ranks, or no workspace [docs/ACCURACY.md#emulated-f32]. Since 0.2
-     */
+     * k >= 128 (cf32: 64), three products of f16 for one. Tiles of C whose operands do not allow it are native, NaN and
+     * infinities among them, so an element's bits depend on its neighbours' rows and columns. No effect: other types
+     * and engines, small products, TW_INVARIANT, several devices, ranks, or no workspace
+     * [docs/ACCURACY.md#emulated-f32]. Since 0.2 */
     TW_EMULATED = 1
 } tw_accuracy;
 
@@ -545,8 +545,8 @@ enum { TW_BLOCK_ON_HOST = -1 };
  *
  * Cost      2 m n k flops. The memory for panels is kept for the next call, up to an eighth of a device's.
  *
- * Returns   as tw_gemm; TW_NO_KERNEL where the context is not of the cuda engine, TW_NO_MEMORY where a device has no
- *           room for panels of 256 rows and columns: C untouched */
+ * Returns   as tw_gemm; TW_NO_KERNEL where the context is not of the cuda engine or a type is complex, TW_NO_MEMORY
+ *           where a device has no room for panels of 256 rows and columns: C untouched */
 TW_API tw_status tw_gemm_blocks(tw_context *context, const tw_problem *problem, const tw_block *a, int32_t a_count,
                                 const tw_block *b, int32_t b_count, const tw_block *c, int32_t c_count);
 
@@ -669,10 +669,10 @@ TW_API tw_status tw_enqueue_batched(tw_context *context, const tw_problem *probl
                                     const void *a, const void *b, void *c, const tw_launch *launch);
 
 /* tw_workspace_bytes - the device memory that tw_enqueue() wants from its caller for this problem (TW_DEVICE; reads
- * align_a, align_b, align_c). 0: nothing is packed and no partial sums are kept. On CUDA at most 4 (k + 31)
- * (m + n + 62) + 512 in f32, and 560,000 for each multiprocessor; in cf32 twice that of 2 m, 2 n and 2 k, and 16 m
- * (n + 16). On OpenCL it depends on the kernel's self-test, which is run if it was not yet. Returns TW_OK,
- * TW_BAD_ARGUMENT, TW_NO_KERNEL, on OpenCL also what tw_prepare would. */
+ * align_a, align_b, align_c, and alpha and beta as tw_prepare). 0: nothing is packed and no partial sums are kept. On
+ * CUDA at most 4 (k + 31) (m + n + 62) + 512 in f32, and 560,000 for each multiprocessor; in cf32 twice that of 2 m, 2 n
+ * and 2 k, and 16 m (n + 16). On OpenCL it depends on the kernel's self-test, which is run if it was not yet. Returns
+ * TW_OK, TW_BAD_ARGUMENT, TW_NO_KERNEL, on OpenCL also what tw_prepare would. */
 TW_API tw_status tw_workspace_bytes(tw_context *context, const tw_problem *problem, int64_t *bytes);
 
 /* tw_workspace_bytes_batched - the same for tw_enqueue_batched(): where the batch is one launch what that wants, on
@@ -682,8 +682,9 @@ TW_API tw_status tw_workspace_bytes_batched(tw_context *context, const tw_proble
 
 /* tw_prepare - compile the kernels of a problem now, with and without a workspace, so that no later tw_gemm or
  * tw_enqueue has to. Every field of the problem counts, align_a, align_b and align_c too; of alpha and beta only
- * whether they are 0. A product of host memory that is divided, among devices or for lack of memory, may still compile
- * some as it goes, or find no kernel for a part. Else returns what tw_gemm would; computes nothing. */
+ * whether they are 0, and whether their imaginary parts are. A product of host memory that is divided, among devices or
+ * for lack of memory, may still compile some as it goes, or find no kernel for a part. Else returns what tw_gemm would;
+ * computes nothing. */
 TW_API tw_status tw_prepare(tw_context *context, const tw_problem *problem);
 
 /* tw_prepare_batched - tw_prepare for a batch. */

@@ -57,7 +57,8 @@ static double rate_of(const cost_row *row, tw_dtype dtype)
 
 static double before_computing(const cost_row *row, const tw_problem *p, bool compiles)
 {
-    const bool narrow = p->dtype != TW_F64 && p->dtype != TW_F32;
+    const tw_dtype kernels = tw_lab_kernel_dtype("cuda", p->dtype);
+    const bool narrow = kernels != TW_F64 && kernels != TW_F32;
     return row->start_s +
            (!compiles ? 0
             : narrow  ? row->narrow_s

@@ -19,7 +19,8 @@ static int64_t bytes_of(tw_dtype dtype) { return is_known(dtype) ? types[dtype].
 double nominal_flops(tw_dtype dtype, const nominal_machine *machine)
 {
     const double each = dtype == TW_F64 ? 35e9 : dtype == TW_CF64 ? 35e9 / 4 : dtype == TW_CF32 ? 70e9 / 4 : 70e9;
-    const double of_multiprocessor = dtype == TW_F64 || dtype == TW_F32 ? 400e9 : 4e12;
+    const bool complex = dtype == TW_CF64 || dtype == TW_CF32;
+    const double of_multiprocessor = complex ? 100e9 : dtype == TW_F64 || dtype == TW_F32 ? 400e9 : 4e12;
     return (machine->on_device ? of_multiprocessor : each) * machine->threads;
 }
 

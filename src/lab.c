@@ -61,8 +61,9 @@ tw_status tw_lab_plan_of(tw_context *context, const tw_lab_choice *choice, const
     out->block_n = loops ? made.cpu.macro_n : gpu && made.row->lab.tile_n ? made.row->lab.tile_n : edge;
     out->block_k = loops ? made.cpu.kc : gpu && made.row->lab.tile_k ? made.row->lab.tile_k : edge;
     plan_text(&made, out->text, sizeof out->text);
-    if (!batched) plan_reason(&p, &context->facts, out->reason, sizeof out->reason);
-    tuned_took_part(&context->facts, &p, made.row, out->tuned, sizeof out->tuned);
+    const tw_problem *computed = gpu ? &made.gpu.problem : &p;
+    if (!batched) plan_reason(computed, &context->facts, out->reason, sizeof out->reason);
+    tuned_took_part(&context->facts, computed, made.row, out->tuned, sizeof out->tuned);
     return TW_OK;
 }
 

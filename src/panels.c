@@ -50,7 +50,7 @@ static int64_t panel_rows(const tw_problem *p)
 }
 
 /* Plans of a panel and of the last one, by the kernel of the whole. B is packed once for all; only where it is split
- * into halves, or complex, each panel does by itself what it needs, which takes little beside its copies. False: they
+ * into halves, or complex, each panel writes it by itself: a few per cent of the time that its copies take. False: they
  * would be built otherwise. */
 static bool plan_each(const tw_lab_run *run, panels *x)
 {
@@ -58,6 +58,7 @@ static bool plan_each(const tw_lab_run *run, panels *x)
     const tw_lab_choice same = {.kernel = whole->row->lab.name};
     device_facts facts = run->context->facts;
     facts.clusters = whole->gpu.k_split.by_cluster, facts.whole_k = whole->gpu.k_split.count == 0;
+    facts.complex = whole->gpu.complex.way;
     for (int i = 0; i < 2; i++) {
         plan *packs = &x->plans[i].packs, *tile = &x->plans[i].tile;
         tw_problem p = whole->problem;

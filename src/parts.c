@@ -194,6 +194,9 @@ tw_status parts_run(tw_context *context, const stop *stop, const tw_problem *hos
         return run_parts(&s, rows, columns);
     }
     /* a narrow C holds no sums */
+    if (problem_is_complex(host) && host->k > 1)
+        return fail(TW_NO_MEMORY, "no device memory for a k of %lld: of complex types it is not divided",
+                    (long long)host->k);
     if (depth == 0 || host->k <= depth || host->dtype_c != dtype_find(host->dtype)->result) return TW_NO_MEMORY;
     if (!problem_keeps_order(host)) return run_depths(&s, depth);
     return fail(TW_NO_MEMORY, "TW_INVARIANT: k is not divided, and a k of %lld has no room on the device",

@@ -108,9 +108,17 @@ static bool plans_alike(const plan *made, const tw_problem *p)
            (cpu || (p->align_a == q->align_a && p->align_b == q->align_b && p->align_c == q->align_c));
 }
 
-static tw_status fail_complex(const char *why)
+/* Can this device compute a complex product so? forced: NULL, or the kernel that is to. */
+static tw_status check_complex(const tw_problem *p, const device_facts *device, const gpu_complex *by,
+                               const char *forced)
 {
-    return fail(TW_NO_KERNEL, "no kernel fits: complex products %s", why);
+    const kernel_row *row = forced != NULL ? kernel_named(forced) : NULL;
+    if (device->tiles) return fail(TW_NO_KERNEL, "no kernel fits: complex products are not divided among devices");
+    if (device->no_workspace && (by->a_ld > 0 || by->b_ld > 0))
+        return fail(TW_NO_KERNEL, "no kernel fits: on CUDA complex products want a workspace");
+    if (row == NULL || row->lab.production) return TW_OK;
+    return fail(TW_NO_KERNEL, "%s: it multiplies %s, the problem is %s", forced, dtype_find(row->lab.dtype)->lab.name,
+                dtype_find(p->dtype)->lab.name);
 }
 
 static tw_status fill_plan(const tw_problem *problem, const device_facts *device, const tw_lab_choice *choice,
@@ -118,15 +126,15 @@ static tw_status fill_plan(const tw_problem *problem, const device_facts *device
 {
     const kernel_row *row = NULL;
     tw_problem real;
-    const bool complex = complex_find(problem, device, &real);
-    if (complex && device->tiles) return fail_complex("are not divided among devices");
-    if (complex && device->no_workspace && problem->k > 0) return fail_complex("on a GPU want a workspace");
+    gpu_complex by;
+    const bool complex = complex_find(problem, device, &real, &by);
+    if (complex) TRY(check_complex(problem, device, &by, choice->kernel));
     TRY(choose_row(complex ? &real : problem, device, choice, &row));
     *out = (plan){.problem = *problem, .row = row, .finish = kernel_finish(row, problem)};
     if (row->gpu.entry != NULL) {
         out->gpu = (gpu_plan){.problem = complex ? real : *problem};
         plan_gpu(out, device, choice);
-        if (complex) complex_passes(out);
+        if (complex) complex_place(out, &by);
     } else if (row->micro != NULL)
         plan_loops(out, device, choice->threads);
     else
@@ -154,7 +162,8 @@ tw_status plan_find(const tw_problem *problem, const device_facts *device, const
         last.verdicts == device->verdicts && plans_alike(&last.plan, problem)) {
         *out = last.plan;
         out->problem = *problem;
-        if (out->row->gpu.entry != NULL && !complex_find(problem, device, &out->gpu.problem))
+        gpu_complex by;
+        if (out->row->gpu.entry != NULL && !complex_find(problem, device, &out->gpu.problem, &by))
             out->gpu.problem = *problem;
         return TW_OK;
     }
@@ -255,10 +264,10 @@ static void complex_text(const plan *plan, char text[128])
     text[0] = '\0';
     if (real->dtype == plan->problem.dtype) return;
     snprintf(text, 128, " as real %" PRId64 "x%" PRId64 "x%" PRId64 "%s%s%s", real->m, real->n, real->k,
-             by->b.needed   ? ", writes squares of B"
-             : by->a.needed ? ", writes planes of A"
+             by->b_ld > 0   ? ", writes squares of B"
+             : by->a_ld > 0 ? ", writes planes of A"
                             : "",
-             by->a.needed && by->b.needed ? " and rows of A" : "", by->combines ? ", combines C" : "");
+             by->a_ld > 0 && by->b_ld > 0 ? " and rows of A" : "", by->combines ? ", combines C" : "");
 }
 
 void plan_text(const plan *plan, char *text, size_t bytes)

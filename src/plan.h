@@ -6,7 +6,7 @@
 #include "problem.h"
 #include "table.h"
 
-enum { PLAN_OPTIONS_BYTES = 352 };
+enum { PLAN_OPTIONS_BYTES = 352, REST_OPTIONS_BYTES = 224 };
 
 enum { MOST_THREADS = 4096 }; /* most threads that a caller, a variable or an option may ask for */
 
@@ -82,13 +82,13 @@ static inline int64_t cpu_panels_before(const cpu_plan *cpu, int64_t p0)
     return p0 / cpu->chunk * ceil_div(cpu->chunk, cpu->kc) + p0 % cpu->chunk / cpu->kc;
 }
 
-/* A complex product on a GPU, which kernels of real numbers compute (kernels/cuda/complex.cu): how A and B are written
- * as real matrices, if they are; whether C is made of sums behind the kernels, in which form these are, and how far
- * their rows lie apart (0: they are in C); and where in the workspace, behind what the real product wants, all that
- * lies. */
+/* A complex product on CUDA, which kernels of real numbers compute (kernels/cuda/complex.cu): how far the rows of the
+ * real matrices that are written of A and of B lie apart (0: read as they lie), and those of the sums that C is made of
+ * (0: they are in C); where all these lie, behind what the real product wants of the workspace; whether C is made of
+ * sums behind the kernels, and of which. */
 typedef struct gpu_complex {
-    packing a, b;
-    int64_t a_at, b_at, sums_at, sums_ld;
+    complex_way way;
+    int64_t a_ld, b_ld, sums_ld, a_at, b_at, sums_at;
     bool combines;
     int sums; /* SUMS_PAIRS and so on */
 } gpu_complex;
@@ -112,11 +112,9 @@ typedef struct gpu_plan {
     char options[PLAN_OPTIONS_BYTES]; /* for the compiler: the plan's own options, then those of its row */
     int own_options;                  /* bytes of the plan's own */
     tw_lab_source source;             /* the text to compile; text NULL: the file of that name in the library */
-    /* FAMILY_EMULATED: the row that computes the tiles that are left, the options for its text, and what it packs
-     * first, in place of the halves */
+    /* FAMILY_EMULATED: the row that computes the tiles that are left, and the options for its text */
     const kernel_row *rest;
-    char rest_options[PLAN_OPTIONS_BYTES];
-    packing rest_a, rest_b;
+    char rest_options[REST_OPTIONS_BYTES];
 } gpu_plan;
 
 /* What the launches of a product on a GPU do, in their order: write complex operands as real ones; look at all of A and

@@ -14,12 +14,12 @@ void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choic
  * else the type itself. */
 tw_dtype complex_part(const char *engine, tw_dtype dtype);
 
-/* complex_find - of a complex product on a GPU that computes it as a real one: that product, in *real. False: the
- * kernels compute what is asked. */
-bool complex_find(const tw_problem *asked, const device_facts *device, tw_problem *real);
+/* complex_find - of a complex product on a device that computes it as a real one: that product, in *real, and what is
+ * done before and behind it. False: the kernels compute what is asked. */
+bool complex_find(const tw_problem *asked, const device_facts *device, tw_problem *real, gpu_complex *by);
 
-/* complex_passes - add to a plan, which is ready for that product, what is done before and behind it. */
-void complex_passes(plan *plan);
+/* complex_place - to a plan that is ready for the real product add those passes, and their place in the workspace. */
+void complex_place(plan *plan, const gpu_complex *by);
 
 /* plan_gpu_beats - is `one` of a GPU's rows better than `later`, which stands below it in the table? */
 bool plan_gpu_beats(const kernel_row *one, const kernel_row *later, const tw_problem *p, const device_facts *device);

@@ -54,6 +54,9 @@ typedef struct kernel_verdict {
 } kernel_verdict;
 
 /* What the planner may know of a device: nothing else decides a plan. */
+/* How kernels of real numbers compute a complex product (kernels/cuda/complex.cu): by what moves fewer bytes, or so. */
+typedef enum complex_way { COMPLEX_CHEAPER, COMPLEX_SQUARES, COMPLEX_PLANES } complex_way;
+
 typedef struct device_facts {
     /* the context's number, unique in the process; 0: no context, and plans are not kept */
     uint64_t context;
@@ -72,7 +75,8 @@ typedef struct device_facts {
     int vector_bytes;    /* OpenCL: of a vector register, where the device is a processor; else 0 */
     /* OpenCL: work-items of a sub-group, which has a barrier of its own; 0: only the whole work-group has */
     int warp;
-    bool whole_k; /* kernel_by_add() rows: k is not divided, as in the plan of which this is a part */
+    bool whole_k;        /* kernel_by_add() rows: k is not divided, as in the plan of which this is a part */
+    complex_way complex; /* CUDA: of a part of a product, as the whole is computed */
     /* CUDA: launches may have clusters of blocks, and the compiler, if there is one, knows st.async: 12.1 */
     bool clusters;
     bool tensor_maps; /* CUDA: TMA, with a driver and a compiler that know it */

@@ -332,6 +332,12 @@ static void panel_cases(void)
         tap_result(sane(&o) && told(&o, "panels", text) == TW_OK && launches == 5 * 8, "%d launches; exit %d:\n%s",
                    launches, o.exit, o.text);
     }
+    if (tap_case("cuda: of a large complex product each panel writes squares of B, as the whole would")) {
+        run_child("cuda", "cuda:nvrtc", (const char *const[]){"FAULTS_PANELS=c", NULL}, &o);
+        int launches = logged_of_panels("cuLaunchKernelEx"); /* planes would have a pass behind, too */
+        tap_result(sane(&o) && told(&o, "panels", text) == TW_OK && launches == 3 * 8, "%d launches; exit %d:\n%s",
+                   launches, o.exit, o.text);
+    }
     for (size_t i = 0; i < sizeof failing / sizeof *failing; i++) {
         if (!tap_case("cuda: a large product in panels in which %s fails, early or late", failing[i].call)) continue;
         char failed[64];

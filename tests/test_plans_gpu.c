@@ -470,8 +470,8 @@ static void complex_case(tw_dtype dtype, int64_t m, tw_op op_a, tw_op op_b, bool
     const int of_real = right ? plan_launches(&like, launches) : 0, count = right ? plan_launches(&out, launches) : 0;
     right = right && count == of_real + 1 + combines && launches[0].kind == LAUNCH_EXPAND &&
             (launches[count - 1].kind == LAUNCH_COMBINE) == combines;
-    right = right && by->b_at >= (int64_t)like.workspace_bytes && by->a_at == by->b_at + by->b.bytes &&
-            by->b.bytes == (planes ? 0 : 2 * k * round_up(2 * n, whole) * bytes) &&
+    right = right && by->b_at >= (int64_t)like.workspace_bytes &&
+            by->a_at - by->b_at == (planes ? 0 : round_up(2 * k * round_up(2 * n, whole) * bytes, 256)) &&
             out.workspace_bytes == (size_t)(by->sums_at + real_m * sums * bytes) &&
             (bytes > 4 ||
              out.workspace_bytes <= /* tw_workspace_bytes */

@@ -30,9 +30,9 @@ static void put(tw_dtype dtype, void *to, int64_t at, int value)
     const float narrow = (float)value;
     uint32_t bits;
     memcpy(&bits, &narrow, sizeof bits);
-    if (dtype == TW_F64)
+    if (dtype == TW_F64 || dtype == TW_CF64)
         ((double *)to)[at] = value;
-    else if (dtype == TW_F32)
+    else if (dtype == TW_F32 || dtype == TW_CF32)
         ((float *)to)[at] = narrow;
     else if (dtype == TW_I32)
         ((int32_t *)to)[at] = value;
@@ -44,7 +44,8 @@ static void put(tw_dtype dtype, void *to, int64_t at, int value)
 
 static void fill(tw_dtype dtype, void *to, int64_t count)
 {
-    for (int64_t i = 0; i < count; i++) put(dtype, to, i, drawn(15) - 7);
+    const int64_t numbers = count * tw_lab_dtype_of(dtype)->parts;
+    for (int64_t i = 0; i < numbers; i++) put(dtype, to, i, drawn(15) - 7);
 }
 
 /* What the fake driver's device is to be, and the product. */
@@ -114,7 +115,8 @@ static void give(void *memory, bool pinned)
 
 static bool make_operands(const spread_case *x, const tw_problem *p, operands *o)
 {
-    const int64_t of_a = (x->op_a == TW_N ? x->m : x->k) * p->lda, of_b = (x->op_b == TW_N ? x->k : x->n) * p->ldb,
+    const bool a_stored = x->op_a == TW_N || x->op_a == TW_R, b_stored = x->op_b == TW_N || x->op_b == TW_R;
+    const int64_t of_a = (a_stored ? x->m : x->k) * p->lda, of_b = (b_stored ? x->k : x->n) * p->ldb,
                   of_c = x->m * p->ldc;
     o->c_bytes = (size_t)of_c * bytes_of(c_type(x));
     o->a = take((size_t)of_a * bytes_of(x->dtype), x->pinned),
@@ -138,7 +140,7 @@ static void free_operands(const spread_case *x, operands *o)
 static bool named(const spread_case *x)
 {
     return tap_case("%s: %d devices, %d KiB, %s %c%c %d x %d x %d, alpha %g, beta %g%s%s%s", x->driver, x->devices,
-                    (int)x->kib, tw_lab_dtype_of(x->dtype)->name, "nt"[x->op_a], "nt"[x->op_b], (int)x -> m,
+                    (int)x->kib, tw_lab_dtype_of(x->dtype)->name, "ntcr"[x->op_a], "ntcr"[x->op_b], (int)x -> m,
                     (int)x -> n, (int)x -> k, x -> alpha, x -> beta, x -> pinned ? ", pinned" : "",
                     x->fault != NULL ? ", " : "", x->fault != NULL ? x->fault : "");
 }
@@ -622,6 +624,12 @@ int main(int argc, char **argv)
         {"sm=80 order=1", 1, 0, TW_I8, TW_N, TW_N, 2100, 8200, 33, 1, 0, false, NULL},
         {"sm=80 order=1", 1, 0, TW_U8, TW_N, TW_T, 2100, 8200, 33, 1, 0, false, NULL},
         {"sm=80 order=1", 1, 0, TW_I8, TW_N, TW_T, 2100, 8200, 33, 1, 3, true, NULL},
+        /* complex numbers: each panel writes squares of B, though planes would be cheaper for one; k 0; of two devices
+         * one computes */
+        {"sm=80 order=1", 1, 0, TW_CF32, TW_R, TW_C, 2100, 4200, 9, 1, 3, true, NULL},
+        {"sm=75 order=1", 1, 0, TW_CF64, TW_C, TW_N, 3, 200, 70, -2, 0, false, NULL},
+        {"sm=75 order=3", 1, 0, TW_CF64, TW_N, TW_T, 9, 200, 0, 1, 2, false, NULL},
+        {"sm=80 order=3", 2, 0, TW_CF32, TW_N, TW_N, 70, 900, 60, 1, 0, false, NULL},
         /* few rows or columns of bf16 in place, k divided: partial sums, and the kernel that adds them */
         {"sm=80 order=1", 0, 0, TW_BF16, TW_N, TW_N, 3, 300, 4000, 1, 0, false, NULL},
         {"sm=80 order=3", 0, 0, TW_BF16, TW_T, TW_T, 301, 7, 4001, 2, -1, false, NULL},

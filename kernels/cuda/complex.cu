@@ -61,7 +61,7 @@ extern "C" __global__ void __launch_bounds__(TILE *LINES)
     const struct operand *o = block < before ? &first : &second;
     if (block >= before) block -= before;
     int wide = tiles_along(o->cols), i0 = block / wide * TILE, j0 = block % wide * TILE;
-    bool turns = o->row < o->col;
+    bool down = o->row < o->col; /* neighbours are elements of a column */
     pdl_wait();
 #pragma unroll
     for (int e = 0; e < EACH; e++) {
@@ -72,8 +72,7 @@ extern "C" __global__ void __launch_bounds__(TILE *LINES)
     __syncthreads();
 #pragma unroll
     for (int e = 0; e < EACH; e++) {
-        int along = threadIdx.x, across = threadIdx.y + e * LINES, x = turns ? across : along,
-            y = turns ? along : across;
+        int along = threadIdx.x, across = threadIdx.y + e * LINES, x = down ? across : along, y = down ? along : across;
         if (i0 + y >= o->rows || j0 + x >= o->cols) continue;
         struct pair z = tile[y][x];
         real *to = o->to + (long)(i0 + y) * o->row + (long)(j0 + x) * o->col;

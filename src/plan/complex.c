@@ -4,82 +4,68 @@
 
 #include <string.h>
 
-static tw_dtype part_of(tw_dtype dtype) { return dtype == TW_CF32 ? TW_F32 : TW_F64; }
-
 tw_dtype complex_part(const char *engine, tw_dtype dtype)
 {
     const bool complex = dtype == TW_CF32 || dtype == TW_CF64;
-    return complex && strcmp(engine, "cuda") == 0 ? part_of(dtype) : dtype;
+    return !complex || strcmp(engine, "cuda") != 0 ? dtype : dtype == TW_CF32 ? TW_F32 : TW_F64;
 }
 
-/* What complex.cu makes of an operand: rows of whole lines of 128 bytes. */
-static packing made_of(const tw_problem *p, int64_t rows, int64_t cols)
-{
-    const int64_t bytes = dtype_find(part_of(p->dtype))->lab.bytes;
-    packing made = {.needed = p->k > 0, .rows = rows, .cols = cols, .ld = round_up(cols, 128 / bytes)};
-    made.bytes = made.needed ? round_up(rows * made.ld * bytes, 256) : 0;
-    return made;
-}
-
-/* Is it less to make two matrices of A, and C of their products, than to make squares of B? In real numbers that are
- * moved, the kernel's own included. It depends on m, and so does the order of the sums. */
-static bool pays_planes(const tw_problem *p)
+/* What moves fewer bytes: squares of B, or planes of A, of whose products C is made. In real numbers, the kernel's own
+ * included. It depends on m, and the order of the sums on it: where a row keeps its bits it is always squares. */
+static complex_way cheaper_way(const tw_problem *p)
 {
     const double a = (double)p->m * (double)p->k, b = (double)p->k * (double)p->n, c = (double)p->m * (double)p->n;
     const bool b_along = op_transposes(p->op_b), a_across = op_transposes(p->op_a),
                scales = p->alpha_imaginary != 0 || p->beta_imaginary != 0;
     const double planes = (b_along ? 10 : 6) * a + 2 * b + (b_along ? 6 : 10) * c,
                  squares = (a_across ? 6 : 2) * a + 10 * b + (scales ? 6 : 2) * c;
-    return !problem_keeps_order(p) && planes < squares;
+    return !problem_keeps_order(p) && planes < squares ? COMPLEX_PLANES : COMPLEX_SQUARES;
 }
 
-static gpu_complex complex_of(const tw_problem *p)
+bool complex_find(const tw_problem *asked, const device_facts *device, tw_problem *real, gpu_complex *out)
 {
-    const bool a_across = op_transposes(p->op_a), b_along = op_transposes(p->op_b);
-    gpu_complex made = {.combines = p->alpha_imaginary != 0 || p->beta_imaginary != 0, .sums = SUMS_PAIRS};
-    if (pays_planes(p)) {
-        const int64_t depth = b_along ? 2 * p->k : p->k;
-        made.a = a_across ? made_of(p, depth, 2 * p->m) : made_of(p, 2 * p->m, depth);
-        made.sums = b_along ? SUMS_PLANES : op_conjugates(p->op_b) ? SUMS_CONJUGATED : SUMS_PRODUCTS;
-        made.sums_ld = made_of(p, 1, b_along ? p->n : 2 * p->n).ld;
-        made.combines = true;
-        return made;
-    }
-    made.b = made_of(p, 2 * p->k, 2 * p->n);
-    if (a_across) made.a = made_of(p, 2 * p->k, p->m);
-    if (made.combines && problem_reads_c(p)) made.sums_ld = made_of(p, 1, 2 * p->n).ld;
-    return made;
-}
-
-bool complex_find(const tw_problem *asked, const device_facts *device, tw_problem *real)
-{
-    enum { ALIGNED = 256 };
+    enum { ALIGNED = 256, LINE = 128 };
     const tw_dtype part = complex_part(device->engine, asked->dtype);
     if (part == asked->dtype) return false;
-    const gpu_complex by = complex_of(asked);
-    const bool planes = by.sums != SUMS_PAIRS, b_along = op_transposes(asked->op_b);
+    const complex_way way = device->complex != COMPLEX_CHEAPER ? device->complex : cheaper_way(asked);
+    const bool planes = way == COMPLEX_PLANES && asked->k > 0, a_across = op_transposes(asked->op_a),
+               b_along = op_transposes(asked->op_b);
+    const int64_t line = LINE / dtype_find(part)->lab.bytes;
+    *out = (gpu_complex){
+        .way = way,
+        .combines = planes || asked->alpha_imaginary != 0 || asked->beta_imaginary != 0,
+        .sums = !planes                      ? SUMS_PAIRS
+                : b_along                    ? SUMS_PLANES
+                : op_conjugates(asked->op_b) ? SUMS_CONJUGATED
+                                             : SUMS_PRODUCTS,
+    };
     *real = *asked;
     real->dtype = real->dtype_b = real->dtype_c = part;
-    real->op_a = op_transposes(asked->op_a) ? TW_T : TW_N;
-    real->op_b = planes && b_along ? TW_T : TW_N;
+    real->op_a = a_across ? TW_T : TW_N, real->op_b = planes && b_along ? TW_T : TW_N;
     if (planes) real->m *= 2;
     if (!planes || !b_along) real->n *= 2;
     if (!planes || b_along) real->k *= 2;
     real->lda *= 2, real->ldb *= 2, real->ldc *= 2;
-    if (by.a.needed) real->lda = by.a.ld, real->align_a = ALIGNED;
-    if (by.b.needed) real->ldb = by.b.ld, real->align_b = ALIGNED;
-    if (by.sums_ld > 0) real->ldc = by.sums_ld, real->align_c = ALIGNED;
-    if (by.combines) real->alpha = 1, real->beta = 0, real->alpha_imaginary = real->beta_imaginary = 0;
+    if (asked->k > 0 && (planes || a_across))
+        real->lda = out->a_ld = round_up(a_across ? real->m : real->k, line), real->align_a = ALIGNED;
+    if (asked->k > 0 && !planes) real->ldb = out->b_ld = round_up(real->n, line), real->align_b = ALIGNED;
+    if (asked->k > 0 && (planes || (out->combines && problem_reads_c(asked))))
+        real->ldc = out->sums_ld = round_up(real->n, line), real->align_c = ALIGNED;
+    /* without k C is left as it is, for the pass behind */
+    if (out->combines) real->alpha = 1, real->beta = asked->k == 0;
+    real->alpha_imaginary = real->beta_imaginary = 0;
     return true;
 }
 
-void complex_passes(plan *plan)
+void complex_place(plan *plan, const gpu_complex *by)
 {
-    gpu_complex by = complex_of(&plan->problem);
     const tw_problem *real = &plan->gpu.problem;
-    by.b_at = round_up((int64_t)plan->workspace_bytes, 256);
-    by.a_at = by.b_at + by.b.bytes;
-    by.sums_at = by.a_at + by.a.bytes;
-    plan->gpu.complex = by;
-    plan->workspace_bytes = (size_t)(by.sums_at + real->m * by.sums_ld * dtype_find(real->dtype)->lab.bytes);
+    const int64_t bytes = dtype_find(real->dtype)->lab.bytes;
+    gpu_complex *made = &plan->gpu.complex;
+    *made = *by;
+    made->b_at = round_up((int64_t)plan->workspace_bytes, 256);
+    made->a_at = made->b_at + round_up(real->k * by->b_ld * bytes, 256);
+    made->sums_at = made->a_at + round_up((real->op_a == TW_T ? real->k : real->m) * by->a_ld * bytes, 256);
+    if (by->a_ld > 0 || by->b_ld > 0 || by->sums_ld > 0)
+        plan->workspace_bytes = (size_t)(made->sums_at + real->m * by->sums_ld * bytes);
 }

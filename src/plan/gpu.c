@@ -87,7 +87,7 @@ static int rest_launches(const plan *p, gpu_launch launches[2])
                                row->gpu.dynamic_bytes,
                                epilogue_of(p, true)};
     int count = 0;
-    if (p->gpu.rest_a.needed || p->gpu.rest_b.needed)
+    if (kernel_packing_a(row, &p->gpu.problem).needed || kernel_packing_b(row, &p->gpu.problem).needed)
         launches[count++] = (gpu_launch){.kind = LAUNCH_PACK_REST, .kernel = packs};
     launches[count++] = (gpu_launch){LAUNCH_REST, tiles, tiles_of(row, &p->gpu.problem), 1, row->gpu.threads_x, 1};
     return count;
@@ -131,7 +131,7 @@ int plan_launches(const plan *p, gpu_launch launches[LAUNCH_KINDS])
     const gpu_complex *by = &p->gpu.complex;
     const char *const real = p->gpu.problem.dtype == TW_F64 ? "-DREAL_BYTES=8" : "";
     int count = 0;
-    if (by->a.needed || by->b.needed)
+    if (by->a_ld > 0 || by->b_ld > 0)
         launches[count++] = (gpu_launch){.kind = LAUNCH_EXPAND,
                                          .kernel = {{"cuda/complex.cu", "expand", NULL}, real, 0, NULL}};
     count += product_launches(p, &launches[count]);
@@ -141,7 +141,7 @@ int plan_launches(const plan *p, gpu_launch launches[LAUNCH_KINDS])
     return count;
 }
 
-/* The row that computes what emulation leaves, in tiles of the same size. A behind B's place, as the halves. */
+/* The row that computes what emulation leaves, in tiles of the same size. */
 static void plan_rest(plan *made)
 {
     gpu_plan *gpu = &made->gpu;
@@ -151,8 +151,6 @@ static void plan_rest(plan *made)
                               TW_T, TW_N, kernel_is_wide(row, p));
     kernel_options(row, gpu->rest_options + used, sizeof gpu->rest_options - (size_t)used);
     gpu->rest = row;
-    gpu->rest_a = kernel_packing_a(row, p), gpu->rest_b = kernel_packing_b(row, p);
-    gpu->rest_b.bytes = gpu->pack_b.bytes;
 }
 
 void plan_of_rest(const plan *of, plan *rest)
@@ -162,9 +160,10 @@ void plan_of_rest(const plan *of, plan *rest)
     rest->gpu = (gpu_plan){.problem = gpu->problem,
                            .block_m = gpu->block_m,
                            .block_n = gpu->block_n,
-                           .pack_a = gpu->rest_a,
-                           .pack_b = gpu->rest_b,
+                           .pack_a = kernel_packing_a(gpu->rest, &gpu->problem),
+                           .pack_b = kernel_packing_b(gpu->rest, &gpu->problem),
                            .k_split.whole = tiles_of(gpu->rest, &gpu->problem)};
+    rest->gpu.pack_b.bytes = gpu->pack_b.bytes; /* A behind B's place, as the halves */
 }
 
 /* A GPU launch: one block of threads for each block of C; the compiler is told what is constant. */

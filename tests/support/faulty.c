@@ -114,16 +114,14 @@ static tw_status run_spaced(tw_context *context)
 /* An element of a large C, exact in f32. */
 static float large_element(size_t i) { return (float)((uint32_t)i * 2654435761u >> 9); }
 
-/* A C of so many rows and columns, `pad` elements between rows, goes up and comes back as it was, the padding
- * included. */
-static tw_status run_large_c(tw_context *context, tw_op op_b, int64_t rows, int64_t cols, int64_t k, int64_t pad)
+/* A C of f32 or cf32, `pad` elements between rows, goes up and comes back as it was, the padding included. */
+static tw_status run_padded_c(tw_context *context, tw_problem p, int64_t pad)
 {
-    size_t count = (size_t)(rows * (cols + pad));
-    float *c = malloc(count * sizeof *c), *a = calloc((size_t)(rows * k), sizeof *a),
-          *b = calloc((size_t)(cols * k), sizeof *b);
-    tw_problem p = tw_problem_make(TW_F32, TW_N, op_b, rows, cols, k);
+    const int64_t parts = tw_lab_dtype_of(p.dtype)->parts;
     p.ldc += pad, p.beta = 1;
-    if (k > 1) p.accuracy = TW_EMULATED;
+    size_t count = (size_t)(p.m * p.ldc * parts);
+    float *c = malloc(count * sizeof *c), *a = calloc((size_t)(p.m * p.k * parts), sizeof *a),
+          *b = calloc((size_t)(p.n * p.k * parts), sizeof *b);
     if (c == NULL || a == NULL || b == NULL) exit(98);
     for (size_t i = 0; i < count; i++) c[i] = large_element(i);
     tw_status status = tw_gemm(context, &p, a, b, c);
@@ -134,13 +132,29 @@ static tw_status run_large_c(tw_context *context, tw_op op_b, int64_t rows, int6
     return status;
 }
 
+static tw_status run_large_c(tw_context *context, int64_t rows, int64_t cols, int64_t pad)
+{
+    return run_padded_c(context, tw_problem_make(TW_F32, TW_N, TW_N, rows, cols, 1), pad);
+}
+
 /* Rows shorter than a piece of a copy, without and with padding, of an odd length; rows longer; one row. */
 static tw_status run_large(tw_context *context)
 {
-    tw_status status = run_large_c(context, TW_N, 1500, 3000, 1, 0);
-    if (status == TW_OK) status = run_large_c(context, TW_N, 1501, 3001, 1, 5);
-    if (status == TW_OK) status = run_large_c(context, TW_N, 3, 1700001, 1, 2);
-    return status == TW_OK ? run_large_c(context, TW_N, 1, 5000001, 1, 0) : status;
+    tw_status status = run_large_c(context, 1500, 3000, 0);
+    if (status == TW_OK) status = run_large_c(context, 1501, 3001, 5);
+    if (status == TW_OK) status = run_large_c(context, 3, 1700001, 2);
+    return status == TW_OK ? run_large_c(context, 1, 5000001, 0) : status;
+}
+
+/* So large that it is computed in panels: "t": B is transposed; "e": it may be emulated; "c": complex, and squares of B
+ * move fewer bytes than planes of A, but not for a panel. */
+static tw_status run_panels(tw_context *context, char how)
+{
+    tw_problem p = how == 'c'   ? tw_problem_make(TW_CF32, TW_N, TW_N, 2001, 3200, 1024)
+                   : how == 'e' ? tw_problem_make(TW_F32, TW_N, TW_N, 2001, 8500, 1024)
+                                : tw_problem_make(TW_F32, TW_N, how == 't' ? TW_T : TW_N, 2001, 8500, 1);
+    if (how == 'e') p.accuracy = TW_EMULATED;
+    return run_padded_c(context, p, 3);
 }
 
 /* A C of few columns; with a fake driver, which computes nothing here. */
@@ -303,10 +317,10 @@ static int run(const char *engine)
         tell_plan(context);
         if (getenv("FAULTS_COLUMNS") != NULL) tell_columns(context);
         if (large != NULL) tell("large", run_large(context));
-        const char *panels = getenv("FAULTS_PANELS"); /* "t": B is transposed; "e": products may be emulated */
+        const char *panels = getenv("FAULTS_PANELS");
         if (panels != NULL) {
             mark("begin panels");
-            status = run_large_c(context, panels[0] == 't' ? TW_T : TW_N, 2001, 8500, panels[0] == 'e' ? 1024 : 1, 3);
+            status = run_panels(context, panels[0]);
             mark("end");
             tell("panels", status);
         }

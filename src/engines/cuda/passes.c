@@ -137,9 +137,9 @@ static int32_t part(int32_t which, bool minus) { return minus ? which | PART_NEG
 /* B as squares: of op(B) k goes down, n across. */
 static void describe_squares(const tw_problem *p, int64_t ld, expanded *o)
 {
-    const bool turns = op_transposes(p->op_b), minus = op_conjugates(p->op_b), a_minus = op_conjugates(p->op_a);
+    const bool along = op_transposes(p->op_b), minus = op_conjugates(p->op_b), a_minus = op_conjugates(p->op_a);
     const int64_t down = 2 * ld, across = 2;
-    o->row = turns ? across : down, o->col = turns ? down : across, o->count = 4;
+    o->row = along ? across : down, o->col = along ? down : across, o->count = 4;
     o->at[0] = 0, o->at[1] = 1, o->at[2] = ld, o->at[3] = ld + 1;
     o->what[0] = part(X, false), o->what[1] = part(Y, minus);
     o->what[2] = part(Y, minus == a_minus), o->what[3] = part(X, a_minus);
@@ -172,18 +172,18 @@ static expanded expanded_of(const runnable *r, int operand, cu_pointer from)
 {
     const tw_problem *p = &r->plan->problem;
     const gpu_complex *by = &r->plan->gpu.complex;
-    const packing *made = operand == 0 ? &by->a : &by->b;
+    const int64_t ld = operand == 0 ? by->a_ld : by->b_ld;
     expanded o = {.from = from,
                   .ld = 2 * (operand == 0 ? p->lda : p->ldb),
                   .to = r->workspace + (cu_pointer)(operand == 0 ? by->a_at : by->b_at),
-                  .rows = !made->needed ? 0 : (int)(operand == 0 ? problem_a_rows(p) : problem_b_rows(p)),
+                  .rows = ld == 0 ? 0 : (int)(operand == 0 ? problem_a_rows(p) : problem_b_rows(p)),
                   .cols = (int)(operand == 0 ? problem_a_cols(p) : problem_b_cols(p))};
     if (operand == 1)
-        describe_squares(p, made->ld, &o);
-    else if (by->b.needed)
-        describe_rows(made->ld, &o);
+        describe_squares(p, ld, &o);
+    else if (by->b_ld > 0)
+        describe_rows(ld, &o);
     else
-        describe_planes(p, made->ld, &o);
+        describe_planes(p, ld, &o);
     return o;
 }
 
@@ -211,6 +211,8 @@ tw_status cuda_combine(engine *e, const runnable *r, cu_pointer sums, cu_pointer
     int m = (int)p->m, n = (int)p->n, form = r->plan->gpu.complex.sums;
     scalar alpha = gpu_scalar(real, p->alpha), alpha_imaginary = gpu_scalar(real, p->alpha_imaginary),
            beta = gpu_scalar(real, p->beta), beta_imaginary = gpu_scalar(real, p->beta_imaginary);
+    /* without k C alone is scaled, in place */
+    if (p->k == 0) alpha = beta, alpha_imaginary = beta_imaginary, beta = beta_imaginary = gpu_scalar(real, 0);
     int64_t sums_ld = r->plan->gpu.problem.ldc, ldc = 2 * p->ldc;
     void *arguments[] = {&m, &n, &form, &alpha, &alpha_imaginary, &sums, &sums_ld, &beta, &beta_imaginary, &c, &ldc};
     return launch_pass(e, r, r->kernels[LAUNCH_COMBINE], ceil_div(n, EXPAND_TILE),
