@@ -670,9 +670,9 @@ TW_API tw_status tw_enqueue_batched(tw_context *context, const tw_problem *probl
 
 /* tw_workspace_bytes - the device memory that tw_enqueue() wants from its caller for this problem (TW_DEVICE; reads
  * align_a, align_b, align_c, and alpha and beta as tw_prepare). 0: nothing is packed and no partial sums are kept. On
- * CUDA at most 4 (k + 31) (m + n + 62) + 512 in f32, and 560,000 for each multiprocessor; in cf32 twice that of 2 m, 2 n
- * and 2 k, and 16 m (n + 16). On OpenCL it depends on the kernel's self-test, which is run if it was not yet. Returns
- * TW_OK, TW_BAD_ARGUMENT, TW_NO_KERNEL, on OpenCL also what tw_prepare would. */
+ * CUDA at most 4 (k + 31) (m + n + 62) + 512 in f32, and 560,000 for each multiprocessor; in cf32 twice that of 2 m,
+ * 2 n and 2 k, and 16 m (n + 16). On OpenCL it depends on the kernel's self-test, which is run if it was not yet.
+ * Returns TW_OK, TW_BAD_ARGUMENT, TW_NO_KERNEL, on OpenCL also what tw_prepare would. */
 TW_API tw_status tw_workspace_bytes(tw_context *context, const tw_problem *problem, int64_t *bytes);
 
 /* tw_workspace_bytes_batched - the same for tw_enqueue_batched(): where the batch is one launch what that wants, on

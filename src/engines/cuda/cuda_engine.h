@@ -92,8 +92,8 @@ tw_status cuda_pack_both(engine *e, const runnable *r, launch_kind kind, cu_poin
 /* cuda_halve - looks at A and B (LAUNCH_SCAN), or writes them as halves, where a and b then point (LAUNCH_PACK). */
 tw_status cuda_halve(engine *e, const runnable *r, launch_kind kind, buffer *a, buffer *b);
 
-/* cuda_expand - writes complex operands as real numbers, where a and b then point. cuda_combine - C <- alpha sums + beta
- * C of complex numbers; sums may be C where beta is 0. */
+/* cuda_expand - writes complex operands as real numbers, where a and b then point. cuda_combine - C <- alpha sums +
+ * beta C of complex numbers; sums may be C where beta is 0. */
 tw_status cuda_expand(engine *e, const runnable *r, buffer *a, buffer *b);
 tw_status cuda_combine(engine *e, const runnable *r, cu_pointer sums, cu_pointer c);
 
