@@ -210,7 +210,7 @@ TW_API tw_status tw_describe(tw_context *context, tw_device *device);
  * Returns   TW_OK, TW_BAD_ARGUMENT (less than 0, more than 4096) */
 TW_API tw_status tw_threads_set(int32_t most);
 
-/* tw_threads_get - the limit of tw_threads_set(); 0: none. */
+/* tw_threads_get - the most threads that tw_threads_set() lets a call use; 0: it sets no limit. */
 TW_API int32_t tw_threads_get(void);
 
 /* tw_cancel - end the products that are being computed in a context: their calls return TW_CANCELLED, and C is
@@ -244,7 +244,7 @@ typedef enum tw_dtype {
      * Unsigned ones are passed as this: modulo 2^32 the bits of their products and sums are the same */
     TW_I32 = 6,
     /* complex: the real part, then the imaginary part, as C's float _Complex and NumPy's complex64; accumulated in f32.
-     * On the cpu and on cuda, as is TW_CF64: there as a real product, which wants a workspace */
+     * cpu and cuda, as TW_CF64; cuda: as a real product, which needs a workspace */
     TW_CF32 = 7,
     TW_CF64 = 8, /* the same of two doubles, NumPy's complex128, accumulated in f64 */
     /* Tensor Float 32, only for who asks for it: IEEE singles, rounded to 10 bits of fraction as they are read, to
@@ -341,8 +341,9 @@ typedef enum tw_place {
     TW_DEVICE = 1
 } tw_place;
 
-/* TW_LOWER or TW_UPPER: what of a square C is computed; the other elements are neither read nor written. f32, f64,
- * cf32, cf64, i16, i32 and i64 on the cpu. TW_INVARIANT: with these or alone. */
+/* What of C is computed, and what its bits may depend on. TW_LOWER or TW_UPPER: that triangle of a square C; the other
+ * elements are neither read nor written. f32, f64, cf32, cf64, i16, i32 and i64 on the cpu. TW_INVARIANT: with these or
+ * alone. */
 typedef enum tw_flags {
     TW_LOWER = 1, /* elements (i, j) with j <= i */
     TW_UPPER = 2, /* elements (i, j) with j >= i */
@@ -363,9 +364,9 @@ typedef enum tw_flags {
 typedef enum tw_accuracy {
     TW_NATIVE = 0, /* by dtype's own arithmetic */
     /* also by narrower arithmetic, where the bound holds and it is expected to be faster: cuda, f32 and cf32 on sm_90,
-     * k >= 128 (cf32: 64), three products of f16 for one. Tiles of C whose operands do not allow it are native, NaN and
-     * infinities among them, so an element's bits depend on its neighbours' rows and columns. No effect: other types
-     * and engines, small products, TW_INVARIANT, several devices, ranks, or no workspace
+     * k >= 128 (cf32: 64 or 128), three products of f16 for one. Tiles of C whose operands do not allow it are native,
+     * NaN and infinities among them, so an element's bits depend on its neighbours' rows and columns. No effect: other
+     * types and engines, small products, TW_INVARIANT, several devices, ranks, or no workspace
      * [docs/ACCURACY.md#emulated-f32]. Since 0.2 */
     TW_EMULATED = 1
 } tw_accuracy;
@@ -583,8 +584,8 @@ static inline tw_batch tw_batch_make(const tw_problem *problem, int64_t count)
  *           16 bytes at a time from another address ends the CUDA context.
  * a, b, c   strides: the first item's operands, A_i = a + i stride_a. Pointers: arrays of addresses, in host memory
  *           with TW_HOST and in device memory with TW_DEVICE. Not checked: addresses in device memory, and whether
- *           items of C at addresses overlap. OpenCL has no addresses: with TW_DEVICE items lie at strides. So do those
- *           of complex types on CUDA.
+ *           items of C at addresses overlap. OpenCL has no addresses: with TW_DEVICE items lie at strides, and those
+ *           of complex types on CUDA too.
  *
  * Special   count, m or n 0         TW_OK, nothing read, nothing written; pointers may be NULL
  *           k == 0 or alpha == 0    a and b are not read and may be NULL, as arrays too
@@ -593,8 +594,9 @@ static inline tw_batch tw_batch_make(const tw_problem *problem, int64_t count)
  *
  * Cost      cpu: the threads divide the items among them, or the tiles of an item where items are few; an operand with
  *           stride 0 that all threads use packed is packed once. cuda: one launch for operands in device memory, but
- *           one launch per item for large items at strides. opencl: one launch for buffers, or one item after the
- *           other where that costs less. Operands in host memory, on a GPU's engine: one item after the other.
+ *           one item after the other for large items at strides and complex types. opencl: one launch for buffers, or
+ *           one item after the other where that costs less. Operands in host memory, on a GPU's engine: one item after
+ *           the other.
  *
  * Returns   as tw_gemm; after TW_NO_MEMORY and TW_DEVICE_FAILED all of C is undefined */
 TW_API tw_status tw_gemm_batched(tw_context *context, const tw_problem *problem, const tw_batch *batch, const void *a,
@@ -633,10 +635,10 @@ typedef struct tw_launch {
  *           In f32 the fastest kernels read B as k x n and A as k x m; in bf16 and f16 they read any transpose. All of
  *           them load by TMA, which needs addresses and rows that are multiples of 16 bytes. Other operands are
  *           transposed or copied into the workspace first. Without a workspace a slower kernel reads them in place; in
- *           bf16 and f16 that needs C in f32 (sm_80 on); of complex types none does without one. The workspace also
- *           holds the partial sums where k is divided, which makes a product in f32 up to a sixth faster, and a deep
- *           one with a small C in the matrix units' types several times. It need not be cleared, and its content
- *           afterwards has no meaning.
+ *           bf16 and f16 that needs C in f32 (sm_80 on). Complex types need one. It also holds the partial
+ *           sums where k is divided, which makes a product in f32 up to a sixth faster, and a deep one with a small C
+ *           in the matrix units' types several times. It need not be cleared, and its content afterwards has no
+ *           meaning.
  *           Our kernels trigger programmatic dependent launch (PDL). A kernel of the caller's that follows with
  *           programmatic stream serialization must wait (griddepcontrol.wait, cudaGridDependencySynchronize) before it
  *           reads C.
@@ -662,7 +664,7 @@ TW_API tw_status tw_enqueue(tw_context *context, const tw_problem *problem, cons
                             const tw_launch *launch);
 
 /* tw_enqueue_batched - put a batch on the caller's stream or queue: an asynchronous tw_gemm_batched for operands, and
- * on CUDA arrays of addresses, in device memory. On CUDA only large items use a workspace
+ * on CUDA arrays of addresses, in device memory. On CUDA only large items and complex ones use a workspace
  * (tw_workspace_bytes_batched()); one that is too small counts as none. On OpenCL items are one launch too, but where
  * those that divide k are faster one by one: these share the workspace. All else as in tw_enqueue. */
 TW_API tw_status tw_enqueue_batched(tw_context *context, const tw_problem *problem, const tw_batch *batch,
@@ -670,8 +672,8 @@ TW_API tw_status tw_enqueue_batched(tw_context *context, const tw_problem *probl
 
 /* tw_workspace_bytes - the device memory that tw_enqueue() wants from its caller for this problem (TW_DEVICE; reads
  * align_a, align_b, align_c, and alpha and beta as tw_prepare). 0: nothing is packed and no partial sums are kept. On
- * CUDA at most 4 (k + 31) (m + n + 62) + 512 in f32, and 560,000 for each multiprocessor; in cf32 twice that of 2 m,
- * 2 n and 2 k, and 16 m (n + 16). On OpenCL it depends on the kernel's self-test, which is run if it was not yet.
+ * CUDA at most 4 (k + 31) (m + n + 62) + 512 in f32, and 560,000 for each multiprocessor; in cf32 double all that for
+ * 2 m, 2 n and 2 k, and 16 m (n + 16). On OpenCL it depends on the kernel's self-test, which is run if it was not yet.
  * Returns TW_OK, TW_BAD_ARGUMENT, TW_NO_KERNEL, on OpenCL also what tw_prepare would. */
 TW_API tw_status tw_workspace_bytes(tw_context *context, const tw_problem *problem, int64_t *bytes);
 

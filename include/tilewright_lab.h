@@ -44,8 +44,8 @@ TW_API const tw_lab_kernel *tw_lab_kernel_at(int index); /* NULL when out of ran
 /* tw_lab_kernel_named - the row of this name, present or former; NULL: there is none. */
 TW_API const tw_lab_kernel *tw_lab_kernel_named(const char *name);
 
-/* tw_lab_kernel_dtype - the type of the kernels that compute products of this type on an engine: of complex types on
- * cuda that of their parts, else the type itself. */
+/* tw_lab_kernel_dtype - the type of the kernels that compute products of this type on an engine: on cuda of a complex
+ * type f32 or f64, else the type itself. */
 TW_API tw_dtype tw_lab_kernel_dtype(const char *engine, tw_dtype dtype);
 
 /* The list of dtypes: rows of data/dtypes.def. */

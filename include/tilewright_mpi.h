@@ -109,8 +109,8 @@ typedef struct tw_mpi_plan tw_mpi_plan;
 TW_API tw_status tw_mpi_plan_make(tw_context *context, const tw_problem *problem, MPI_Comm comm,
                                   const tw_mpi_options *options, tw_mpi_plan **plan);
 
-/* tw_mpi_plan_free - collective; NULL does nothing. After TW_DEVICE_FAILED what other ranks or a GPU may still use is
- * not freed. */
+/* tw_mpi_plan_free - free a plan: every rank calls it; NULL does nothing. After TW_DEVICE_FAILED what other ranks or a
+ * GPU may still use is not freed. */
 TW_API void tw_mpi_plan_free(tw_mpi_plan *plan);
 
 /* tw_mpi_plan_layout - which blocks this rank owns. Not collective. Returns TW_OK, TW_BAD_ARGUMENT. */

@@ -82,15 +82,15 @@ static inline int64_t cpu_panels_before(const cpu_plan *cpu, int64_t p0)
     return p0 / cpu->chunk * ceil_div(cpu->chunk, cpu->kc) + p0 % cpu->chunk / cpu->kc;
 }
 
-/* A complex product on CUDA, which kernels of real numbers compute (kernels/cuda/complex.cu): how far the rows of the
- * real matrices that are written of A and of B lie apart (0: read as they lie), and those of the sums that C is made of
- * (0: they are in C); where all these lie, behind what the real product wants of the workspace; whether C is made of
- * sums behind the kernels, and of which. */
+/* How kernels of real numbers compute a complex product on CUDA (kernels/cuda/complex.cu). */
 typedef struct gpu_complex {
     complex_way way;
-    int64_t a_ld, b_ld, sums_ld, a_at, b_at, sums_at;
-    bool combines;
-    int sums; /* SUMS_PAIRS and so on */
+    /* leading dimensions: of the real matrices written of A and of B, 0: the operand is read as it lies; of the sums,
+     * 0: they are in C */
+    int64_t a_ld, b_ld, sums_ld;
+    int64_t a_at, b_at, sums_at; /* where in the workspace they lie, in bytes */
+    bool combines;               /* a pass behind makes C of the sums */
+    int sums;                    /* SUMS_PAIRS and so on */
 } gpu_complex;
 
 /* A GPU launch: a grid of blocks of threads, each computing block_m x block_n, and the compiler's -D options. */

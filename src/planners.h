@@ -10,12 +10,12 @@ void plan_loops(plan *plan, const device_facts *device, int wanted_threads);
 void plan_rung(plan *plan, const device_facts *device, const tw_lab_choice *choice);
 void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choice);
 
-/* complex_part - the type whose kernels compute products of this one on an engine: of a complex one's parts on CUDA,
- * else the type itself. */
+/* complex_part - the type whose kernels compute products of this type on an engine: on CUDA of a complex type f32 or
+ * f64, else the type itself. */
 tw_dtype complex_part(const char *engine, tw_dtype dtype);
 
-/* complex_find - of a complex product on a device that computes it as a real one: that product, in *real, and what is
- * done before and behind it. False: the kernels compute what is asked. */
+/* complex_find - if this device computes the complex product as a real one: sets *real, that product, and *by, what is
+ * done before and behind it; returns true. False: the kernels compute what is asked. */
 bool complex_find(const tw_problem *asked, const device_facts *device, tw_problem *real, gpu_complex *by);
 
 /* complex_place - to a plan that is ready for the real product add those passes, and their place in the workspace. */

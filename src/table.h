@@ -53,10 +53,11 @@ typedef struct kernel_verdict {
     char text[VERDICT_BYTES]; /* where it failed: kernel, device and what is wrong, in a sentence */
 } kernel_verdict;
 
-/* What the planner may know of a device: nothing else decides a plan. */
-/* How kernels of real numbers compute a complex product (kernels/cuda/complex.cu): by what moves fewer bytes, or so. */
+/* How kernels of real numbers compute a complex product (kernels/cuda/complex.cu): the way that moves fewer bytes, or
+ * one that is forced. */
 typedef enum complex_way { COMPLEX_CHEAPER, COMPLEX_SQUARES, COMPLEX_PLANES } complex_way;
 
+/* What the planner may know of a device: nothing else decides a plan. */
 typedef struct device_facts {
     /* the context's number, unique in the process; 0: no context, and plans are not kept */
     uint64_t context;

@@ -135,15 +135,12 @@ static void print_bounds(const explain *x, layout_table *table, const char *name
     layout_end(table);
 }
 
-/* The device of the rung's engine that is here: ceilings as measured now. */
+/* The device of the rung's engine, if one is here: ceilings as measured now. Why none is stands below. */
 static void print_present(const explain *x, layout_table *table)
 {
     static roofs limits;
     FILE *text = x->text;
-    if (x->context == NULL) {
-        fprintf(text, "no device of the %s engine is here\n", x->kernel->engine);
-        return;
-    }
+    if (x->context == NULL) return;
     const tw_device *d = x->device;
     int threads = device_is_host(d) ? d->threads : 1;
     term_progress("measuring the device's ceilings", -1);

@@ -5,17 +5,19 @@
  * m x 2k one. There are two ways to a real product of as many multiply-adds; the host takes the one that moves fewer
  * bytes.
  *
- * Squares   each x + i y of op(B) becomes the square `x y / -y x` of a real 2k x 2n matrix, whose product with A is C.
- *           A stored as k x m becomes 2k x m. combine is needed for complex scalars alone.
- * Planes    B is read as it lies, as k x 2n or, stored as n x k, as n x 2k. A becomes two matrices, one for each part
- *           of its elements or, if B lies along k, of C's. combine adds the four products, or takes the two parts.
+ * Squares   each x + i y of op(B) becomes the square [x y; -y x] of a real 2k x 2n matrix, whose product with A is C: a
+ *           pair (a, a') times it is (a x - a' y, a y + a' x). A stored as k x m becomes 2k x m. combine is needed for
+ *           complex scalars alone.
+ * Planes    B is read as it lies, as k x 2n or, K-major, as n x 2k. A becomes two m x k matrices, its real and its
+ *           imaginary parts: combine adds their products with B's two parts. Or, if B is K-major, two m x 2k matrices,
+ *           one for each part of C: combine puts the two sums side by side.
  *
  * Conjugation and minus are signs, so that expand rounds nothing.
  *
  * NUMBERS   squares: 2 numbers read and 4 written for each element of B. At 8192 x 8192 of cf32 1.6 GB.
  * LIMITS    any rows, cols, ld; from and c aligned to a real number; fewer than 2^31 blocks.
- * HOST      expand: grid ceil(rows / 32) * ceil(cols / 32) of both, block 32 x 8; rows = 0 where there is no second.
- *           combine: grid ceil(n / 32) x at most 65535, block 32 x 8. sums may be c where it is pairs and beta is 0.
+ * HOST      expand: grid ceil(rows / 32) * ceil(cols / 32), both operands' added, block 32 x 8; rows = 0: it is unused.
+ *           combine: grid ceil(n / 32) x at most 65535, block 32 x 8. sums may be c if form is SUMS_PAIRS and beta 0.
  *           REAL_BYTES is 4 or 8. Both may be launched with PDL. */
 #include "arguments.h"
 #include "pdl.cuh"
@@ -39,7 +41,7 @@ static __device__ __forceinline__ struct pair both(real x, real y)
 }
 
 /* An operand as it is stored, rows x cols complex numbers, rows ld real ones apart. Each becomes `count` real numbers:
- * the one of row i and column j writes to[i * row + j * col + at[q]] <- what[q], a part of it, perhaps negated. */
+ * for element (i, j) to[i * row + j * col + at[q]] <- what[q], a part of it, perhaps negated. */
 struct operand {
     const real *from;
     long ld;

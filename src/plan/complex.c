@@ -10,8 +10,8 @@ tw_dtype complex_part(const char *engine, tw_dtype dtype)
     return !complex || strcmp(engine, "cuda") != 0 ? dtype : dtype == TW_CF32 ? TW_F32 : TW_F64;
 }
 
-/* What moves fewer bytes: squares of B, or planes of A, of whose products C is made. In real numbers, the kernel's own
- * included. It depends on m, and the order of the sums on it: where a row keeps its bits it is always squares. */
+/* The way that moves fewer numbers: each coefficient counts what passes and kernel read and write of an element. m
+ * decides, and the order of the sums depends on the way: with TW_INVARIANT it is always squares. */
 static complex_way cheaper_way(const tw_problem *p)
 {
     const double a = (double)p->m * (double)p->k, b = (double)p->k * (double)p->n, c = (double)p->m * (double)p->n;

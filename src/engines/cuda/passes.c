@@ -153,9 +153,8 @@ static void describe_rows(int64_t ld, expanded *o)
     o->what[0] = part(X, false), o->what[1] = part(Y, false);
 }
 
-/* A as two matrices, one below the other, or beside it where A is stored as k x m: its real parts and its imaginary
- * ones. Where B lies along k each element is a pair, which meets that of B: for the real parts of C, and for the
- * imaginary ones. */
+/* A as two matrices, one below the other, or side by side where A is stored as k x m: its real and its imaginary parts.
+ * If B is K-major, each element becomes two pairs: with a pair of B one gives C's real part, one its imaginary part. */
 static void describe_planes(const tw_problem *p, int64_t ld, expanded *o)
 {
     const bool across = op_transposes(p->op_a), pairs = op_transposes(p->op_b), minus = op_conjugates(p->op_a),
