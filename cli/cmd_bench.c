@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 #include "../lab/bench/compare.h"
+#include "../lab/bench/drawn.h"
 #include "../lab/chosen.h"
 #include "../lab/devices.h"
 #include "../program/diag.h"
@@ -29,6 +30,22 @@ static exit_code choose_kernel(const options *opt, const tw_lab_kernel **out)
     words_meant_of(words_kernels, opt->kernel, meant);
     snprintf(otherwise, sizeof otherwise, "; names look like %s", tw_lab_kernel_at(0)->name);
     return diag(EXIT_USAGE, "--kernel %s: no such kernel%s", opt->kernel, meant[0] != '\0' ? meant : otherwise);
+}
+
+/* The text, and what --epilogue does not work with. */
+static exit_code check_epilogue(const options *opt)
+{
+    const tw_problem any = tw_problem_make(TW_F32, TW_N, TW_N, 1, 1, 1);
+    const char *other = opt->against.count > 0 ? "--against"
+                        : opt->batch > 0       ? "--batch"
+                        : opt->cliffs          ? "--cliffs"
+                                               : NULL;
+    drawn d;
+    if (opt->epilogue == NULL) return EXIT_OK;
+    if (other != NULL) return diag(EXIT_USAGE, "--epilogue does not work with %s", other);
+    const tw_status status = drawn_make(opt->epilogue, &any, opt->seed, &d);
+    drawn_free(&d);
+    return status == TW_OK ? EXIT_OK : diag_tw(status);
 }
 
 /* The options that --against allows: it calls tw_gemm() as a user does, and tw_gemm() chooses the kernel. */
@@ -117,7 +134,9 @@ typedef struct bench_rows {
     roofs limits;
 } bench_rows;
 
-static exit_code bench_shape(session *s, bench_rows *rows, const tw_lab_kernel *kernel, const tw_problem *problem)
+/* *seconds: the median; NAN if it was refused. */
+static exit_code bench_shape(session *s, bench_rows *rows, const tw_lab_kernel *kernel, const tw_problem *problem,
+                             double *seconds)
 {
     static row result;
     const bool host = is_host_call(s->opt);
@@ -132,12 +151,30 @@ static exit_code bench_shape(session *s, bench_rows *rows, const tw_lab_kernel *
         code = rows_run(setup_of(s), &t, &rows->limits, &wish, 1, &result);
         trial_close(&t);
     }
+    *seconds = result.outcome == ROW_REFUSED ? (double)NAN : result.record.median_s;
+    if (problem->epilogue != NULL) result.record.epilogue = s->opt->epilogue;
     if (code == EXIT_OK) {
         print_row(&rows->table, &result);
         rows_count(&rows->count, &result);
         code = session_row(s, &result);
     }
     return code == EXIT_OK && s->opt->explain_plan ? print_plan(s, kernel, problem) : code;
+}
+
+/* The product as it is, then with an epilogue of random operands, and what that adds. */
+static exit_code bench_epilogue(session *s, bench_rows *rows, const tw_lab_kernel *kernel, const tw_problem *plain)
+{
+    drawn d;
+    double without = NAN, with = NAN;
+    tw_problem made = *plain;
+    const tw_status status = drawn_make(s->opt->epilogue, plain, s->opt->seed, &d);
+    exit_code code = status == TW_OK ? bench_shape(s, rows, kernel, plain, &without) : diag_tw(status);
+    made.epilogue = d.epilogue;
+    if (code == EXIT_OK) code = bench_shape(s, rows, kernel, &made, &with);
+    if (code == EXIT_OK && with > 0 && without > 0)
+        fprintf(s->text, "  with the epilogue, above, %.2f of the time without\n", with / without);
+    drawn_free(&d);
+    return code;
 }
 
 static void print_peaks(const session *s, const roofs *limits)
@@ -193,7 +230,9 @@ static exit_code bench_engine(session *s, void *job)
     for (int d = 0; d < b->dtypes.count; d++)
         for (int i = 0; code == EXIT_OK && i < b->cases.count; i++) {
             tw_problem problem = case_problem(&b->cases.items[i], tw_lab_dtype_named(b->dtypes.items[d])->dtype);
-            code = bench_shape(s, &rows, b->kernel, &problem);
+            double seconds;
+            code = s->opt->epilogue != NULL ? bench_epilogue(s, &rows, b->kernel, &problem)
+                                            : bench_shape(s, &rows, b->kernel, &problem, &seconds);
         }
     if (code != EXIT_OK) return code;
     print_peaks(s, &rows.limits);
@@ -228,6 +267,7 @@ exit_code cmd_bench(session *s)
     exit_code code = cliffs_check(s->opt);
     if (code == EXIT_OK) code = cases_choose(s->opt, &b.cases);
     if (code == EXIT_OK) code = check_against(s->opt);
+    if (code == EXIT_OK) code = check_epilogue(s->opt);
     if (code == EXIT_OK) code = choose_kernel(s->opt, &b.kernel);
     if (code != EXIT_OK) return code;
     return session_each_engine(s, b.kernel != NULL ? b.kernel->engine : "auto", bench_engine, &b);

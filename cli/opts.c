@@ -145,9 +145,10 @@ const option_row option_rows[] = {
      "1.5,-2"},
     {"beta", 0, OPT_SCALAR, AT(beta), FILES, "X", NULL, "add X times the matrix of --add; X is as in --alpha"},
     {"add", 0, OPT_TEXT, AT(add), FILES, "C0", NULL, "the file of the matrix that --beta scales; never written"},
-    {"epilogue", 0, OPT_TEXT, AT(epilogue), FILES, "TEXT", NULL,
+    {"epilogue", 0, OPT_TEXT, AT(epilogue), FILES | CMD_BENCH, "TEXT", NULL,
      "what becomes of each element of C, as \"gelu(acc + bias[j])\": acc is alpha A B + beta C0, i and j are its row "
-     "and column, other names are those of --bind, as s, v[i], bias[j], r[i, j] or t[j, i]. Operators: + - * / < <= > "
+     "and column, other names are those of --bind, as s, v[i], bias[j], r[i, j] or t[j, i]; `bench` draws operands for "
+     "them, and times each product without and with it. Operators: + - * / < <= > "
      ">= == !=. Functions:"
 #define OPERATION(id, name, ...) " " #name
 #define DEFINED(name, ...)       " " #name

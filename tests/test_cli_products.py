@@ -470,6 +470,23 @@ def bound_operands(code="f4"):
 
 
 @case
+def bench_times_an_epilogue_of_random_operands():
+    """Both products are judged; a name gets what its uses read: a number, vectors, matrices either way, or both of a rectangle."""
+    text = "where(acc < 1e-3, acc, acc * s) + v[i] * bias[j] + r[i, j] - t[j, i] + both[i,j]*both[j , i] + v[j]"
+    for dtype, shape in (("f32", "70x33x20"), ("f64", "9x50x31"), ("bf16", "1x64x64")):
+        done = good("bench", "--epilogue", text, "--dtype", dtype, "--shape", shape, "--samples", 1, "--json", "r.jsonl")
+        plain, made = records(open("r.jsonl").read())
+        assert plain["epilogue"] is None and made["epilogue"] == text and plain["dtype"] == made["dtype"] == dtype, (plain, made)
+        assert plain["verified"].startswith("exact+bound") and "bound" in made["verified"] and "  with the epilogue, above, " in done.stdout, (made, done)
+    bad(2, "bench", "--epilogue", "acc", "--size", 8, "--against", "openblas", says=["--epilogue does not work with --against"])
+    for wrong, says in (("foo(acc)", "no function is named foo"), ("acc +", "column 6: found the end")):
+        done = run("bench", "--epilogue", wrong, "--size", 8)
+        assert done.returncode != 0 and says in done.stderr and done.stdout == "", (wrong, done)
+    done = run("bench", "--epilogue", "acc", "--size", 8, "--dtype", "cf32", "--samples", 1)
+    assert "refused: an epilogue takes sums of f32" in done.stdout and "with the epilogue" not in done.stdout, done
+
+
+@case
 def an_epilogue_makes_c():
     for code, r_is in (("f4", "in place"), ("f8", "converted to f64 by rows")):
         result = bound_operands(code)
