@@ -478,6 +478,10 @@ static void complex_case(tw_dtype dtype, int64_t m, tw_op op_a, tw_op op_b, bool
                  (size_t)(2 * (4 * (2 * k + 31) * (2 * m + 2 * n + 62) + 512 + 560000 * 132) + 16 * m * (n + 16)));
     right = right && plan_find(&p, &bare, NULL, &like) == TW_NO_KERNEL &&
             plan_find(&p, &tile, NULL, &like) == TW_NO_KERNEL;
+    tw_problem other = p;
+    other.beta = 1, other.beta_imaginary = 3;
+    right = right && plan_find(&p, &kept, NULL, &like) == TW_OK && plan_find(&other, &kept, NULL, &like) == TW_OK &&
+            like.gpu.complex.combines;
     /* which way is taken depends on m, but not where the bits of a row may not */
     p.flags = TW_INVARIANT;
     right = right && (plan_find(&p, &sm_90, NULL, &like) != TW_OK || like.gpu.complex.sums == 0);

@@ -70,6 +70,7 @@ static tw_problem problem_of(const spread_case *x)
 {
     tw_problem p = tw_problem_make(x->dtype, x->op_a, x->op_b, x->m, x->n, x->k);
     p.lda += PAD, p.ldb += PAD, p.ldc += PAD, p.alpha = x->alpha, p.beta = x->beta;
+    if (tw_lab_dtype_of(x->dtype)->parts == 2) p.alpha_imaginary = x->alpha == -2, p.beta_imaginary = x->beta == 2;
     return p;
 }
 
@@ -628,6 +629,8 @@ int main(int argc, char **argv)
          * one computes */
         {"sm=80 order=1", 1, 0, TW_CF32, TW_R, TW_C, 2100, 4200, 9, 1, 3, true, NULL},
         {"sm=75 order=1", 1, 0, TW_CF64, TW_C, TW_N, 3, 200, 70, -2, 0, false, NULL},
+        {"sm=75 order=1", 1, 0, TW_CF64, TW_R, TW_T, 3, 200, 70, 1, 2, false, NULL},
+        {"sm=80 order=1", 1, 0, TW_CF32, TW_C, TW_C, 4, 190, 71, -2, 3, false, NULL},
         {"sm=75 order=3", 1, 0, TW_CF64, TW_N, TW_T, 9, 200, 0, 1, 2, false, NULL},
         {"sm=80 order=3", 2, 0, TW_CF32, TW_N, TW_N, 70, 900, 60, 1, 0, false, NULL},
         /* few rows or columns of bf16 in place, k divided: partial sums, and the kernel that adds them */
