@@ -72,6 +72,8 @@ void cuda_close_lanes(engine *e); /* the idle ones */
  * other, once the workspace is free again, or all at once. */
 tw_status cuda_launch_items(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c);
 
+/* ---- passes.c: on r's stream, by r's plan ---- */
+
 /* cuda_launch_kernel - launches a kernel on r's stream: early by PDL, and as a cluster of so many blocks, where the
  * device can. */
 tw_status cuda_launch_kernel(engine *e, const runnable *r, cu_function kernel, bool pdl, int cluster,
@@ -80,8 +82,6 @@ tw_status cuda_launch_kernel(engine *e, const runnable *r, cu_function kernel, b
 /* cuda_takes_attributes - whether kernels can be launched with attributes that a graph records too (CUDA 12.3, sm_90
  * on). */
 bool cuda_takes_attributes(const engine *e);
-
-/* ---- passes.c: on r's stream, by r's plan ---- */
 
 /* cuda_pack - packs an operand, A (0) or B (1). cuda_pack_both - packs what the plan packs into the workspace, B and
  * then A, where a and b then point; left: NULL, or where it says whether tiles are left, without which nothing is

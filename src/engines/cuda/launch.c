@@ -63,25 +63,6 @@ static uint64_t next_epoch(engine *e)
     return epoch != 0 ? epoch : atomic_fetch_add_explicit(&e->epoch, 1, memory_order_relaxed);
 }
 
-bool cuda_takes_attributes(const engine *e)
-{
-    return e->pdl && e->cu->cuLaunchKernelEx != NULL && e->kernels.driver_version >= 12030;
-}
-
-tw_status cuda_launch_kernel(engine *e, const runnable *r, cu_function kernel, bool pdl, int cluster,
-                             cu_launch_config config, void **arguments)
-{
-    cu_launch_attribute attributes[] = {{.id = CU_LAUNCH_PDL, .value.allowed = 1},
-                                        {.id = CU_LAUNCH_CLUSTER, .value.cluster = {(unsigned)cluster, 1, 1}}};
-    config.stream = r->stream, config.attributes = attributes, config.attribute_count = cluster > 1 ? 2 : 1;
-    if (pdl && cuda_takes_attributes(e))
-        CU_TRY(cuLaunchKernelEx, (&config, kernel, arguments, NULL));
-    else
-        CU_TRY(cuLaunchKernel, (kernel, config.grid_x, config.grid_y, config.grid_z, config.block_x, config.block_y,
-                                config.block_z, config.dynamic_bytes, config.stream, arguments, NULL));
-    return TW_OK;
-}
-
 /* Blocks that divide the k of a tile. */
 static int splits_each(const plan *p)
 {
@@ -311,7 +292,8 @@ static tw_status launch_all(engine *e, runnable *r, buffer a, buffer b, const bu
     gpu_launch launches[LAUNCH_KINDS];
     const int count = plan_launches(r->plan, launches);
     const gpu_complex *by = &r->plan->gpu.complex;
-    const buffer sums = by->sums_ld > 0 ? (buffer){.device = r->workspace + (cu_pointer)by->sums_at} : *c;
+    buffer sums = *c;
+    if (by->sums_ld > 0) sums = (buffer){.device = r->workspace + (cu_pointer)by->sums_at};
     buffer as_lies[] = {a, b}; /* for the kernel, but for what it packs */
     for (int i = 0; i < count; i++) {
         const launch_kind kind = launches[i].kind;

@@ -1,8 +1,27 @@
-/* passes.c - launches the passes before and behind the kernels of a product: operands packed, split into halves, or
- * written as real numbers; sums multiplied by complex scalars. */
+/* passes.c - launches a kernel, and by it the passes before and behind those of a product: operands packed, split into
+ * halves, or written as real numbers; sums multiplied by complex scalars. */
 #include "../../../kernels/cuda/arguments.h"
 #include "../gpu.h"
 #include "cuda_engine.h"
+
+bool cuda_takes_attributes(const engine *e)
+{
+    return e->pdl && e->cu->cuLaunchKernelEx != NULL && e->kernels.driver_version >= 12030;
+}
+
+tw_status cuda_launch_kernel(engine *e, const runnable *r, cu_function kernel, bool pdl, int cluster,
+                             cu_launch_config config, void **arguments)
+{
+    cu_launch_attribute attributes[] = {{.id = CU_LAUNCH_PDL, .value.allowed = 1},
+                                        {.id = CU_LAUNCH_CLUSTER, .value.cluster = {(unsigned)cluster, 1, 1}}};
+    config.stream = r->stream, config.attributes = attributes, config.attribute_count = cluster > 1 ? 2 : 1;
+    if (pdl && cuda_takes_attributes(e))
+        CU_TRY(cuLaunchKernelEx, (&config, kernel, arguments, NULL));
+    else
+        CU_TRY(cuLaunchKernel, (kernel, config.grid_x, config.grid_y, config.grid_z, config.block_x, config.block_y,
+                                config.block_z, config.dynamic_bytes, config.stream, arguments, NULL));
+    return TW_OK;
+}
 
 /* A pass is never a cluster, and its kernels take PDL. */
 static tw_status launch_pass(engine *e, const runnable *r, cu_function kernel, int64_t blocks, int64_t blocks_y,
