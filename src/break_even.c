@@ -34,9 +34,11 @@ static tw_status time_product(tw_context *context, const tw_problem *p, const vo
 /* Of values that vary: on zeros a GPU takes less power, and is faster. */
 static void fill(void *to, tw_dtype dtype, size_t elements)
 {
-    const bool wide = dtype == TW_F64 || dtype == TW_CF64, pairs = dtype == TW_CF32 || dtype == TW_CF64;
+    const tw_lab_dtype *type = tw_lab_dtype_of(dtype);
+    const size_t numbers = elements * (size_t)type->parts;
+    const bool wide = type->bytes / type->parts == 8;
     uint32_t state = 1;
-    for (size_t i = 0; i < (pairs ? 2 * elements : elements); i++) {
+    for (size_t i = 0; i < numbers; i++) {
         state = state * 1664525u + 1013904223u;
         const double value = (double)(state >> 8) / (double)(1 << 23) - 1;
         if (wide)

@@ -6,8 +6,8 @@
 
 tw_dtype complex_part(const char *engine, tw_dtype dtype)
 {
-    const bool complex = dtype == TW_CF32 || dtype == TW_CF64;
-    return !complex || strcmp(engine, "cuda") != 0 ? dtype : dtype == TW_CF32 ? TW_F32 : TW_F64;
+    if (dtype_find(dtype)->lab.parts == 1 || strcmp(engine, "cuda") != 0) return dtype;
+    return dtype == TW_CF32 ? TW_F32 : TW_F64;
 }
 
 /* The way that moves fewer numbers: each coefficient counts what passes and kernel read and write of an element. m

@@ -44,42 +44,28 @@ static void gemv_task(void *context, int64_t task)
     plan->row->gemv(&gemv);
 }
 
-/* A part of an unpacked product from row i and column j of C on, whose sums have room in C, which is not read: they lie
- * there until it is finished, some rows at a time, so that unpacked() divides their columns evenly. */
-static void finish_in_c(const plan *plan, const cpu_epilogue *e, cpu_unpacked part, const char *of_m, const char *of_n,
+/* A part of an unpacked product from row i and column j of C on, where C is finished. Its sums lie in C until then if
+ * they have room there and C is not read: some rows at a time, so that unpacked() divides their columns evenly. Else
+ * they are computed beside it, a tile at a time. */
+static void finish_part(const plan *plan, const cpu_epilogue *e, cpu_unpacked part, const char *of_m, const char *of_n,
                         int64_t i, int64_t j)
 {
-    enum { STRIP_BYTES = 16384 }; /* in the L1 */
-    const int64_t m = part.m, mr = plan->row->lab.tile_m, bytes = problem_sum_bytes(&plan->problem),
-                  rows = max_i64(STRIP_BYTES / (part.n * bytes) / mr, 1) * mr;
-    part.complex.alpha = part.complex.beta = 0;
-    for (int64_t p = 0; p < m; p += rows) {
-        part.m = min_i64(rows, m - p);
-        const int64_t row = part.transposed ? i : i + p, column = part.transposed ? j + p : j;
-        char *sums = e->c + (row * e->ldc + column) * e->c_bytes;
-        plan->row->unpacked(&part, 1, 0, of_m + p * part.a_rs * bytes, of_n, sums);
-        cpu_finish_block(e, row, column, part.transposed ? part.n : part.m, part.transposed ? part.m : part.n, sums,
-                         e->ldc);
-    }
-}
-
-/* The same where they have not: they are computed beside C, a tile at a time. */
-static void finish_part(const plan *plan, const cpu_epilogue *epilogue, cpu_unpacked part, const char *of_m,
-                        const char *of_n, int64_t i, int64_t j)
-{
+    enum { STRIP_BYTES = 16384 }; /* half of the smallest L1 */
     char own[CPU_MOST_TILE_BYTES] __attribute__((aligned(64)));
-    const int64_t m = part.m, n = part.n, mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n,
-                  bytes = problem_sum_bytes(&plan->problem);
+    const int64_t m = part.m, n = part.n, mr = plan->row->lab.tile_m, bytes = problem_sum_bytes(&plan->problem);
+    const bool in_c = e->c_bytes == bytes && !epilogue_reads(e->beta);
+    const int64_t rows = in_c ? max_i64(STRIP_BYTES / (n * bytes) / mr, 1) * mr : mr,
+                  cols = in_c ? n : plan->row->lab.tile_n;
     part.complex.alpha = part.complex.beta = 0;
-    for (int64_t p = 0; p < m; p += mr)
-        for (int64_t q = 0; q < n; q += nr) {
-            part.m = min_i64(mr, m - p), part.n = min_i64(nr, n - q);
-            part.ldc = part.transposed ? part.m : part.n;
-            plan->row->unpacked(&part, 1, 0, of_m + p * part.a_rs * bytes, of_n + q * bytes, own);
-            if (part.transposed)
-                cpu_finish_block(epilogue, i + q, j + p, part.n, part.m, own, part.ldc);
-            else
-                cpu_finish_block(epilogue, i + p, j + q, part.m, part.n, own, part.ldc);
+    for (int64_t p = 0; p < m; p += rows)
+        for (int64_t q = 0; q < n; q += cols) {
+            part.m = min_i64(rows, m - p), part.n = min_i64(cols, n - q);
+            const int64_t height = part.transposed ? part.n : part.m, width = part.transposed ? part.m : part.n,
+                          row = i + (part.transposed ? q : p), column = j + (part.transposed ? p : q);
+            char *sums = in_c ? e->c + (row * e->ldc + column) * e->c_bytes : own;
+            part.ldc = in_c ? e->ldc : width;
+            plan->row->unpacked(&part, 1, 0, of_m + p * part.a_rs * bytes, of_n + q * bytes, sums);
+            cpu_finish_block(e, row, column, height, width, sums, part.ldc);
         }
 }
 
@@ -101,8 +87,7 @@ static void unpacked_part(const plan *plan, double alpha, double beta, const voi
         return;
     }
     const cpu_epilogue epilogue = cpu_epilogue_of(plan, alpha, beta, c);
-    const bool has_room = epilogue.c_bytes == bytes && !epilogue_reads(beta);
-    (has_room ? finish_in_c : finish_part)(plan, &epilogue, part, of_m, of_n, row, column);
+    finish_part(plan, &epilogue, part, of_m, of_n, row, column);
 }
 
 static void unpacked_task(void *context, int64_t i)
