@@ -34,7 +34,7 @@ static void split_cases(void)
         {1000, 1000, 1000, 49152, CPU_avx512, 1, 0, TW_F32, true},
         {1000, 1000, 1008, 49152, CPU_avx512, 1, 0, TW_F32, false},
         {1000, 1000, 1000, 32768, CPU_avx512, 1, 0, TW_F32, false},
-        {1000, 180, 181, 49152, CPU_avx2, 1, 0, TW_F32, false},
+        {1000, 120, 121, 49152, CPU_avx2, 1, 0, TW_F32, false},
         {1000, 1000, 1000, 49152, CPU_avx512, 16, 0, TW_F32, true},
         {1000, 1000, 1000, 49152, CPU_avx512, 1, 1, TW_F32, false},
         {400, 1000, 1000, 49152, CPU_avx512, 1, 0, TW_F32, true},
@@ -176,7 +176,7 @@ static void conflicting_rows(void)
     bool right = true;
     for (int64_t n = 64; n <= 4096; n *= 8)
         for (int64_t ldb = 4096; ldb <= 4104; ldb += 8) {
-            tw_problem p, made = tw_problem_make(TW_F64, TW_N, TW_N, 64, n, 2048);
+            tw_problem p, made = tw_problem_make(TW_F64, TW_N, TW_N, 48, n, 2048);
             plan one;
             made.ldb = ldb;
             const bool packs = n * 8 < 4096 && ldb == 4096;
@@ -186,25 +186,42 @@ static void conflicting_rows(void)
     expect("plans: short rows of B that share cache sets are packed", right);
 }
 
-/* With AVX2, and no wider, large operands are packed though they fit the caches. */
+/* With AVX2, and no wider, B is packed though it fits the caches, of enough rows and columns and of operands that take
+ * three eighths of the L2, and A beside it for few steps, many columns or many threads. */
 static void copied_operands(void)
 {
+    static const struct {
+        int64_t m, n, k;
+        int threads;
+        bool unpacked, direct_a, direct_b;
+    } cases[] = {
+        {127, 300, 300, 1, true, true, true},     {128, 300, 300, 1, false, true, false},
+        {300, 127, 300, 1, true, true, true},     {300, 128, 300, 1, false, true, false},
+        {181, 181, 180, 1, true, true, true},     {182, 181, 181, 1, false, true, false}, /* the L2 */
+        {49, 500, 525, 1, true, true, true},      {50, 500, 525, 1, false, true, false},  /* which B takes */
+        {50, 500, 524, 1, true, true, true},      {700, 700, 63, 1, false, false, false},
+        {650, 640, 63, 1, true, true, true},      {191, 4000, 63, 1, true, true, true},
+        {192, 4000, 63, 1, false, false, false},  {300, 1599, 300, 1, false, true, false},
+        {300, 1600, 300, 1, false, false, false}, {300, 300, 300, 7, false, true, false},
+        {191, 300, 120, 8, true, true, true},     {192, 300, 120, 8, false, false, false},
+        {192, 300, 31, 8, true, true, true},
+    };
     bool right = true;
-    for (cpu_features level = CPU_avx2; level != 0; level = level == CPU_avx2 ? CPU_avx512 : 0)
-        for (int64_t edge = 191; edge <= 192; edge++)
-            for (int of_m = 0; of_m < 2; of_m++) {
-                const device_facts facts = {
-                    .engine = "cpu", .features = level, .threads = 1, .l1_bytes = 32768, .l2_bytes = 1048576};
-                tw_problem p, made = tw_problem_make(TW_F32, TW_N, TW_N, of_m ? edge : 300, of_m ? 300 : edge, 200);
-                plan one;
-                const bool copies = level == CPU_avx2 && edge == 192;
-                right = right && problem_load(&made, a, a, a, &p) == TW_OK &&
-                        plan_find(&p, &facts, NULL, &one) == TW_OK && one.cpu.unpacked == !copies &&
-                        one.cpu.direct_a == !copies && one.cpu.direct_b == !copies;
-                p.k = 31; /* too few steps */
-                right = right && plan_find(&p, &facts, NULL, &one) == TW_OK && one.cpu.unpacked;
-            }
-    expect("plans: AVX2 packs both operands from 192 rows and columns on", right);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        device_facts facts = {.engine = "cpu", .threads = cases[i].threads, .l1_bytes = 32768, .l2_bytes = 1048576};
+        tw_problem p, made = tw_problem_make(TW_F32, TW_N, TW_N, cases[i].m, cases[i].n, cases[i].k);
+        plan one = {.threads = 0};
+        facts.features = CPU_avx2;
+        bool planned = problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &one) == TW_OK;
+        if (!planned || one.cpu.unpacked != cases[i].unpacked || one.cpu.direct_a != cases[i].direct_a ||
+            one.cpu.direct_b != cases[i].direct_b) {
+            printf("# case %zu: unpacked %d, direct %d%d\n", i, one.cpu.unpacked, one.cpu.direct_a, one.cpu.direct_b);
+            right = false;
+        }
+        facts.features = CPU_avx512;
+        if (plan_find(&p, &facts, NULL, &one) != TW_OK || !one.cpu.direct_a) right = false;
+    }
+    expect_of_x86("plans: AVX2 packs B, and A where that pays", right);
 }
 
 /* Eight threads or more pack A of a C with more than 512 rows and columns, on cores with vectors of 64 bytes and an L1
@@ -438,12 +455,12 @@ static void long_k_cases(void)
         cpu_features level;
         tw_dtype dtype;
         int64_t m, n, lda;
-        bool direct_a;
+        bool direct_a, packs_b; /* packs_b: with AVX2, beside A */
     } cases[] = {{CPU_avx512, TW_F32, 64, 128, 65536, false}, {CPU_avx512, TW_F32, 64, 128, 65552, true},
                  {CPU_avx512, TW_F32, 64, 96, 65536, true},   {CPU_avx512, TW_F32, 64, 97, 16384, false},
                  {CPU_avx512, TW_F32, 64, 128, 8192, true},   {CPU_avx512, TW_F32, 16, 128, 65536, true},
                  {CPU_avx512, TW_F32, 17, 128, 65536, false}, {CPU_avx512, TW_F64, 64, 96, 8192, false},
-                 {CPU_avx512, TW_F64, 64, 96, 12288, true},   {CPU_avx2, TW_F32, 64, 64, 65536, false},
+                 {CPU_avx512, TW_F64, 64, 96, 12288, true},   {CPU_avx2, TW_F32, 64, 64, 65536, false, true},
                  {CPU_avx2, TW_F32, 64, 63, 65536, true}};
     bool right = true;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -453,7 +470,7 @@ static void long_k_cases(void)
         plan one = {.threads = 0};
         made.lda = cases[i].lda;
         if (problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &one) == TW_OK &&
-            one.cpu.direct_a == cases[i].direct_a && one.cpu.direct_b)
+            one.cpu.direct_a == cases[i].direct_a && one.cpu.direct_b == !cases[i].packs_b)
             continue;
         printf("# case %zu: direct %d%d\n", i, one.cpu.direct_a, one.cpu.direct_b);
         right = false;

@@ -55,7 +55,7 @@ typedef struct cpu_complex {
  *  rows |  sum  |  +=  [ a ] rows  x  k |   b   |        b: element (p, j) at b[p * b_rs + j], rows of neighbours
  *       '-------'                     '-------'
  *
- * packed: both lie in panels, a_rs = 1, a_cs = mr, b_rs = nr. No element outside rows x cols is touched.
+ * No element outside rows x cols is touched.
  *
  * sum starts as sum_in, or as 0 where that is NULL (the first panel of a chunk of k). At the end total, the sum of the
  * chunks before, is added to it, unless NULL. It is kept unscaled in sum_out, or, where that is NULL (the last panel),
@@ -64,14 +64,22 @@ typedef struct cpu_complex {
  *
  * Every step of k prefetches a line at a_next, which advances by a_next_step bytes each step and by a_next_back more
  * after every mr steps, and, until all of it has been prefetched, a line of the tile of C at c_next, whose rows are as
- * far apart as those that this tile writes. If b is not packed, it also prefetches b_next bytes behind b's present row.
+ * far apart as those that this tile writes. If b does not lie in panels, it also prefetches b_next bytes behind b's
+ * present row.
  * Prefetched all at once they would take every buffer that the loads of the present tile need
  * (docs/perf/cpu-packing.md#even-prefetch). If nothing is to be prefetched, these are this tile's own addresses. */
+/* How the operands of a whole tile lie; of CPU_FEED_ANY their strides alone say it. */
+typedef enum cpu_feed {
+    CPU_FEED_ANY,
+    CPU_FEED_ROWS,  /* rows of A as they are, a_cs = 1; B in panels, b_rs = nr */
+    CPU_FEED_PANELS /* both in panels, a_rs = 1, a_cs = mr, b_rs = nr */
+} cpu_feed;
+
 typedef struct cpu_tile {
     int64_t rows, cols, k;
     const void *a, *b;
     int64_t a_rs, a_cs, b_rs;
-    bool packed;
+    cpu_feed feed;
     const void *sum_in, *total;
     void *sum_out, *c;
     uintptr_t a_next, c_next; /* not pointers, since they may lie outside the operands */

@@ -89,7 +89,7 @@ ALWAYS const real *a_at(const feed *f, const int i)
 }
 
 /* One step of k: the outer product of `rows` elements of A and a row of B. */
-ALWAYS void step_of(const feed *f, const int rows, const int units, const bool masked, const bool packed, some last,
+ALWAYS void step_of(const feed *f, const int rows, const int units, const bool masked, const cpu_feed way, some last,
                     vec sum[MR][V], half rest[MR])
 {
     const int vectors = units * UNIT / LANES, end = masked ? vectors - 1 : vectors;
@@ -99,14 +99,14 @@ ALWAYS void step_of(const feed *f, const int rows, const int units, const bool m
     UNROLLED(4)
     for (int v = 0; v < vectors; v++) row[v] = load_at(f->b, v, !halved && v == end, last);
     if (halved) row_rest = half_load_some(f->b + vectors * LANES, last);
-    if (!packed) {
+    if (way == CPU_FEED_ANY) {
         UNROLLED(4)
         for (int v = 0; v < vectors; v++)
             __builtin_prefetch((const void *)((uintptr_t)f->b + (uintptr_t)f->b_next + (size_t)v * CPU_LINE_BYTES));
     }
     UNROLLED(8)
     for (int i = 0; i < rows; i++) {
-        const real *at = packed ? f->a_low + i : a_at(f, i);
+        const real *at = way == CPU_FEED_PANELS ? f->a_low + i : a_at(f, i);
         if (vectors == 0) { /* a broadcast of half the width is faster */
             rest[i] = half_fma(half_all(*at), row_rest, rest[i]);
             continue;
@@ -224,9 +224,8 @@ ALWAYS void store_tile(const cpu_tile *t, const int rows, const int units, const
 }
 #endif
 
-/* The tile with its numbers of rows and of units as constants; masked: its last vector may not be whole; packed: see
- * cpu.h. */
-ALWAYS void tile_of(const cpu_tile *t, const int rows, const int units, const bool masked, const bool packed)
+/* The tile with its numbers of rows and of units as constants; masked: its last vector may not be whole. */
+ALWAYS void tile_of(const cpu_tile *t, const int rows, const int units, const bool masked, const cpu_feed way)
 {
     const int vectors = units * UNIT / LANES, end = masked ? vectors - 1 : vectors; /* this vector is masked */
     /* half a vector more, and that one is masked, not `end` */
@@ -234,8 +233,12 @@ ALWAYS void tile_of(const cpu_tile *t, const int rows, const int units, const bo
     const some last = masked || halved ? vec_first(t->cols * PARTS - (halved ? vectors : vectors - 1) * LANES)
                                        : vec_first(0);
     const real *a = t->a, *b = t->b, *sum_in = t->sum_in;
-    const int64_t a_rs = packed ? 1 : t->a_rs * PARTS, a_cs = packed ? MR : t->a_cs * PARTS,
-                  b_rs = packed ? NR : t->b_rs * PARTS;
+    const bool panels = way == CPU_FEED_PANELS;
+    const int64_t a_rs = panels ? 1 : t->a_rs * PARTS,
+                  a_cs = panels                 ? MR
+                         : way == CPU_FEED_ROWS ? PARTS
+                                                : t->a_cs * PARTS,
+                  b_rs = way != CPU_FEED_ANY ? NR : t->b_rs * PARTS;
     vec sum[MR][V];
     half rest[MR];
     UNROLLED(8)
@@ -264,11 +267,11 @@ ALWAYS void tile_of(const cpu_tile *t, const int rows, const int units, const bo
     feed f = {a, a + 4 * a_rs, b, a_rs, 2 * a_rs, 3 * a_rs, t->b_next};
     for (int64_t k_left = t->k; k_left > 0;) {
         /* all of C has been prefetched: MR steps without anything to count */
-        if (packed && c_lines <= 0 && k_left >= MR) {
+        if (way != CPU_FEED_ANY && c_lines <= 0 && k_left >= MR) {
             UNROLLED(8)
-            for (int p = 0; p < MR; p++, f.a_low += MR, f.b += NR, at_a += (uintptr_t)a_next_step) {
-                __builtin_prefetch((const void *)at_a);
-                step_of(&f, rows, units, masked, packed, last, sum, rest);
+            for (int p = 0; p < MR; p++, f.a_low += a_cs, f.a_high += a_cs, f.b += NR) {
+                __builtin_prefetch((const void *)at_a), at_a += (uintptr_t)a_next_step;
+                step_of(&f, rows, units, masked, way, last, sum, rest);
             }
             at_a += (uintptr_t)t->a_next_back, k_left -= MR;
             continue;
@@ -278,7 +281,7 @@ ALWAYS void tile_of(const cpu_tile *t, const int rows, const int units, const bo
         do {
             __builtin_prefetch((const void *)at_a), __builtin_prefetch((const void *)at_c, 1);
             at_a += (uintptr_t)a_next_step, at_c += (uintptr_t)c_step;
-            step_of(&f, rows, units, masked, packed, last, sum, rest);
+            step_of(&f, rows, units, masked, way, last, sum, rest);
             f.a_low += a_cs, f.a_high += a_cs, f.b += b_rs;
         } while (--steps > 0);
         at_a += (uintptr_t)t->a_next_back, at_c -= (uintptr_t)(TILE_ROWS * c_step);
@@ -291,7 +294,7 @@ ALWAYS void tile_of(const cpu_tile *t, const int rows, const int units, const bo
     static __attribute__((noinline)) void tile_##r##_##u(const cpu_tile *t)                                            \
     {                                                                                                                  \
         if ((r) <= MR && (r) % PARTS == 0 && (u) <= UNITS)                                                             \
-            tile_of(t, (r) <= MR ? (r) : MR, (u) <= UNITS ? (u) : UNITS, true, false);                                 \
+            tile_of(t, (r) <= MR ? (r) : MR, (u) <= UNITS ? (u) : UNITS, true, CPU_FEED_ANY);                          \
     }
 /* clang-format off */
 #define TILES(r)   TILE(r, 1) TILE(r, 2) TILE(r, 3) TILE(r, 4) TILE(r, 5) TILE(r, 6)
@@ -305,7 +308,7 @@ static cpu_micro *const edge_tiles[8][6] = {OF_ROWS(1), OF_ROWS(2), OF_ROWS(3), 
 #define WHOLE(v)                                                                                                       \
     static __attribute__((noinline)) void whole_##v(const cpu_tile *t)                                                 \
     {                                                                                                                  \
-        if ((v) <= V) tile_of(t, MR, ((v) <= V ? (v) : V) * LANES / UNIT, false, false);                               \
+        if ((v) <= V) tile_of(t, MR, ((v) <= V ? (v) : V) * LANES / UNIT, false, CPU_FEED_ANY);                        \
     }
 /* clang-format off */
 WHOLE(1) WHOLE(2) WHOLE(3)
@@ -322,8 +325,11 @@ ALWAYS void direct_tile(const cpu_tile *t)
 
 void KERNEL(const cpu_tile *t)
 {
-    if (t->packed && t->rows == TILE_ROWS && t->cols == TILE_COLS)
-        tile_of(t, MR, UNITS, false, true);
+    const bool whole = t->rows == TILE_ROWS && t->cols == TILE_COLS;
+    if (whole && t->feed == CPU_FEED_PANELS)
+        tile_of(t, MR, UNITS, false, CPU_FEED_PANELS);
+    else if (DOT == 0 && whole && t->feed == CPU_FEED_ROWS)
+        tile_of(t, MR, UNITS, false, CPU_FEED_ROWS);
     else
         direct_tile(t);
 }

@@ -18,16 +18,26 @@ const cpu_strategy *cpu_strategy_of(const cpu_case *c)
     return *s;
 }
 
-/* Whether copies of A and B pay, though the operands could be read in place. AVX2's tile in place has 12 loads and
- * prefetches for 12 multiply-adds, all that two a cycle allow; that of panels has 9 (docs/perf/cpu-packing.md#avx2).
- * Wider vectors load less for each flop. */
-static bool copies_pay(const tw_problem *p, const device_facts *device)
+/* Whether a copy of B pays, though it could be read in place: where enough rows of A use it, fewer of a B that no L2
+ * holds, and all operands take three eighths of the L2, or with a short k twice of it. AVX2's tile in place has 12
+ * loads and prefetches for 12 multiply-adds, all that two a cycle allow; of a B in panels it has 9
+ * (docs/perf/cpu-packing.md#rows-by-panels). Wider vectors load less for each flop. */
+static bool copies_pay(const cpu_case *c)
 {
-    /* rows of A and columns of B, and steps of k */
-    enum { LEAST = 192, LEAST_COMPLEX = 40, LEAST_DEPTH = 32 };
-    const int64_t least = problem_is_complex(p) ? LEAST_COMPLEX : LEAST;
-    return (device->features & (CPU_AVX2 | CPU_AVX512)) == CPU_AVX2 && p->m >= least && p->n >= least &&
-           p->k >= LEAST_DEPTH;
+    /* rows of A and columns of B; steps of k */
+    enum { LEAST = 128, LEAST_OF_LONG_B = 50, LEAST_OF_SOME = 192, LEAST_COMPLEX = 40, LEAST_DEPTH = 32 };
+    if (!has_avx2_alone(c->device)) return false;
+    const tw_problem *p = c->p;
+    const int64_t edge = min_i64(p->m, p->n);
+    if (c->complex) return edge >= LEAST_COMPLEX && p->k >= LEAST_DEPTH;
+    if (has_many_threads(c)) return edge >= LEAST_OF_SOME && p->k >= LEAST_DEPTH;
+    const double m = (double)p->m, n = (double)p->n, k = (double)p->k, bytes = (double)c->bytes,
+                 l2 = (double)c->device->l2_bytes;
+    const bool short_k = has_short_k(c), long_b = k * n * bytes >= l2;
+    return edge >= (short_k  ? LEAST_OF_SOME
+                    : long_b ? LEAST_OF_LONG_B
+                             : LEAST) &&
+           (m * k + k * n + m * n) * bytes >= l2 * (short_k ? 2 : 0.375);
 }
 
 void cpu_look(cpu_case *c, const tw_problem *p, const kernel_row *row, const device_facts *device, int wanted_threads)
@@ -38,9 +48,10 @@ void cpu_look(cpu_case *c, const tw_problem *p, const kernel_row *row, const dev
     c->a_transposed = op_transposes(p->op_a), c->b_transposed = op_transposes(p->op_b);
     c->a_conflicts = rows_apart(p->lda, c->bytes, PAGE_BYTES),
     c->b_conflicts = rows_apart(p->ldb, c->bytes, PAGE_BYTES);
-    c->readable = row->layout == CPU_PLAIN && !copies_pay(p, device),
-    c->in_place = c->readable && problem_triangle(p) == 0;
     cpu_count_threads(c, wanted_threads);
+    c->readable = row->layout == CPU_PLAIN;
+    c->copies_b = c->readable && copies_pay(c);
+    c->in_place = c->readable && !c->copies_b && problem_triangle(p) == 0;
 }
 
 void plan_loops(plan *plan, const device_facts *device, int wanted_threads)

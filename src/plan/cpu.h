@@ -19,8 +19,9 @@ typedef struct cpu_case {
     bool complex, gemv;    /* gemv: a matrix times a vector, by a kernel that reads both in place */
     bool a_transposed, b_transposed;
     bool a_conflicts, b_conflicts; /* rows a multiple of 4 KiB apart fall into the same few sets of the cache */
-    bool readable;                 /* panels would hold elements as they lie, and copies do not pay */
-    bool in_place;                 /* so, and all of C is computed: of a triangle the five loops leave out tiles */
+    bool readable;                 /* panels would hold elements as they lie */
+    bool copies_b;                 /* so, but a copy of B pays */
+    bool in_place;                 /* neither; and all of C is computed: of a triangle the loops leave out tiles */
 } cpu_case;
 
 typedef struct cpu_strategy {
@@ -143,6 +144,12 @@ static inline bool in_chunks(const cpu_case *c) { return c->p->k > c->chunk; }
 static inline bool has_few_rows(const cpu_case *c) { return c->p->m <= 16 * c->mr; }
 static inline bool has_few_columns(const cpu_case *c) { return c->p->n <= 4 * c->nr; }
 
+/* Do many threads share what one packs? */
+static inline bool has_many_threads(const cpu_case *c) { return c->threads >= 8; }
+
+/* Is the time of a tile that of storing it? */
+static inline bool has_short_k(const cpu_case *c) { return c->p->k < 64; }
+
 /* Every panel but the last is a multiple of so many steps deep. */
 static inline int64_t panel_unit(const kernel_row *row) { return row->layout == CPU_PLAIN ? 4 : CPU_K_UNIT; }
 
@@ -155,6 +162,12 @@ static inline int64_t cached_columns(const cpu_case *c, int64_t kc)
 
 /* Are vectors of 64 bytes? */
 static inline bool has_wide_vectors(const device_facts *device) { return cpu_vector_bytes(device->features) >= 64; }
+
+/* Has it AVX2, and no wider vectors? */
+static inline bool has_avx2_alone(const device_facts *device)
+{
+    return (device->features & (CPU_AVX2 | CPU_AVX512)) == CPU_AVX2;
+}
 
 /* Of the processors that were measured that with two units of 512 bits has an L1 of 48 KiB, which tells it from those
  * that compute such vectors in halves. */

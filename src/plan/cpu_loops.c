@@ -5,12 +5,15 @@
  * How A and B are read, the first that holds (reading_of):
  *   B was packed before (TW_PACKED_B)       from its panels
  *   all small                               one panel, in which an operand is packed only where it must be
+ *   few columns, A not transposed, but a    A in place, B packed
+ *     copy of B pays (copies_pay, cpu.c)
  *   few rows and columns, no transposes     both in place
  *   few columns, A not transposed           A in place, B packed
  *   up to 512 rows, on many threads         each copies the rows of B that it multiplies
  *   few rows, B not transposed              B in place, some rows at a time
  *   else                                    B packed
- * In the last three A is packed if it is transposed or conflicts, or if many threads compute a large C. */
+ * In the last three A is packed if it is transposed or conflicts, or if many threads compute a large C; with AVX2 in the
+ * last also beside few steps of k or many columns (packs_a_too). */
 #include "cpu.h"
 
 /* Small-m products: B is read once, in place, a few rows at a time (small_m_rows) along all columns of a task, so that
@@ -45,10 +48,18 @@ static bool aliases(const cpu_case *c)
  * threads of a processor with two wide units, and with beta 0 (docs/perf/cpu-packing.md#a-on-many-threads). */
 static bool many_pack_a(const cpu_case *c)
 {
-    enum { THREADS = 8, LEAST = 512, STEPS = 64 };
+    enum { LEAST = 512, STEPS = 64 };
     const tw_problem *p = c->p;
-    return has_two_wide_units(c->device) && c->threads >= THREADS && p->m > LEAST && p->n > LEAST && p->k >= STEPS &&
+    return has_two_wide_units(c->device) && has_many_threads(c) && p->m > LEAST && p->n > LEAST && p->k >= STEPS &&
            problem_triangle(p) == 0 && !problem_reads_c(p) && !c->complex;
+}
+
+/* Whether AVX2 packs A beside a copy of B: for many tiles of C, on many threads, and for the few steps of a tile, whose
+ * addresses of six rows take as long. */
+static bool packs_a_too(const cpu_case *c)
+{
+    enum { TILES = 100 };
+    return c->copies_b && !c->complex && (has_short_k(c) || has_many_threads(c) || c->p->n >= TILES * c->nr);
 }
 
 /* Whether C is so small, and k so long, that neither operand is used often enough for a copy. */
@@ -62,9 +73,9 @@ static bool uses_both_seldom(const cpu_case *c)
  * conflict (docs/perf/cpu-skinny.md#own-copies). */
 static bool copies_own_b(const cpu_case *c)
 {
-    enum { THREADS = 8, MOST_ROWS = 512, TILES = 12, CONFLICT_TILES = 2 };
+    enum { MOST_ROWS = 512, TILES = 12, CONFLICT_TILES = 2 };
     const tw_problem *p = c->p;
-    return c->threads >= THREADS && p->m <= MOST_ROWS && p->n >= c->threads * c->nr && p->k >= COPIES_STEPS &&
+    return has_many_threads(c) && p->m <= MOST_ROWS && p->n >= c->threads * c->nr && p->k >= COPIES_STEPS &&
            p->m > (c->b_conflicts ? CONFLICT_TILES : TILES) * c->mr && !c->b_transposed;
 }
 
@@ -81,17 +92,18 @@ static cpu_reading reading_of(const cpu_case *c)
     const cpu_way a = a_lies ? READ_IN_PLACE : READ_PACKED;
     if (problem_b_is_packed(c->p)) /* as deep whatever the product is */
         return (cpu_reading){a, READ_BEFORE, panel(c, c->row->lab.tile_k)};
+    const bool few = has_few_columns(c) && !c->a_transposed && problem_triangle(c->p) == 0 && !c->complex;
+    if (c->copies_b && few && !aliases(c)) return (cpu_reading){READ_IN_PLACE, READ_PACKED, panel(c, SMALL_KC)};
     if (c->in_place && !c->complex) {
         const bool seldom = uses_both_seldom(c);
         if (seldom && !aliases(c))
             return (cpu_reading){READ_IN_PLACE, READ_IN_PLACE,
                                  panel(c, c->device->l2_bytes * 3 / 4 / ((c->p->m + c->p->n) * c->bytes))};
-        if (!seldom && has_few_columns(c) && !c->a_transposed)
-            return (cpu_reading){READ_IN_PLACE, READ_PACKED, panel(c, SMALL_KC)};
+        if (!seldom && few) return (cpu_reading){READ_IN_PLACE, READ_PACKED, panel(c, SMALL_KC)};
         if (copies_own_b(c)) return (cpu_reading){a, READ_COPIED, panel(c, SMALL_KC)};
         if (reads_b_by_rows(c)) return (cpu_reading){a, READ_BY_ROWS, panel(c, SMALL_KC)};
     }
-    return (cpu_reading){a, READ_PACKED, cpu_packed_depth(c)};
+    return (cpu_reading){packs_a_too(c) ? READ_PACKED : a, READ_PACKED, cpu_packed_depth(c)};
 }
 
 /* Rows of B that a small-m product reads at a time; short rows share pages. With beta the partial sums of a short k

@@ -144,10 +144,12 @@ static void pack_task(void *context, int64_t task)
 static bool ends(const loops *l) { return l->p0 + l->depth >= l->plan->problem.k; }
 static bool ends_chunk(const loops *l) { return ends(l) || cpu_begins_chunk(&l->plan->cpu, l->p0 + l->depth); }
 
-/* A task's part of the macro-block; bytes of the next mr rows of A, at its first step, that each tile prefetches (0:
- * none); and what its tiles have in common. */
+/* A task's part of the macro-block, and what its tiles have in common. */
 typedef struct block {
-    int64_t i_first, i_last, j_first, j_last, a_next_bytes;
+    int64_t i_first, i_last, j_first, j_last;
+    int64_t a_next_bytes; /* of the next mr rows of A, at its first step, that each tile prefetches; 0: none */
+    uint32_t triangle;    /* that is wanted of C; 0: all */
+    bool ends, begins_chunk, ends_chunk; /* its panel, or step of a small-m product: k, a chunk */
     cpu_tile tile;
 } block;
 
@@ -159,7 +161,12 @@ static block block_of(const loops *l, int64_t task)
     const int64_t tasks_m = ceil_div(l->rows, cpu->task_m), ldc = plan->problem.ldc,
                   sum_ld = cpu->sum_bytes > 0 ? cpu->macro_n : ldc,
                   total_ld = cpu->total_bytes > 0 ? cpu->macro_n : ldc;
-    block t = {.i_first = task % tasks_m * cpu->task_m, .j_first = task / tasks_m * cpu->task_n};
+    block t = {.i_first = task % tasks_m * cpu->task_m,
+               .j_first = task / tasks_m * cpu->task_n,
+               .triangle = problem_triangle(&plan->problem),
+               .ends = ends(l),
+               .begins_chunk = cpu_begins_chunk(cpu, l->p0),
+               .ends_chunk = ends_chunk(l)};
     t.i_last = min_i64(t.i_first + cpu->task_m, l->rows), t.j_last = min_i64(t.j_first + cpu->task_n, l->cols);
     const bool a_lies = cpu->direct_a, b_lies = cpu->direct_b && cpu->copy_n == 0, a_rows = a_lies && l->a_cs == 1,
                before = problem_b_is_packed(&plan->problem) &&
@@ -168,11 +175,14 @@ static block block_of(const loops *l, int64_t task)
                         .a_rs = a_lies ? l->a_rs : 1,
                         .a_cs = a_lies ? l->a_cs : l->mr,
                         .b_rs = b_lies ? l->b_rs : l->nr,
-                        .packed = !a_lies && !b_lies && !before,
+                        .feed = b_lies || before ? CPU_FEED_ANY
+                                : !a_lies        ? CPU_FEED_PANELS
+                                : a_rows         ? CPU_FEED_ROWS
+                                                 : CPU_FEED_ANY,
                         .b_next = (before ? STEPS_AHEAD : 1) * l->nr * l->bytes,
                         .sum_in_ld = sum_ld,
                         .total_ld = total_ld,
-                        .sum_out_ld = ends_chunk(l) ? total_ld : sum_ld,
+                        .sum_out_ld = t.ends_chunk ? total_ld : sum_ld,
                         .ldc = ldc,
                         .alpha = l->epilogue.alpha,
                         .beta = l->epilogue.beta,
@@ -245,17 +255,16 @@ static void tile_finish(const loops *l, const cpu_tile *tile, int64_t row, int64
     }
 }
 
-/* The micro-kernel at row i, column j of the macro-block. */
-static void tile_at(const loops *l, block *t, int64_t i, int64_t j)
+/* The micro-kernel at row i, column j of the macro-block, after `before` tiles in this row of the task's. */
+static void tile_at(const loops *l, block *t, int64_t i, int64_t j, int64_t before)
 {
     const plan *plan = l->plan;
     const cpu_plan *cpu = &plan->cpu;
     const int64_t bytes = l->bytes;
-    const bool right = j + l->nr < t->j_last, below = i + l->mr < t->i_last, last = ends(l);
+    const bool right = j + l->nr < t->j_last, below = i + l->mr < t->i_last, last = t->ends;
     cpu_tile *tile = &t->tile;
     tile->rows = min_i64(l->mr, l->rows - i), tile->cols = min_i64(l->nr, l->cols - j);
-    const uint32_t triangle = problem_triangle(&plan->problem);
-    const part where = triangle == 0 ? INSIDE : part_of(triangle, l->i0 + i, tile->rows, l->j0 + j, tile->cols);
+    const part where = t->triangle == 0 ? INSIDE : part_of(t->triangle, l->i0 + i, tile->rows, l->j0 + j, tile->cols);
     if (where == OUTSIDE) return;
     tile->a = cpu->direct_a ? l->a + ((l->i0 + i) * l->a_rs + l->p0 * l->a_cs) * bytes
                             : l->packed_a + i * l->a_steps * bytes;
@@ -267,17 +276,16 @@ static void tile_at(const loops *l, block *t, int64_t i, int64_t j)
     char *sum = cpu->sum_bytes > 0 ? l->sums + beside : tile->c,
          *total = cpu->total_bytes > 0 ? l->totals + beside : tile->c,
          *out = last            ? tile->c
-                : ends_chunk(l) ? total
+                : t->ends_chunk ? total
                                 : sum;
-    tile->sum_in = cpu_begins_chunk(cpu, l->p0) ? NULL : sum, tile->sum_out = last ? NULL : out;
-    tile->total = ends_chunk(l) && l->p0 >= cpu->chunk ? total : NULL;
+    tile->sum_in = t->begins_chunk ? NULL : sum, tile->sum_out = last ? NULL : out;
+    tile->total = t->ends_chunk && l->p0 >= cpu->chunk ? total : NULL;
     /* Prefetches nothing beyond the task, which another thread may write. */
     const int64_t down = l->mr * (last ? tile->ldc : tile->sum_out_ld) * bytes;
     const bool next = below || (right && !cpu->small_m);
     tile->a_next = (uintptr_t)tile->a, tile->c_next = (uintptr_t)out;
     if (below && t->a_next_bytes > 0)
-        tile->a_next += (uintptr_t)(l->mr * (cpu->direct_a ? l->a_rs : l->a_steps) * bytes +
-                                    (j - t->j_first) / l->nr * t->a_next_bytes);
+        tile->a_next += (uintptr_t)(l->mr * (cpu->direct_a ? l->a_rs : l->a_steps) * bytes + before * t->a_next_bytes);
     if (next)
         tile->c_next += (uintptr_t)(cpu->small_m ? down : right ? l->nr * bytes : down - (j - t->j_first) * bytes);
     if (last && plan->finish != NULL)
@@ -314,7 +322,7 @@ static void small_m_task(const loops *l, int64_t task)
             } else if (cpu->copy_n > 0 && (j - t.j_first) % cpu->copy_n == 0) {
                 copy_columns(&step, j, t.j_last);
             }
-            for (int64_t i = t.i_first; i < t.i_last; i += l->mr) tile_at(&step, &t, i, j);
+            for (int64_t i = t.i_first; i < t.i_last; i += l->mr) tile_at(&step, &t, i, j, 0);
         }
         step.p0 += step.depth, step.packed_a += step.depth * l->mr * l->bytes;
     } while (step.p0 < end);
@@ -330,7 +338,7 @@ static void compute_task(void *context, int64_t task)
     } else {
         block t = block_of(l, task);
         for (int64_t i = t.i_first; i < t.i_last; i += l->mr)
-            for (int64_t j = t.j_first; j < t.j_last; j += l->nr) tile_at(l, &t, i, j);
+            for (int64_t j = t.j_first, before = 0; j < t.j_last; j += l->nr) tile_at(l, &t, i, j, before++);
     }
     if (row->leave != NULL) row->leave();
 }
