@@ -16,16 +16,20 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "exercises"
 MADE = "Made by ./dev docs from exercises/gaps.def and kernels/{}: edit those."
 
-# What OpenCL's words are called in CUDA, in this order.
-CUDA = (("get_group_id(0)", "blockIdx.x"), ("get_group_id(1)", "blockIdx.y"), ("get_local_id(0)", "threadIdx.x"),
+# What OpenCL's words are called in CUDA, in this order: those of kernels, and those of sentences about them.
+CODE = (("get_group_id(0)", "blockIdx.x"), ("get_group_id(1)", "blockIdx.y"), ("get_local_id(0)", "threadIdx.x"),
         ("get_local_id(1)", "threadIdx.y"), ("barrier(CLK_LOCAL_MEM_FENCE)", "__syncthreads()"),
-        ("ROW_BARRIER()", "__syncwarp()"), ("fma(", "fmaf("), ("opencl/rung.clh", "cuda/rung.cuh"), (".cl", ".cu"),
-        ("work-item", "thread"), ("local memory", "shared memory"), ("groups", "blocks"), ("group", "block"))
+        ("ROW_BARRIER()", "__syncwarp()"), ("fma(", "fmaf("))
+PROSE = (("opencl/rung.clh", "cuda/rung.cuh"), (".cl", ".cu"), ("work-item", "thread"),
+         ("local memory", "shared memory"), ("groups", "blocks"), ("Groups", "Blocks"), ("group", "block"))
 
 
-def in_cuda(text):
-    for opencl, cuda in CUDA: text = text.replace(opencl, cuda)
+def in_cuda(text, words=CODE):
+    for opencl, cuda in words: text = text.replace(opencl, cuda)
     return text
+
+
+def told_in_cuda(text): return in_cuda(text, CODE + PROSE)
 
 
 def fail(exercise, sentence):
@@ -76,10 +80,10 @@ def line_above(body, place):
 
 def make_exercise(exercise, ending):
     """The text of an exercise, and the words of each edit's gaps."""
-    words, engine = (in_cuda, "cuda") if ending == "cu" else (str, "opencl")
+    words, told, engine = (in_cuda, told_in_cuda, "cuda") if ending == "cu" else (str, str, "opencl")
     name = f"{exercise['rung']}.{ending}"
     source = f"{engine}/ladder/{name}"
-    body = (ROOT / "kernels" / source).read_text().split("*/\n", 1)[1].replace('"../rung.', '"rung.')
+    body = (ROOT / "kernels" / source).read_text().split("*/\n", 1)[1].replace('#include "../', '#include "')
     found = find_gaps(exercise, body, words)
     number = sum(map(len, found))
     for edit, spans in zip(reversed(exercise["edits"]), reversed(found)):
@@ -87,14 +91,14 @@ def make_exercise(exercise, ending):
             body, number = f"{body[:begin]}GAP_{number}{body[end:]}", number - 1
         above = line_above(body, spans[0][0])
         indent = re.match(" *", body[above:])[0]
-        body = f"{body[:above]}{indent}/* {words(edit['ask'])} */\n{body[above:]}"
+        body = f"{body[:above]}{indent}/* {told(edit['ask'])} */\n{body[above:]}"
     head = ["", f"    tilewright ladder --rung exercises/{name} {exercise['options']}", ""]
-    head += textwrap.dedent(words("\n".join(exercise["head"]))).rstrip().splitlines()
+    head += textwrap.dedent(told("\n".join(exercise["head"]))).rstrip().splitlines()
     head += ["", f"docs/COURSE.md, page {exercise['page']}, leads through it; the solution is in exercises/SOLUTIONS.md.",
              MADE.format(source)]
     lines = "\n".join((" * " + line).rstrip() for line in head)
     gaps = sum(map(len, found))
-    return f"/* {name} - exercise with {gaps} gaps. {words(exercise['title'])}\n{lines} */\n{body}"
+    return f"/* {name} - exercise with {gaps} gaps. {told(exercise['title'])}\n{lines} */\n{body}"
 
 
 def solutions(exercises):

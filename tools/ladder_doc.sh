@@ -163,7 +163,7 @@ The commands begin with `tilewright`. The rows count the topics of each document
 | S1.3 | Hotbingsoo, and Nugteren's tutorial to which it points | more work per thread, wide loads, transposed B, register blocking with and without wide loads, device-specific loads, prefetching, any size | `ladder --engine cuda --rung r01u,r03t,r07,r08,r09,r10,r10s,r12` | [r01u_uncached](#r01u_uncached): device-specific loads, [r08_coarsened](#r08_coarsened), [r09_wide](#r09_wide), [r10_register](#r10_register), [r10s_scalar](#r10s_scalar), [r12_async](#r12_async): tensor memory accelerator (TMA), cuda |
 | S2.1 | ECE569 | a boundary condition for any width | `ladder --engine opencl --rung r01 --size 1,15,17,1000,1023` | [r01_naive](#r01_naive) |
 | S2.2 | ECE569 | how far from the peak: 180 of 9300 GFLOP/s on a P100 | `explain r01 --gpu P100`; `ladder --gpu P100` | every rung |
-| S2.3 | ECE569 | the kernel as an exercise with gaps | `ladder --rung exercises/r01_naive.cl` | [exercises](../exercises/) of r01 to r07 and s2 |
+| S2.3 | ECE569 | the kernel as an exercise with gaps | `ladder --rung exercises/r01_naive.cl` | [exercises](../exercises/) of r01 to r11, r04d, s2 and s3 |
 | S3.1 | Ruiz | compute intensity: 1, r, n; derived beside counted | `explain --tables`; `report results/nvidia-h200/*.jsonl -o FILE.html`, section Traffic | every rung |
 | S3.2 | Ruiz | tiles on the CPU, block r | `ladder --engine cpu --rung r02 --tile 1,2,4,8,16,32` | [r02_tiled](#r02_tiled) |
 | S3.3 | Ruiz | the tiled kernel, compiled and run | `./dev build`; `ladder --engine cuda --rung r04` | [r04_banks](#r04_banks) |

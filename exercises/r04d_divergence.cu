@@ -1,0 +1,56 @@
+/* r04d_divergence.cu - exercise with 7 gaps. Blocks inside of C run without guards.
+ *
+ *     tilewright ladder --rung exercises/r04d_divergence.cu --size 256
+ *
+ *       C   .---.---.---.-.
+ *           | i | i | i |e|       inside (i): each thread of the block has an element of C, and all tiles of k but
+ *           |---|---|---|-|       perhaps the last are whole: no load needs to ask whether its word exists
+ *           | i | i | i |e|
+ *           |---|---|---|-|       at an edge (e): each load asks first, as in r04
+ *           | e | e | e |e|
+ *           '---'---'---'-'
+ *
+ * `guarded` is a constant wherever tile_step is called, so the compiler makes two loops of one text. Work-items of a
+ * warp that all take the same side of a branch do not diverge: how many warps of r04 diverge, for 256 x 256 x 256? And
+ * what does the guard cost all others?
+ *
+ * docs/COURSE.md, page 3, leads through it; the solution is in exercises/SOLUTIONS.md.
+ * Made by ./dev docs from exercises/gaps.def and kernels/cuda/ladder/r04d_divergence.cu: edit those. */
+#include "rung.cuh"
+
+typedef float tile_row[TILE];
+
+static __device__ __forceinline__ float tile_step(const bool guarded, int t, int i, int j, float sum, tile_row *a_tile,
+                                                  tile_row *b_tile, int m, int n, int k, const float *a, long lda,
+                                                  const float *b, long ldb)
+{
+    int tx = threadIdx.x, ty = threadIdx.y, a_p = t * TILE + tx, b_p = t * TILE + ty;
+    /* which words of A's tile exist? */
+    a_tile[ty][tx] = !guarded || (GAP_1) ? A(i, a_p) : 0;
+    /* and of B's? */
+    b_tile[ty][tx] = !guarded || (GAP_2) ? B(b_p, j) : 0;
+    __syncthreads();
+    ROLLED
+    for (int p = 0; p < TILE; p++) sum = fmaf(a_tile[ty][p], b_tile[p][tx], sum);
+    __syncthreads();
+    return sum;
+}
+
+extern "C" __global__ void __launch_bounds__(TILE *TILE) r04d_divergence(PARAMETERS)
+{
+    __shared__ float a_tile[TILE][TILE], b_tile[TILE][TILE];
+    int i = blockIdx.y * TILE + threadIdx.y, j = blockIdx.x * TILE + threadIdx.x;
+    /* does each thread of this block have an element of C? */
+    bool interior = GAP_3;
+    /* how many tiles need no guard? */
+    int whole = GAP_4;
+    float sum = 0;
+    ROLLED
+    for (int t = 0; t < whole; t++) sum = tile_step(false, t, i, j, sum, a_tile, b_tile, m, n, k, a, lda, b, ldb);
+    /* which tiles are left? */
+    ROLLED
+    for (int t = GAP_5; t < GAP_6; t++)
+        sum = tile_step(true, t, i, j, sum, a_tile, b_tile, m, n, k, a, lda, b, ldb);
+    /* who stores? */
+    if (GAP_7) blend(&C(i, j), alpha, sum, beta);
+}
