@@ -628,6 +628,25 @@ def one_judge_behind_both_commands():
     assert "6 of 16 rows are wrong and not timed, as said in the table; the others were verified" in done.stderr, done.stderr
 
 
+@case
+def each_mistake_to_be_found_is_named():
+    """By the judge of accesses, in a sentence that the reader can follow to the answer; the puzzle passes with its solution alone."""
+    need_lanes()
+    named = {"bug1": "no barrier stands between the reads of a tile and the next stores into it", "bug2": "is a guard missing?", "bug3": "with B transposed",
+             "bug4": "no barrier stands between the reads of a tile and the next stores into it", "bug5": "a step of k too many, or is a guard missing?",
+             "bug6": "right, but load of B asks 16 sectors a request where r08_coarsened asks 4: uncoalesced"}
+    for name, says in named.items():
+        for ending in ("cl", "cu"):
+            done = judged("explain", os.path.join(ROOT, "exercises", f"{name}.{ending}"))
+            assert done.returncode == 1 and says in done.stdout + done.stderr, (name, ending, done)
+    with open(os.path.join(ROOT, "exercises", "swizzle.cl"), encoding="utf-8") as file:
+        unplaced = file.read().replace("GAP_1", "ty").replace("GAP_2", "p")
+    done = judged("explain", write("unplaced.cl", unplaced))
+    assert done.returncode == 1 and "right, but store of B's tile takes 8 wavefronts" in done.stdout, done
+    for ending in ("cl", "cu"):
+        assert judged("explain", write(f"placed.{ending}", filled("swizzle", ending))).returncode == 0, ending
+
+
 if __name__ == "__main__":
     if "--figures" in sys.argv:
         sys.exit(print(figures(), end=""))

@@ -4,7 +4,8 @@
     tools/exercises.py           writes exercises/*.cl, *.cu and SOLUTIONS.md
     tools/exercises.py --check   writes nothing; prints what differs, exit status 1 if anything does
 
-A gap that its rung lacks, has twice, or has in another order is an error.
+A gap that its rung lacks, has twice, or has in another order is an error. A file is an exercise with gaps, or a kernel
+with a mistake to be found.
 """
 import difflib
 import pathlib
@@ -33,11 +34,12 @@ def told_in_cuda(text): return in_cuda(text, CODE + PROSE)
 
 
 def fail(exercise, sentence):
-    sys.exit(f"exercises.py: {exercise['rung']}: {sentence}")
+    sys.exit(f"exercises.py: {exercise['name']}: {sentence}")
 
 
 def read_list():
-    """The exercises of gaps.def: rung, page, options, title, the lines of the head, and the edits: at, ask, why."""
+    """The exercises of gaps.def: name, rung, kernel, page, options, title, the lines of the head, and the edits: at, and
+    ask, why, is and fill where they have them."""
     exercises = []
     for number, line in enumerate((FOLDER / "gaps.def").read_text().splitlines(), 1):
         label, rest = line[:5].rstrip(), line[5:]
@@ -45,10 +47,17 @@ def read_list():
         if line[:4].strip() == "": exercises[-1]["head"].append(line)
         elif label == "at": exercises[-1]["edits"].append({"at": rest})
         elif label in ("ask", "why"): exercises[-1]["edits"][-1][label] = rest
+        elif label in ("is", "fill"): exercises[-1]["edits"][-1][label] = rest.split(" ;; ")
         elif line.count(" | ") == 3:
-            exercises.append(dict(zip(("rung", "page", "options", "title"), line.split(" | ")), head=[], edits=[]))
+            named, page, options, title = line.split(" | ")
+            words = named.split()  # NAME [of RUNG [as KERNEL]]
+            exercises.append({"name": words[0], "rung": words[min(2, len(words) - 1)], "kernel": words[-1], "page": page,
+                              "options": options, "title": title, "head": [], "edits": []})
         else: sys.exit(f"exercises.py: exercises/gaps.def, line {number}: found {line!r}")
     return exercises
+
+
+def has_gaps(exercise): return not any("is" in edit for edit in exercise["edits"])
 
 
 def pattern(at):
@@ -78,43 +87,58 @@ def line_above(body, place):
     return before if body[before:begin].strip() in ("ROLLED", "UNROLLED") else begin
 
 
+def without(body, begin, end, words):
+    """The text with other words at this place; a line that has none then goes."""
+    line, after = body.rindex("\n", 0, begin) + 1, body.index("\n", end) + 1
+    left = body[line:begin] + words + body[end:after]
+    return body[:line] + (left if left.strip() else "") + body[after:]
+
+
 def make_exercise(exercise, ending):
-    """The text of an exercise, and the words of each edit's gaps."""
+    """The text of an exercise."""
     words, told, engine = (in_cuda, told_in_cuda, "cuda") if ending == "cu" else (str, str, "opencl")
-    name = f"{exercise['rung']}.{ending}"
-    source = f"{engine}/ladder/{name}"
+    name, gaps = f"{exercise['name']}.{ending}", has_gaps(exercise)
+    source = f"{engine}/ladder/{exercise['rung']}.{ending}"
     body = (ROOT / "kernels" / source).read_text().split("*/\n", 1)[1].replace('#include "../', '#include "')
     found = find_gaps(exercise, body, words)
-    number = sum(map(len, found))
+    number = count = sum(map(len, found))
     for edit, spans in zip(reversed(exercise["edits"]), reversed(found)):
-        for begin, end in reversed(spans):
-            body, number = f"{body[:begin]}GAP_{number}{body[end:]}", number - 1
+        for q, (begin, end) in reversed(list(enumerate(spans))):
+            body = without(body, begin, end, words(edit["is"][q]) if "is" in edit else f"GAP_{number}")
+            number -= 1
+        if "ask" not in edit: continue
         above = line_above(body, spans[0][0])
         indent = re.match(" *", body[above:])[0]
         body = f"{body[:above]}{indent}/* {told(edit['ask'])} */\n{body[above:]}"
+    body = body.replace(f" {exercise['rung']}(", f" {exercise['kernel']}(")
     head = ["", f"    tilewright ladder --rung exercises/{name} {exercise['options']}", ""]
     head += textwrap.dedent(told("\n".join(exercise["head"]))).rstrip().splitlines()
-    head += ["", f"docs/COURSE.md, page {exercise['page']}, leads through it; the solution is in exercises/SOLUTIONS.md.",
-             MADE.format(source)]
+    end = "leads through it; the solution is in" if gaps else "has its like; the answer is in"
+    head += ["", f"docs/COURSE.md, page {exercise['page']}, {end} exercises/SOLUTIONS.md.", MADE.format(source)]
     lines = "\n".join((" * " + line).rstrip() for line in head)
-    gaps = sum(map(len, found))
-    return f"/* {name} - exercise with {gaps} gaps. {told(exercise['title'])}\n{lines} */\n{body}"
+    kind = f"exercise with {count} gaps" if gaps else "a kernel with a mistake"
+    return f"/* {name} - {kind}. {told(exercise['title'])}\n{lines} */\n{body}"
 
 
 def solutions(exercises):
-    """The page: for each edit its gaps and why."""
+    """The page: for each edit its gaps, or what is wrong, and why."""
     page = [f"<!-- {MADE.format('')} -->", "# Solutions of the exercises", "",
             "Words are OpenCL's; CUDA says thread, block and shared memory for work-item, group and local memory.",
             "[COURSE.md](../docs/COURSE.md) asks the questions."]
+
+    def code(words): return f"`{words}`" + (f" (CUDA `{in_cuda(words)}`)" if in_cuda(words) != words else "")
+
     for exercise in exercises:
         rung, number = exercise["rung"], 0
-        page += ["", f"## {rung}", "", f"[OpenCL](../kernels/opencl/ladder/{rung}.cl), "
+        page += ["", f"## {exercise['name']}", "", f"[OpenCL](../kernels/opencl/ladder/{rung}.cl), "
                  f"[CUDA](../kernels/cuda/ladder/{rung}.cu)", ""]
         for edit in exercise["edits"]:
             told = []
-            for gap in re.findall(r"\{\{(.+?)\}\}", edit["at"]):
+            for q, right in enumerate(edit.get("fill", re.findall(r"\{\{(.+?)\}\}", edit["at"]))):
                 number += 1
-                told.append(f"GAP_{number} `{gap}`" + (f" (CUDA `{in_cuda(gap)}`)" if in_cuda(gap) != gap else ""))
+                if "is" not in edit: told.append(f"GAP_{number} {code(right)}")
+                elif edit["is"][q]: told.append(f"{code(edit['is'][q])} should be {code(right)}")
+                else: told.append(f"{code(right)} is missing")
             page += textwrap.wrap(f"- {', '.join(told)}. {edit['why']}", 120, subsequent_indent="  ",
                                   break_long_words=False, break_on_hyphens=False)
     return "\n".join(page) + "\n"
@@ -123,7 +147,7 @@ def solutions(exercises):
 def main():
     if sys.argv[1:] not in ([], ["--check"]): sys.exit(__doc__)
     exercises = read_list()
-    made = {f"{each['rung']}.{ending}": make_exercise(each, ending) for each in exercises for ending in ("cl", "cu")}
+    made = {f"{each['name']}.{ending}": make_exercise(each, ending) for each in exercises for ending in ("cl", "cu")}
     made["SOLUTIONS.md"] = solutions(exercises)
     stale = {path.name for path in FOLDER.glob("*.c[lu]")} - set(made)
     for name, text in made.items():

@@ -1,0 +1,64 @@
+/* bug6.cu - a kernel with a mistake. Right, and slow on a GPU.
+ *
+ *     tilewright ladder --rung exercises/bug6.cu --size 256
+ *
+ * No element is wrong. Look at what neighbours read and store: how many sectors does a warp touch, and how many would
+ * do?
+ *
+ * docs/COURSE.md, page 5, has its like; the answer is in exercises/SOLUTIONS.md.
+ * Made by ./dev docs from exercises/gaps.def and kernels/cuda/ladder/r08_coarsened.cu: edit those. */
+#include "rung.cuh"
+
+enum { BM = ROW_M, BN = ROW_N, BK = ROW_K, THREADS = ROW_THREADS, COLS = 4, ROW = BM + 4, LOADS = BM * BK / THREADS };
+ASSUME(BN == COLS * THREADS && THREADS % BK == 0)
+
+/* A column of A's tile times COLS elements of B; then to B's next row. */
+static __device__ __forceinline__ void outer(float sum[COLS][BM], const float *a_p, const float *b_p[COLS], long b_step)
+{
+    float b[COLS];
+    UNROLLED
+    for (int q = 0; q < COLS; q++) b[q] = *b_p[q], b_p[q] += b_step;
+    UNROLLED
+    for (int i = 0; i < BM; i++) {
+        UNROLLED
+        for (int q = 0; q < COLS; q++) sum[q][i] = fmaf(a_p[i], b[q], sum[q][i]);
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS) r08_coarsened(PARAMETERS)
+{
+    __shared__ __align__(16) float a_tile[2][BK][ROW];
+    int tid = threadIdx.x, i0 = blockIdx.y * BM, j = blockIdx.x * BN + 4 * tid, row = tid / BK, col = tid % BK, now = 0;
+    const float *b_p[COLS];
+    UNROLLED
+    for (int q = 0; q < COLS; q++) b_p[q] = &B(0, min(j + q, n - 1));
+    long b_step = OP_B ? 1 : ldb;
+    float sum[COLS][BM] = {0}, next[LOADS];
+    UNROLLED
+    for (int e = 0; e < LOADS; e++)
+        if (col < k) a_tile[0][col][row + e * THREADS / BK] = A(min(i0 + row + e * THREADS / BK, m - 1), col);
+    __syncthreads();
+    ROLLED
+    for (int p0 = 0; p0 < k; p0 += BK) {
+        int p_next = p0 + BK < k ? p0 + BK : p0;
+        UNROLLED
+        for (int e = 0; e < LOADS; e++) next[e] = A(min(i0 + row + e * THREADS / BK, m - 1), min(p_next + col, k - 1));
+        if (p0 + BK <= k) {
+            UNROLLED
+            for (int p = 0; p < BK; p++) outer(sum, a_tile[now][p], b_p, b_step);
+        } else {
+            ROLLED
+            for (int p = 0; p < k - p0; p++) outer(sum, a_tile[now][p], b_p, b_step);
+        }
+        now ^= 1;
+        UNROLLED
+        for (int e = 0; e < LOADS; e++) a_tile[now][col][row + e * THREADS / BK] = next[e];
+        __syncthreads();
+    }
+    UNROLLED
+    for (int i = 0; i < BM; i++) {
+        UNROLLED
+        for (int q = 0; q < COLS; q++)
+            if (i0 + i < m && j + q < n) blend(&C(i0 + i, j + q), alpha, sum[q][i], beta);
+    }
+}
