@@ -4,7 +4,7 @@
  *
  * Read it as r02, and name what two work-items may do at once. Then let the judge say it.
  *
- * docs/COURSE.md, page 2, has its like; the answer is in exercises/SOLUTIONS.md.
+ * docs/COURSE.md, "Break it", leads through it; the solution is in exercises/SOLUTIONS.md.
  * Made by ./dev docs from exercises/gaps.def and kernels/opencl/ladder/r02_tiled.cl: edit those. */
 #include "rung.clh"
 

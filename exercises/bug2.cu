@@ -4,7 +4,7 @@
  *
  * Which threads compute what nobody asked for? At which shapes is nobody there to do so?
  *
- * docs/COURSE.md, page 1, has its like; the answer is in exercises/SOLUTIONS.md.
+ * docs/COURSE.md, "Break it", leads through it; the solution is in exercises/SOLUTIONS.md.
  * Made by ./dev docs from exercises/gaps.def and kernels/cuda/ladder/r01_naive.cu: edit those. */
 #include "rung.cuh"
 

@@ -4,7 +4,7 @@
  *
  * Follow b_p through a tile: where does a column of B go on, if B's rows are stored as columns?
  *
- * docs/COURSE.md, page 4, has its like; the answer is in exercises/SOLUTIONS.md.
+ * docs/COURSE.md, "Break it", leads through it; the solution is in exercises/SOLUTIONS.md.
  * Made by ./dev docs from exercises/gaps.def and kernels/cuda/ladder/r05_outer.cu: edit those. */
 #include "rung.cuh"
 

@@ -4,7 +4,7 @@
  *
  * Say for each line which of the two tiles it touches, in two rounds. `now` turns once a round.
  *
- * docs/COURSE.md, page 4, has its like; the answer is in exercises/SOLUTIONS.md.
+ * docs/COURSE.md, "Break it", leads through it; the solution is in exercises/SOLUTIONS.md.
  * Made by ./dev docs from exercises/gaps.def and kernels/cuda/ladder/r07_prefetch.cu: edit those. */
 #include "rung.cuh"
 

@@ -4,7 +4,7 @@
  *
  * The words of the tile that no element of A fills are multiplied, too. With what? And what is 0 times NaN?
  *
- * docs/COURSE.md, page 3, has its like; the answer is in exercises/SOLUTIONS.md.
+ * docs/COURSE.md, "Break it", leads through it; the solution is in exercises/SOLUTIONS.md.
  * Made by ./dev docs from exercises/gaps.def and kernels/cuda/ladder/r04_banks.cu: edit those. */
 #include "rung.cuh"
 

@@ -5,7 +5,7 @@
  * No element is wrong. Look at what neighbours read and store: how many sectors does a warp touch, and how many would
  * do?
  *
- * docs/COURSE.md, page 5, has its like; the answer is in exercises/SOLUTIONS.md.
+ * docs/COURSE.md, "Break it", leads through it; the solution is in exercises/SOLUTIONS.md.
  * Made by ./dev docs from exercises/gaps.def and kernels/opencl/ladder/r08_coarsened.cl: edit those. */
 #include "rung.clh"
 

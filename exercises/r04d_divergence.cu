@@ -10,9 +10,9 @@
  *           | e | e | e |e|
  *           '---'---'---'-'
  *
- * `guarded` is a constant wherever tile_step is called, so the compiler makes two loops of one text. Work-items of a
- * warp that all take the same side of a branch do not diverge: how many warps of r04 diverge, for 256 x 256 x 256? And
- * what does the guard cost all others?
+ * `guarded` is a constant wherever tile_step is called, so the compiler makes two loops of one text. A warp diverges
+ * where its threads take different sides of a branch: how many warps of r04 do, for 256 x 256 x 256? And what does
+ * a guard cost those that do not?
  *
  * docs/COURSE.md, page 3, leads through it; the solution is in exercises/SOLUTIONS.md.
  * Made by ./dev docs from exercises/gaps.def and kernels/cuda/ladder/r04d_divergence.cu: edit those. */

@@ -5,8 +5,9 @@
  *       r08    lane  0 1 2 ... 31                     a load: 32 words, 4 sectors; four loads for four columns
  *       r09    lane  0 0 0 0 1 1 1 1 2 2 2 2 ...      a load: 128 words, 16 sectors; one load for four columns
  *
- * load4(at, left) and store4 (wide.clh) move up to four words, of which `left` exist. WIDE promises that B's and C's
- * rows begin at multiples of 16 bytes. A load still brings 32 bytes for each sector: what then is gained?
+ * load4(at, left) and store4 (wide.clh) move up to four words, of which `left` exist. WIDE promises that all rows of
+ * A, B and C begin at multiples of 16 bytes; no operand is transposed. A warp's load still brings 32 bytes for each
+ * sector: what then is gained?
  *
  * docs/COURSE.md, page 5, leads through it; the solution is in exercises/SOLUTIONS.md.
  * Made by ./dev docs from exercises/gaps.def and kernels/opencl/ladder/r09_wide.cl: edit those. */
@@ -44,7 +45,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void r09_wide(PARA
         barrier(CLK_LOCAL_MEM_FENCE);
         int p_next = p0 + BK < k ? p0 + BK : p0;
         next = load4(&A(i_load, p_next + col), k - p_next - col);
-        /* when may B be read by whole loads of 16 bytes, without looking? */
+        /* three conditions: when do all words of B exist that are read here, 16 bytes at a time? */
         if (GAP_7) {
             UNROLLED
             for (int p = 0; p < BK; p++) outer(sum, a_tile[now][p], *(__global const float4 *)&B(p0 + p, j));

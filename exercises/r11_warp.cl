@@ -1,13 +1,14 @@
 /* r11_warp.cl - exercise with 8 gaps. A tile for each warp, and groups in bands.
  *
- *     tilewright ladder --rung exercises/r11_warp.cl --size 256
+ *     tilewright ladder --rung exercises/r11_warp.cl --shape 1300x300x64
  *
- *       C   .--------.--------.       order of the groups: down GROUP_M = 8 tiles, then one to the right, to the end
- *           | 0    8 | 16 ... |       of the band; then the next band. Groups that run together read 8 tiles of A
- *           | 1    9 |        |       again and again, and each tile of B for 8 of them: from the L2
- *           | :    : |        |
- *           | 7   15 |        |
- *           '--------'--------'
+ *       C   .----.----.----.
+ *           |  0 |  8 | 16 |      order of the groups, a tile for each: down the GROUP_M = 8 tiles of a band, one to
+ *           |----|----|----|      the right, down again; then the next band
+ *           |  1 |  9 | 17 |
+ *           |----|----|----|      8 groups in a row share a tile of B. The same 8 tiles of A serve all columns of the
+ *           |  : |  : |  : |      band. What groups share that run at one time comes from the L2
+ *           '----'----'----'
  *
  * A group's tile is divided among its 8 warps, 64 x 32 for each. The lanes of a warp stand in a patch of 8 x 4, so
  * that they want few different words of A and of B. How many different words of A's column and B's row together does

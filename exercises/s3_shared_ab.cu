@@ -7,8 +7,8 @@
  *            |       |                    ... and reads all rows of it, a row in each step
  *            '-------'
  *
- * In s2 each row of the block read the whole tile of B from global memory. How many bytes are asked for each element
- * of C, in s2 and here? What does the wait cost that s2 did not need?
+ * In s2 each row of the block read the whole tile of B from global memory. How many bytes of A and B are asked for
+ * each element of C, in s2 and here, with T = 16? And who waits now that did not wait in s2?
  *
  * docs/COURSE.md, page 5, leads through it; the solution is in exercises/SOLUTIONS.md.
  * Made by ./dev docs from exercises/gaps.def and kernels/cuda/ladder/s3_shared_ab.cu: edit those. */

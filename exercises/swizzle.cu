@@ -2,15 +2,16 @@
  *
  *     tilewright ladder --rung exercises/swizzle.cu --size 256
  *
- *       b_tile[tx]   word   0 1 2 ... 15     rows of 16 words: rows 0 and 2 begin in the same bank
- *                    place  ? ? ? ...  ?     each row may have its own order of places
+ *       row 0    0  1  2  3  4 ...     word w of a row, at place w: as it is
+ *       row 1    0  1  2  3  4 ...
+ *       row 2    0  1  2  3  4 ...     begins in the bank where row 0 does, as rows have 16 words
  *
- * B's tile lies transposed as in r03: B(b_p, j) goes into row tx, and is read from there. Neighbours store, and read,
- * words of the same number in 16 rows. Choose their places within the rows, a function of the number and the row, so
- * that each store and each read takes one wavefront; the tile grows by no word. `explain FILE` says how many they
- * take.
+ * B's tile lies transposed as in r03: B(b_p, j) goes into row tx, and is read from there. A warp stores words ty and
+ * ty + 1 of 16 rows, and reads word p of 16 rows. Choose where in its row a word lies, as a function of its number and
+ * the row's, so that each store and each read takes one wavefront; the tile grows by no word. The kernel bears r04's
+ * name, so that it may cost no more than r04; `tilewright explain FILE` counts its wavefronts.
  *
- * docs/COURSE.md, page 3, leads through it; the solution is in exercises/SOLUTIONS.md.
+ * docs/COURSE.md, "Break it", leads through it; the solution is in exercises/SOLUTIONS.md.
  * Made by ./dev docs from exercises/gaps.def and kernels/cuda/ladder/r03_coalesced.cu: edit those. */
 #include "rung.cuh"
 

@@ -39,7 +39,7 @@ def fail(exercise, sentence):
 
 def read_list():
     """The exercises of gaps.def: name, rung, kernel, page, options, title, the lines of the head, and the edits: at, and
-    ask, why, is and fill where they have them."""
+    ask, why, is and fill where they have them; the answer to the head's questions."""
     exercises = []
     for number, line in enumerate((FOLDER / "gaps.def").read_text().splitlines(), 1):
         label, rest = line[:5].rstrip(), line[5:]
@@ -47,6 +47,7 @@ def read_list():
         if line[:4].strip() == "": exercises[-1]["head"].append(line)
         elif label == "at": exercises[-1]["edits"].append({"at": rest})
         elif label in ("ask", "why"): exercises[-1]["edits"][-1][label] = rest
+        elif label == "ans": exercises[-1]["answer"] = rest
         elif label in ("is", "fill"): exercises[-1]["edits"][-1][label] = rest.split(" ;; ")
         elif line.count(" | ") == 3:
             named, page, options, title = line.split(" | ")
@@ -113,8 +114,9 @@ def make_exercise(exercise, ending):
     body = body.replace(f" {exercise['rung']}(", f" {exercise['kernel']}(")
     head = ["", f"    tilewright ladder --rung exercises/{name} {exercise['options']}", ""]
     head += textwrap.dedent(told("\n".join(exercise["head"]))).rstrip().splitlines()
-    end = "leads through it; the solution is in" if gaps else "has its like; the answer is in"
-    head += ["", f"docs/COURSE.md, page {exercise['page']}, {end} exercises/SOLUTIONS.md.", MADE.format(source)]
+    page = f"page {exercise['page']}" if exercise["page"].isdigit() else f'"{exercise["page"]}"'
+    head += ["", f"docs/COURSE.md, {page}, leads through it; the solution is in exercises/SOLUTIONS.md.",
+             MADE.format(source)]
     lines = "\n".join((" * " + line).rstrip() for line in head)
     kind = f"exercise with {count} gaps" if gaps else "a kernel with a mistake"
     return f"/* {name} - {kind}. {told(exercise['title'])}\n{lines} */\n{body}"
@@ -125,6 +127,9 @@ def solutions(exercises):
     page = [f"<!-- {MADE.format('')} -->", "# Solutions of the exercises", "",
             "Words are OpenCL's; CUDA says thread, block and shared memory for work-item, group and local memory.",
             "[COURSE.md](../docs/COURSE.md) asks the questions."]
+
+    def wrapped(text):
+        return textwrap.wrap(text, 120, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
     def code(words): return f"`{words}`" + (f" (CUDA `{in_cuda(words)}`)" if in_cuda(words) != words else "")
 
@@ -139,8 +144,8 @@ def solutions(exercises):
                 if "is" not in edit: told.append(f"GAP_{number} {code(right)}")
                 elif edit["is"][q]: told.append(f"{code(edit['is'][q])} should be {code(right)}")
                 else: told.append(f"{code(right)} is missing")
-            page += textwrap.wrap(f"- {', '.join(told)}. {edit['why']}", 120, subsequent_indent="  ",
-                                  break_long_words=False, break_on_hyphens=False)
+            page += wrapped(f"- {', '.join(told)}. {edit['why']}")
+        if "answer" in exercise: page += wrapped(f"- The head's questions: {exercise['answer']}")
     return "\n".join(page) + "\n"
 
 
