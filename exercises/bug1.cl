@@ -1,4 +1,4 @@
-/* bug1.cl - a kernel with a mistake. Right on this machine, and on many others.
+/* bug1.cl - a kernel with a mistake. Right where work-items happen to go in step.
  *
  *     tilewright ladder --rung exercises/bug1.cl --size 256
  *

@@ -1,4 +1,4 @@
-/* bug1.cu - a kernel with a mistake. Right on this machine, and on many others.
+/* bug1.cu - a kernel with a mistake. Right where threads happen to go in step.
  *
  *     tilewright ladder --rung exercises/bug1.cu --size 256
  *

@@ -1,4 +1,4 @@
-/* bug4.cl - a kernel with a mistake. Two tiles, one of which is written while it is read.
+/* bug4.cl - a kernel with a mistake. Two tiles, of which one is never filled.
  *
  *     tilewright ladder --rung exercises/bug4.cl --size 256
  *

@@ -1,4 +1,4 @@
-/* r11_warp.cl - exercise with 8 gaps. A tile for each warp, and groups in bands.
+/* r11_warp.cl - exercise with 9 gaps. A tile for each warp, and groups in bands.
  *
  *     tilewright ladder --rung exercises/r11_warp.cl --shape 1300x300x64
  *
@@ -36,11 +36,11 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void r11_warp(PARA
     int tid = get_local_id(0), lane = tid % 32, warp = tid / 32, now = 0;
     /* how many groups are in a band? */
     int tiles_m = ceil_div(m, BM), tiles_n = ceil_div(n, BN), group = get_group_id(0) / (GAP_1);
-    int rows = min((int)GROUP_M, tiles_m - group * GROUP_M), in_group = get_group_id(0) % (GROUP_M * tiles_n);
+    int rows = min((int)GROUP_M, tiles_m - group * GROUP_M), in_group = get_group_id(0) % (GAP_2);
     /* down the band first, then to the right: which tile of the band is this group's? */
-    int i0 = (group * GROUP_M + GAP_2) * BM, j0 = GAP_3 * BN;
+    int i0 = (group * GROUP_M + GAP_3) * BM, j0 = GAP_4 * BN;
     /* where in the group's tile does this warp's begin? */
-    int a_at = GAP_4 + (lane / 8 * 2 + lane % 2) * 4, b_at = GAP_5 + lane / 2 % 4 * 4;
+    int a_at = GAP_5 + (lane / 8 * 2 + lane % 2) * 4, b_at = GAP_6 + lane / 2 % 4 * 4;
     float sum[8][8] = {0};
     float4 a_next[LOADS], b_next[LOADS];
     ROLLED
@@ -59,10 +59,10 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void r11_warp(PARA
                 __attribute__((aligned(16))) float a_p[8], b_p[8];
                 *(float4 *)&a_p[0] = *(__local float4 *)&a_tile[now][p][a_at];
                 /* where are the last four of a work-item's rows? */
-                *(float4 *)&a_p[4] = *(__local float4 *)&a_tile[now][p][GAP_6];
+                *(float4 *)&a_p[4] = *(__local float4 *)&a_tile[now][p][GAP_7];
                 *(float4 *)&b_p[0] = *(__local float4 *)&b_tile[now][p][b_at];
                 /* and the last four of its columns? */
-                *(float4 *)&b_p[4] = *(__local float4 *)&b_tile[now][p][GAP_7];
+                *(float4 *)&b_p[4] = *(__local float4 *)&b_tile[now][p][GAP_8];
                 UNROLLED
                 for (int i = 0; i < 8; i++) {
                     UNROLLED
@@ -83,7 +83,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void r11_warp(PARA
     UNROLLED
     for (int i = 0; i < 8; i++) {
         /* which row of C does sum[i] belong to? */
-        int row = i0 + GAP_8;
+        int row = i0 + GAP_9;
         if (row >= m) continue;
         store4(&C(row, j0 + b_at), n - j0 - b_at, alpha, &sum[i][0], beta);
         store4(&C(row, j0 + b_at + 16), n - j0 - b_at - 16, alpha, &sum[i][4], beta);

@@ -1,4 +1,4 @@
-/* r11_warp.cu - exercise with 8 gaps. A tile for each warp, and blocks in bands.
+/* r11_warp.cu - exercise with 9 gaps. A tile for each warp, and blocks in bands.
  *
  *     tilewright ladder --rung exercises/r11_warp.cu --shape 1300x300x64
  *
@@ -36,11 +36,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) r11_warp(PARAMETERS)
     int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, now = 0;
     /* how many blocks are in a band? */
     int tiles_m = ceil_div(m, BM), tiles_n = ceil_div(n, BN), group = blockIdx.x / (GAP_1);
-    int rows = min(GROUP_M, tiles_m - group * GROUP_M), in_group = blockIdx.x % (GROUP_M * tiles_n);
+    int rows = min(GROUP_M, tiles_m - group * GROUP_M), in_group = blockIdx.x % (GAP_2);
     /* down the band first, then to the right: which tile of the band is this block's? */
-    int i0 = (group * GROUP_M + GAP_2) * BM, j0 = GAP_3 * BN;
+    int i0 = (group * GROUP_M + GAP_3) * BM, j0 = GAP_4 * BN;
     /* where in the block's tile does this warp's begin? */
-    int a_at = GAP_4 + (lane / 8 * 2 + lane % 2) * 4, b_at = GAP_5 + lane / 2 % 4 * 4;
+    int a_at = GAP_5 + (lane / 8 * 2 + lane % 2) * 4, b_at = GAP_6 + lane / 2 % 4 * 4;
     float sum[8][8] = {0};
     float4 a_next[LOADS], b_next[LOADS];
     ROLLED
@@ -59,10 +59,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) r11_warp(PARAMETERS)
                 __align__(16) float a_p[8], b_p[8];
                 *(float4 *)&a_p[0] = *(float4 *)&a_tile[now][p][a_at];
                 /* where are the last four of a thread's rows? */
-                *(float4 *)&a_p[4] = *(float4 *)&a_tile[now][p][GAP_6];
+                *(float4 *)&a_p[4] = *(float4 *)&a_tile[now][p][GAP_7];
                 *(float4 *)&b_p[0] = *(float4 *)&b_tile[now][p][b_at];
                 /* and the last four of its columns? */
-                *(float4 *)&b_p[4] = *(float4 *)&b_tile[now][p][GAP_7];
+                *(float4 *)&b_p[4] = *(float4 *)&b_tile[now][p][GAP_8];
                 UNROLLED
                 for (int i = 0; i < 8; i++) {
                     UNROLLED
@@ -83,7 +83,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) r11_warp(PARAMETERS)
     UNROLLED
     for (int i = 0; i < 8; i++) {
         /* which row of C does sum[i] belong to? */
-        int row = i0 + GAP_8;
+        int row = i0 + GAP_9;
         if (row >= m) continue;
         store4(&C(row, j0 + b_at), n - j0 - b_at, alpha, &sum[i][0], beta);
         store4(&C(row, j0 + b_at + 16), n - j0 - b_at - 16, alpha, &sum[i][4], beta);

@@ -276,7 +276,7 @@ def a_gap_filled_wrongly_is_wrong():
     and s3's; with --full all."""
     needs("opencl")
     mistakes = {"r04d_divergence": ("GAP_5", "whole + 1"), "r08_coarsened": ("GAP_5", "q"), "r09_wide": ("GAP_6", "next.x"),
-                "r10_register": ("GAP_9", "ty * 8 + i"), "r11_warp": ("GAP_7", "b_at + 4")}
+                "r10_register": ("GAP_9", "ty * 8 + i"), "r11_warp": ("GAP_8", "b_at + 4")}
     files = [write(f"{rung}.cl", filled(rung, "cl", {gap: words})) for rung, (gap, words) in mistakes.items() if FULL or rung == "r10_register"]
     skinny = write("s3_shared_ab.cl", filled("s3_shared_ab", "cl", {"GAP_5": "b_tile[tx][p]"}))
     for told, shape in ((files, "64x64x64"), ([skinny], "64x64x16")):

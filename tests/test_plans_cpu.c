@@ -199,7 +199,8 @@ static void copied_operands(void)
         {300, 127, 300, 1, true, true, true},     {300, 128, 300, 1, false, true, false},
         {181, 181, 180, 1, true, true, true},     {182, 181, 181, 1, false, true, false}, /* the L2 */
         {49, 500, 525, 1, true, true, true},      {50, 500, 525, 1, false, true, false},  /* which B takes */
-        {50, 500, 524, 1, true, true, true},      {700, 700, 63, 1, false, false, false},
+        {50, 500, 524, 1, true, true, true},      {79, 500, 525, 2, true, true, true},
+        {80, 500, 525, 2, false, true, false},    {700, 700, 63, 1, false, false, false},
         {650, 640, 63, 1, true, true, true},      {191, 4000, 63, 1, true, true, true},
         {192, 4000, 63, 1, false, false, false},  {300, 1599, 300, 1, false, true, false},
         {300, 1600, 300, 1, false, false, false}, {300, 300, 300, 7, false, true, false},

@@ -48,6 +48,13 @@ typedef struct cpu_complex {
     bool conjugates_a, conjugates_b;
 } cpu_complex;
 
+/* How the operands of a whole tile lie; of CPU_FEED_ANY their strides alone say it. */
+typedef enum cpu_feed {
+    CPU_FEED_ANY,
+    CPU_FEED_ROWS,  /* rows of A as they are, a_cs = 1; B in panels, b_rs = nr */
+    CPU_FEED_PANELS /* both in panels, a_rs = 1, a_cs = mr, b_rs = nr */
+} cpu_feed;
+
 /* One tile of C, at most mr x nr, for one panel of k, the innermost step of the production kernel:
  *
  *         cols                          cols
@@ -64,17 +71,10 @@ typedef struct cpu_complex {
  *
  * Every step of k prefetches a line at a_next, which advances by a_next_step bytes each step and by a_next_back more
  * after every mr steps, and, until all of it has been prefetched, a line of the tile of C at c_next, whose rows are as
- * far apart as those that this tile writes. If b does not lie in panels, it also prefetches b_next bytes behind b's
- * present row.
+ * far apart as those that this tile writes. A tile of CPU_FEED_ANY, and one at an edge, also prefetches b_next bytes
+ * behind b's present row.
  * Prefetched all at once they would take every buffer that the loads of the present tile need
  * (docs/perf/cpu-packing.md#even-prefetch). If nothing is to be prefetched, these are this tile's own addresses. */
-/* How the operands of a whole tile lie; of CPU_FEED_ANY their strides alone say it. */
-typedef enum cpu_feed {
-    CPU_FEED_ANY,
-    CPU_FEED_ROWS,  /* rows of A as they are, a_cs = 1; B in panels, b_rs = nr */
-    CPU_FEED_PANELS /* both in panels, a_rs = 1, a_cs = mr, b_rs = nr */
-} cpu_feed;
-
 typedef struct cpu_tile {
     int64_t rows, cols, k;
     const void *a, *b;

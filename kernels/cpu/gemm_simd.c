@@ -16,9 +16,10 @@
  *           Edge tiles: a copy of this code for each number of rows and vectors. The last vector is masked, or is half
  *           a vector where that suffices. Missing rows cost no flops, and nothing outside C is touched.
  *           Unpacked operands are read in place: the same sums in the same order.
- *           Every step of k prefetches a cache line of A and one of C for the next tiles. Once packed tiles have
- *           prefetched all of C, MR steps are one block of code: on some processors address arithmetic takes the ports
- *           of multiply-adds.
+ *           B may lie in panels and A as it is, since a broadcast reads rows as well as slivers.
+ *           Every step of k prefetches a cache line of A and one of C for the next tiles. Once a tile whose B lies in
+ *           panels has prefetched all of C, MR steps are one block of code: on some processors address arithmetic takes
+ *           the ports of multiply-adds.
  *           Small operands (KERNEL_unpacked): C is divided evenly among as few tiles as possible, since a tile of one
  *           row or of half a vector takes as long as a larger one. If both operands are transposed, C^T = B A needs no
  *           transpose of either: a block of it is computed beside C and transposed in registers as it is stored, which
@@ -74,7 +75,7 @@ ALWAYS void store_at(real *row, int v, bool masked, some last, vec x)
  * registers. */
 typedef struct feed {
     const real *a_low, *a_high, *b;
-    int64_t a_rs, a_twice, a_thrice, b_next; /* strides; bytes from b to what is prefetched of it, unless packed */
+    int64_t a_rs, a_twice, a_thrice, b_next; /* strides; bytes from b to what CPU_FEED_ANY prefetches of it */
 } feed;
 
 /* Row i of a column of A that is read in place. */
@@ -271,9 +272,10 @@ ALWAYS void tile_of(const cpu_tile *t, const int rows, const int units, const bo
             UNROLLED(8)
             for (int p = 0; p < MR; p++, f.a_low += a_cs, f.a_high += a_cs, f.b += NR) {
                 __builtin_prefetch((const void *)at_a), at_a += (uintptr_t)a_next_step;
+                if (p % TILE_ROWS == TILE_ROWS - 1) at_a += (uintptr_t)t->a_next_back;
                 step_of(&f, rows, units, masked, way, last, sum, rest);
             }
-            at_a += (uintptr_t)t->a_next_back, k_left -= MR;
+            k_left -= MR;
             continue;
         }
         int64_t steps = smaller(TILE_ROWS, k_left);

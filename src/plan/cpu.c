@@ -18,26 +18,24 @@ const cpu_strategy *cpu_strategy_of(const cpu_case *c)
     return *s;
 }
 
-/* Whether a copy of B pays, though it could be read in place: where enough rows of A use it, fewer of a B that no L2
- * holds, and all operands take three eighths of the L2, or with a short k twice of it. AVX2's tile in place has 12
- * loads and prefetches for 12 multiply-adds, all that two a cycle allow; of a B in panels it has 9
- * (docs/perf/cpu-packing.md#rows-by-panels). Wider vectors load less for each flop. */
+/* Whether a copy of B pays, though it could be read in place. AVX2's tile in place has 12 loads and prefetches for 12
+ * multiply-adds, all that two a cycle allow; of a B in panels it has 9. Wider vectors load less for each flop. It takes
+ * so many rows of A and columns of B, fewer of a B that the L2 does not hold beside rows of A as they are; for complex
+ * types and on many threads STEPS of k, else operands of three eighths of the L2, of a short k twice the L2
+ * (docs/perf/cpu-packing.md#rows-by-panels). */
 static bool copies_pay(const cpu_case *c)
 {
-    /* rows of A and columns of B; steps of k */
-    enum { LEAST = 128, LEAST_OF_LONG_B = 50, LEAST_OF_SOME = 192, LEAST_COMPLEX = 40, LEAST_DEPTH = 32 };
+    enum { MOST = 128, LONG_B = 50, SHARED_LONG_B = 80, SHORT_K = 192, MANY_THREADS = 192, COMPLEX = 40, STEPS = 32 };
     if (!has_avx2_alone(c->device)) return false;
     const tw_problem *p = c->p;
     const int64_t edge = min_i64(p->m, p->n);
-    if (c->complex) return edge >= LEAST_COMPLEX && p->k >= LEAST_DEPTH;
-    if (has_many_threads(c)) return edge >= LEAST_OF_SOME && p->k >= LEAST_DEPTH;
+    if (c->complex) return edge >= COMPLEX && p->k >= STEPS;
+    if (has_many_threads(c)) return edge >= MANY_THREADS && p->k >= STEPS;
     const double m = (double)p->m, n = (double)p->n, k = (double)p->k, bytes = (double)c->bytes,
-                 l2 = (double)c->device->l2_bytes;
-    const bool short_k = has_short_k(c), long_b = k * n * bytes >= l2;
-    return edge >= (short_k  ? LEAST_OF_SOME
-                    : long_b ? LEAST_OF_LONG_B
-                             : LEAST) &&
-           (m * k + k * n + m * n) * bytes >= l2 * (short_k ? 2 : 0.375);
+                 l2 = (double)c->device->l2_bytes, all = (m * k + k * n + m * n) * bytes;
+    if (has_short_k(c)) return edge >= SHORT_K && all >= 2 * l2;
+    const bool long_b = k * n * bytes >= l2 && !c->a_transposed;
+    return edge >= (!long_b ? MOST : c->threads == 1 ? LONG_B : SHARED_LONG_B) && all >= l2 * 3 / 8;
 }
 
 void cpu_look(cpu_case *c, const tw_problem *p, const kernel_row *row, const device_facts *device, int wanted_threads)

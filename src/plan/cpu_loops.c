@@ -5,15 +5,14 @@
  * How A and B are read, the first that holds (reading_of):
  *   B was packed before (TW_PACKED_B)       from its panels
  *   all small                               one panel, in which an operand is packed only where it must be
- *   few columns, A not transposed, but a    A in place, B packed
- *     copy of B pays (copies_pay, cpu.c)
  *   few rows and columns, no transposes     both in place
  *   few columns, A not transposed           A in place, B packed
  *   up to 512 rows, on many threads         each copies the rows of B that it multiplies
  *   few rows, B not transposed              B in place, some rows at a time
  *   else                                    B packed
- * In the last three A is packed if it is transposed or conflicts, or if many threads compute a large C; with AVX2 in the
- * last also beside few steps of k or many columns (packs_a_too). */
+ * With AVX2 the second and third way, copies and rows of B are for products that no copy of B pays for (copies_pay,
+ * cpu.c). In the last three A is packed if it is transposed or conflicts, if many threads compute a large C, or beside
+ * B (packs_a_too). */
 #include "cpu.h"
 
 /* Small-m products: B is read once, in place, a few rows at a time (small_m_rows) along all columns of a task, so that
@@ -54,12 +53,13 @@ static bool many_pack_a(const cpu_case *c)
            problem_triangle(p) == 0 && !problem_reads_c(p) && !c->complex;
 }
 
-/* Whether AVX2 packs A beside a copy of B: for many tiles of C, on many threads, and for the few steps of a tile, whose
- * addresses of six rows take as long. */
+/* Whether AVX2 packs A beside a copy of B: on many threads, for many tiles of C, and for the few steps of a tile, whose
+ * addresses of six rows take as long. Complex types gain nothing by the last two. */
 static bool packs_a_too(const cpu_case *c)
 {
-    enum { TILES = 100 };
-    return c->copies_b && !c->complex && (has_short_k(c) || has_many_threads(c) || c->p->n >= TILES * c->nr);
+    enum { WIDE = 100 }; /* in tiles */
+    const bool costs_little = has_short_k(c) || c->p->n >= WIDE * c->nr;
+    return c->copies_b && (has_many_threads(c) || (costs_little && !c->complex));
 }
 
 /* Whether C is so small, and k so long, that neither operand is used often enough for a copy. */
@@ -88,22 +88,22 @@ static bool reads_b_by_rows(const cpu_case *c)
 static cpu_reading reading_of(const cpu_case *c)
 {
     if (cpu_one_panel(c) && !problem_b_is_packed(c->p)) return cpu_one_panel_reading(c);
-    const bool a_lies = c->readable && !c->a_transposed && !c->a_conflicts && !many_pack_a(c);
+    const bool a_lies = c->readable && !c->a_transposed && !c->a_conflicts && !many_pack_a(c) && !packs_a_too(c),
+               few = has_few_columns(c) && !c->a_transposed && problem_triangle(c->p) == 0 && !c->complex,
+               seldom = c->in_place && !c->complex && uses_both_seldom(c);
     const cpu_way a = a_lies ? READ_IN_PLACE : READ_PACKED;
     if (problem_b_is_packed(c->p)) /* as deep whatever the product is */
         return (cpu_reading){a, READ_BEFORE, panel(c, c->row->lab.tile_k)};
-    const bool few = has_few_columns(c) && !c->a_transposed && problem_triangle(c->p) == 0 && !c->complex;
-    if (c->copies_b && few && !aliases(c)) return (cpu_reading){READ_IN_PLACE, READ_PACKED, panel(c, SMALL_KC)};
+    if (seldom && !aliases(c))
+        return (cpu_reading){READ_IN_PLACE, READ_IN_PLACE,
+                             panel(c, c->device->l2_bytes * 3 / 4 / ((c->p->m + c->p->n) * c->bytes))};
+    if (few && !seldom && (c->in_place || (c->copies_b && !aliases(c))))
+        return (cpu_reading){READ_IN_PLACE, READ_PACKED, panel(c, SMALL_KC)};
     if (c->in_place && !c->complex) {
-        const bool seldom = uses_both_seldom(c);
-        if (seldom && !aliases(c))
-            return (cpu_reading){READ_IN_PLACE, READ_IN_PLACE,
-                                 panel(c, c->device->l2_bytes * 3 / 4 / ((c->p->m + c->p->n) * c->bytes))};
-        if (!seldom && few) return (cpu_reading){READ_IN_PLACE, READ_PACKED, panel(c, SMALL_KC)};
         if (copies_own_b(c)) return (cpu_reading){a, READ_COPIED, panel(c, SMALL_KC)};
         if (reads_b_by_rows(c)) return (cpu_reading){a, READ_BY_ROWS, panel(c, SMALL_KC)};
     }
-    return (cpu_reading){packs_a_too(c) ? READ_PACKED : a, READ_PACKED, cpu_packed_depth(c)};
+    return (cpu_reading){a, READ_PACKED, cpu_packed_depth(c)};
 }
 
 /* Rows of B that a small-m product reads at a time; short rows share pages. With beta the partial sums of a short k

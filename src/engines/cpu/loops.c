@@ -147,9 +147,10 @@ static bool ends_chunk(const loops *l) { return ends(l) || cpu_begins_chunk(&l->
 /* A task's part of the macro-block, and what its tiles have in common. */
 typedef struct block {
     int64_t i_first, i_last, j_first, j_last;
-    int64_t a_next_bytes; /* of the next mr rows of A, at its first step, that each tile prefetches; 0: none */
-    uint32_t triangle;    /* that is wanted of C; 0: all */
-    bool ends, begins_chunk, ends_chunk; /* its panel, or step of a small-m product: k, a chunk */
+    int64_t a_next_bytes;          /* of the next mr rows of A, at its first step, that each tile prefetches; 0: none */
+    uint32_t triangle;             /* the one that is wanted of C; 0: all of C is */
+    bool ends;                     /* whether its panel (small-m: its step) is the last of k, */
+    bool begins_chunk, ends_chunk; /* and the first or the last of a chunk */
     cpu_tile tile;
 } block;
 
@@ -255,8 +256,8 @@ static void tile_finish(const loops *l, const cpu_tile *tile, int64_t row, int64
     }
 }
 
-/* The micro-kernel at row i, column j of the macro-block, after `before` tiles in this row of the task's. */
-static void tile_at(const loops *l, block *t, int64_t i, int64_t j, int64_t before)
+/* The micro-kernel at row i, column j of the macro-block; `left` tiles of its task stand to the left of it. */
+static void tile_at(const loops *l, block *t, int64_t i, int64_t j, int64_t left)
 {
     const plan *plan = l->plan;
     const cpu_plan *cpu = &plan->cpu;
@@ -285,7 +286,7 @@ static void tile_at(const loops *l, block *t, int64_t i, int64_t j, int64_t befo
     const bool next = below || (right && !cpu->small_m);
     tile->a_next = (uintptr_t)tile->a, tile->c_next = (uintptr_t)out;
     if (below && t->a_next_bytes > 0)
-        tile->a_next += (uintptr_t)(l->mr * (cpu->direct_a ? l->a_rs : l->a_steps) * bytes + before * t->a_next_bytes);
+        tile->a_next += (uintptr_t)(l->mr * (cpu->direct_a ? l->a_rs : l->a_steps) * bytes + left * t->a_next_bytes);
     if (next)
         tile->c_next += (uintptr_t)(cpu->small_m ? down : right ? l->nr * bytes : down - (j - t->j_first) * bytes);
     if (last && plan->finish != NULL)
@@ -338,7 +339,7 @@ static void compute_task(void *context, int64_t task)
     } else {
         block t = block_of(l, task);
         for (int64_t i = t.i_first; i < t.i_last; i += l->mr)
-            for (int64_t j = t.j_first, before = 0; j < t.j_last; j += l->nr) tile_at(l, &t, i, j, before++);
+            for (int64_t j = t.j_first, left = 0; j < t.j_last; j += l->nr) tile_at(l, &t, i, j, left++);
     }
     if (row->leave != NULL) row->leave();
 }
