@@ -335,7 +335,9 @@ def without_a_compiler_the_oracles_judge_alone():
              "columns.cl": (text.replace("i >= m || j >= n", "i >= m"), "at 45 x 77 x 33: "),
              "groups.cl": (swapped, "at 45 x 77 x 33: ")}
     assert all(changed != text for changed, _ in wrong.values())
-    done = run("ladder", "--rung", ",".join(write(name, changed) for name, (changed, _) in wrong.items()), "--size", 48)
+    # one thread: with two a group may store beyond its row before the row's owner does, which hides that its guard is missing
+    one_thread = {"POCL_MAX_PTHREAD_COUNT": "1"}
+    done = run("ladder", "--rung", ",".join(write(name, changed) for name, (changed, _) in wrong.items()), "--size", 48, **one_thread)
     assert done.returncode == 1, (done.returncode, done.stderr)
     for name, (_, says) in wrong.items():
         row = [x for x in done.stdout.splitlines() if x.startswith("own:" + name)][0]
