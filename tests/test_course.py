@@ -272,8 +272,8 @@ def a_filled_exercise_is_its_rung():
 
 @case
 def a_gap_filled_wrongly_is_wrong():
-    """Of the exercises that COURSE.md does not run: a tile left out, columns and rows that are another's. Filled rightly they are their rungs. r10's
-    and s3's; with --full all."""
+    """Of the exercises that COURSE.md does not run: a tile left out, columns and rows that are another's. Filled rightly they are their rungs.
+    Without --full, of r10 and s3 alone."""
     needs("opencl")
     mistakes = {"r04d_divergence": ("GAP_5", "whole + 1"), "r08_coarsened": ("GAP_5", "q"), "r09_wide": ("GAP_6", "next.x"),
                 "r10_register": ("GAP_9", "ty * 8 + i"), "r11_warp": ("GAP_8", "b_at + 4")}

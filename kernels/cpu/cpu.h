@@ -72,8 +72,7 @@ typedef enum cpu_feed {
  * Every step of k prefetches a line at a_next, which advances by a_next_step bytes each step and by a_next_back more
  * after every mr steps, and, until all of it has been prefetched, a line of the tile of C at c_next, whose rows are as
  * far apart as those that this tile writes. A tile of CPU_FEED_ANY, and one at an edge, also prefetches b_next bytes
- * behind b's present row.
- * Prefetched all at once they would take every buffer that the loads of the present tile need
+ * behind b's present row. Prefetched all at once they would take every buffer that the loads of the present tile need
  * (docs/perf/cpu-packing.md#even-prefetch). If nothing is to be prefetched, these are this tile's own addresses. */
 typedef struct cpu_tile {
     int64_t rows, cols, k;

@@ -147,7 +147,7 @@ static inline bool has_few_columns(const cpu_case *c) { return c->p->n <= 4 * c-
 /* Do many threads share what one packs? */
 static inline bool has_many_threads(const cpu_case *c) { return c->threads >= 8; }
 
-/* Is the time of a tile that of storing it? */
+/* Are the steps of a tile so few that its store counts? */
 static inline bool has_short_k(const cpu_case *c) { return c->p->k < 64; }
 
 /* Every panel but the last is a multiple of so many steps deep. */
