@@ -1,4 +1,4 @@
-/* r04d_divergence.cl - exercise with 7 gaps. Groups inside of C run without guards.
+/* r04d_divergence.cl - exercise with 6 gaps. Groups inside of C run without guards.
  *
  *     tilewright ladder --rung exercises/r04d_divergence.cl --size 256
  *
@@ -50,10 +50,10 @@ __kernel __attribute__((reqd_work_group_size(TILE, TILE, 1))) void r04d_divergen
     float sum = 0;
     ROLLED
     for (int t = 0; t < whole; t++) sum = tile_step(false, t, i, j, sum, a_tile, b_tile, m, n, k, a, lda, b, ldb);
-    /* which tiles are left? */
+    /* with which tile do the guarded ones begin? */
     ROLLED
-    for (int t = GAP_5; t < GAP_6; t++)
+    for (int t = GAP_5; t < ceil_div(k, TILE); t++)
         sum = tile_step(true, t, i, j, sum, a_tile, b_tile, m, n, k, a, lda, b, ldb);
     /* who stores? */
-    if (GAP_7) blend(&C(i, j), alpha, sum, beta);
+    if (GAP_6) blend(&C(i, j), alpha, sum, beta);
 }

@@ -1,4 +1,4 @@
-/* r04d_divergence.cu - exercise with 7 gaps. Blocks inside of C run without guards.
+/* r04d_divergence.cu - exercise with 6 gaps. Blocks inside of C run without guards.
  *
  *     tilewright ladder --rung exercises/r04d_divergence.cu --size 256
  *
@@ -47,10 +47,10 @@ extern "C" __global__ void __launch_bounds__(TILE *TILE) r04d_divergence(PARAMET
     float sum = 0;
     ROLLED
     for (int t = 0; t < whole; t++) sum = tile_step(false, t, i, j, sum, a_tile, b_tile, m, n, k, a, lda, b, ldb);
-    /* which tiles are left? */
+    /* with which tile do the guarded ones begin? */
     ROLLED
-    for (int t = GAP_5; t < GAP_6; t++)
+    for (int t = GAP_5; t < ceil_div(k, TILE); t++)
         sum = tile_step(true, t, i, j, sum, a_tile, b_tile, m, n, k, a, lda, b, ldb);
     /* who stores? */
-    if (GAP_7) blend(&C(i, j), alpha, sum, beta);
+    if (GAP_6) blend(&C(i, j), alpha, sum, beta);
 }

@@ -67,9 +67,9 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void r08_coarsened
     }
     UNROLLED
     for (int i = 0; i < BM; i++) {
+        /* which elements of C are these sums? */
         UNROLLED
         for (int q = 0; q < COLS; q++)
-            /* which elements of C are these sums? */
             if (i0 + i < m && j + GAP_6 < n) blend(&C(i0 + i, j + GAP_7), alpha, GAP_8, beta);
     }
 }

@@ -66,9 +66,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) r08_coarsened(PARAMETERS)
     }
     UNROLLED
     for (int i = 0; i < BM; i++) {
+        /* which elements of C are these sums? */
         UNROLLED
         for (int q = 0; q < COLS; q++)
-            /* which elements of C are these sums? */
             if (i0 + i < m && j + GAP_6 < n) blend(&C(i0 + i, j + GAP_7), alpha, GAP_8, beta);
     }
 }

@@ -82,10 +82,12 @@ def find_gaps(exercise, body, words):
 
 
 def line_above(body, place):
-    """Where the line of this place begins, or the ROLLED or UNROLLED line before it."""
+    """Where the line of this place begins, or what belongs to it before: a loop without braces, ROLLED or UNROLLED."""
     begin = body.rindex("\n", 0, place) + 1
     before = body.rindex("\n", 0, begin - 1) + 1
-    return before if body[before:begin].strip() in ("ROLLED", "UNROLLED") else begin
+    line = body[before:begin].strip()
+    belongs = line in ("ROLLED", "UNROLLED") or (line.startswith("for (") and line.endswith(")"))
+    return line_above(body, before) if belongs else begin
 
 
 def without(body, begin, end, words):
