@@ -41,12 +41,16 @@ bool command_find(const char *name, char path[COMMAND_PATH])
     return false;
 }
 
-/* Has somebody who blocks them been sent a signal that ends a program? */
-static bool stop_waits(void)
+bool command_stop_waits(void)
 {
+    static const int stops[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction way; /* one that is ignored waits too, as long as it is blocked */
     sigset_t sent;
-    return sigpending(&sent) == 0 &&
-           (sigismember(&sent, SIGINT) == 1 || sigismember(&sent, SIGTERM) == 1 || sigismember(&sent, SIGHUP) == 1);
+    if (sigpending(&sent) != 0) return false;
+    for (size_t i = 0; i < sizeof stops / sizeof *stops; i++)
+        if (sigismember(&sent, stops[i]) == 1 && sigaction(stops[i], NULL, &way) == 0 && way.sa_handler != SIG_IGN)
+            return true;
+    return false;
 }
 
 /* Has it written, or ended? false: the time (0: no limit) is over, or this program is to end. */
@@ -57,7 +61,7 @@ static bool wait_for(int input, double until_s)
         struct pollfd wait = {.fd = input, .events = POLLIN};
         int ready = poll(&wait, 1, until_s == 0 ? -1 : slice_ms);
         if (ready != 0 && !(ready < 0 && errno == EINTR)) return true;
-        if (until_s != 0 && (stop_waits() || measure_now_s() >= until_s)) return false;
+        if (until_s != 0 && (command_stop_waits() || measure_now_s() >= until_s)) return false;
     }
 }
 

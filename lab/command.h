@@ -16,4 +16,7 @@ bool command_is_program(const char *path); /* a file that may be run */
  * NULL: it could not be run, or wrote more than 256 MiB. */
 char *command_run(const char *const words[], bool messages, double limit_s, int *status);
 
+/* command_stop_waits - has this process, which blocks them, been sent a signal that ends a program? */
+bool command_stop_waits(void);
+
 #endif

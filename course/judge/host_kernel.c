@@ -33,8 +33,7 @@ static int split(char *line, const char *words[], int count)
     return count;
 }
 
-/* The path of $CC's first word, or of the first of cc, gcc and clang that is here. */
-static bool find_compiler(char path[COMMAND_PATH])
+bool host_compiler(char path[COMMAND_PATH])
 {
     static const char *const names[] = {"cc", "gcc", "clang"};
     const char *wanted = getenv("CC");
@@ -53,7 +52,7 @@ const char *host_why_not(void)
 #elif !defined TILEWRIGHT_HAS_SWAPCONTEXT
     return "this program was built without swapcontext()";
 #endif
-    return find_compiler(path) ? NULL
+    return host_compiler(path) ? NULL
            : getenv("CC") != NULL && strspn(getenv("CC"), " ") < strlen(getenv("CC"))
                ? "CC names no C compiler that is here"
                : "no C compiler is here: PATH has no cc, gcc or clang, and CC names none";
@@ -136,6 +135,31 @@ static loop_length length_of(const char *at)
     return (loop_length){condition + 1, first + (first[1] == '=' ? 2 : 1), end};
 }
 
+/* How much of `(float4)(` stands here; 0: something else. */
+static size_t vector_of(const char *at)
+{
+    int end = 0;
+    return *at == '(' && sscanf(at, "( float4 ) (%n", &end) == 0 ? (size_t)end : 0;
+}
+
+/* Which word of a float4 does `.y` name, if one? CUDA's threadIdx.y and its like are none. -1: none. */
+static int word_of_vector(const char *at, const char *last, size_t last_length)
+{
+    static const char *const places[] = {"threadIdx", "blockIdx", "blockDim", "gridDim"};
+    static const char words[] = "xyzw";
+    const char *found = *at == '.' && word_at(at + 1) == 1 ? strchr(words, at[1]) : NULL;
+    for (size_t i = 0; found != NULL && i < sizeof places / sizeof *places; i++)
+        if (strlen(places[i]) == last_length && strncmp(places[i], last, last_length) == 0) found = NULL;
+    return found != NULL ? (int)(found - words) : -1;
+}
+
+/* `&y.x`, whose address not all compilers give; 0: something else. */
+static size_t vector_address_of(const char *at, char before)
+{
+    const size_t length = *at == '&' && before != '&' ? word_at(at + 1) : 0;
+    return length > 0 && word_of_vector(at + 1 + length, at + 1, length) >= 0 ? length + 3 : 0;
+}
+
 /* The text with what macros cannot replace replaced. */
 static void put_as_c(FILE *out, const char *engine, const char *text)
 {
@@ -143,9 +167,13 @@ static void put_as_c(FILE *out, const char *engine, const char *text)
     char before = ';';  /* what stands before, comments, blanks and lines of the preprocessor aside */
     bool begins = true; /* a line */
     loop_length loop = {0};
+    const char *last = text; /* word, of so many letters, that stands before; 0: something else does */
+    size_t last_length = 0;
     for (const char *at = text, *end; *at != '\0'; at = end) {
         const char *put = NULL;
-        size_t word = word_at(at);
+        char made[256];
+        size_t word = word_at(at), vector;
+        const int of_vector = word_of_vector(at, last, last_length);
         if (at == loop.condition) fprintf(out, " HOST_ASK(%.*s), ", (int)(loop.end - loop.first), loop.first);
         end = user_kernel_skip(at);
         if (strncmp(at, "extern \"C\"", 10) == 0)
@@ -154,6 +182,16 @@ static void put_as_c(FILE *out, const char *engine, const char *text)
             end = line_end(at);
             put_line(out, at, end);
             put = "";
+        } else if (of_vector >= 0) {
+            end = at + 2, before = 'a';
+            snprintf(made, sizeof made, "[%d]", of_vector), put = made;
+        } else if ((vector = vector_of(at)) > 0) {
+            end = at + vector, before = '(', put = "HOST_FLOAT4(";
+        } else if ((vector = vector_address_of(at, before)) > 0 && vector < sizeof made / 2) {
+            end = at + vector, before = 'a';
+            snprintf(made, sizeof made, "((float *)&%.*s + %d)", (int)vector - 3, at + 1,
+                     word_of_vector(end - 2, at + 1, vector - 3));
+            put = made;
         } else if (word > 0) {
             end = at + word;
             if (word == 8 && strncmp(at, "UNROLLED", 8) == 0 && (loop = length_of(end)).condition != NULL)
@@ -165,6 +203,7 @@ static void put_as_c(FILE *out, const char *engine, const char *text)
             end = at + 1;
             if (strchr(" \t\r\n", *at) == NULL) before = *at;
         }
+        if (end > at + 1 || strchr(" \t\r\n", *at) == NULL) last = at, last_length = word;
         begins = *at == '\n' || (begins && strchr(" \t\r", *at) != NULL);
         fwrite(put != NULL ? put : at, 1, put != NULL ? strlen(put) : (size_t)(end - at), out);
     }
@@ -191,12 +230,13 @@ static bool names_place(const char *line)
     return false;
 }
 
-/* In `why`, the first line that names a place, else the first, with nothing in it that moves a terminal. */
+/* In `why`, what the linker misses, else the first line that names a place, else the first, with nothing in it that
+ * moves a terminal. */
 static void not_c(const char *messages, char why[HOST_WHY])
 {
-    const char *line = messages;
+    const char *missing = strstr(messages, "undefined reference to "), *line = messages;
     while (*line != '\0' && !names_place(line)) line += strcspn(line, "\n"), line += *line == '\n';
-    if (*line == '\0') line = messages;
+    if (missing != NULL || *line == '\0') line = missing != NULL ? missing : messages;
     snprintf(why, HOST_WHY, "it does not compile as C: %.*s", (int)strcspn(line, "\n"), line);
     for (char *c = why; *c != '\0'; c++)
         if ((unsigned char)*c < ' ' || *c == 127) *c = '?';
@@ -209,7 +249,7 @@ static host_built run_compiler(const char *engine, const char *options, const ch
     const char *words[MOST_WORDS + 16];
     int count = 0, status;
     const char *wanted = getenv("CC");
-    if (!find_compiler(path)) return HOST_UNABLE;
+    if (!host_compiler(path)) return HOST_UNABLE;
     snprintf(of_cc, sizeof of_cc, "%s", wanted != NULL ? wanted : "");
     snprintf(of_launch, sizeof of_launch, "%s", options);
     count = split(of_cc, words, 0);

@@ -4,7 +4,7 @@
  *
  * The work-items of a group take turns at barriers, on stacks of their own. Each warp of 32 runs up to the next barrier
  * of the group before another warp begins. The tiles of each group begin as NaN. Kernels of the plain kind only: (m, n,
- * k, alpha, a, lda, b, ldb, beta, c, ldc), no vector types, and of CUDA C no C++. The text is code with the caller's
+ * k, alpha, a, lda, b, ldb, beta, c, ldc), of vector types float4 alone, and of CUDA C no C++. The text is code with the caller's
  * rights: lanes.h runs it in a process of its own. */
 #ifndef TILEWRIGHT_HOST_KERNEL_H
 #define TILEWRIGHT_HOST_KERNEL_H
@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "../../lab/command.h"
 
 enum { HOST_MOST_THREADS = 1024, HOST_WHY = 512 };
 #define HOST_UNSET 4096.0f /* what a work-item's own memory holds before it is set */
@@ -74,6 +75,9 @@ typedef struct host_run {
     char early[HOST_WHY];       /* the first work-item that ended, as it might, before a barrier of others; else "" */
     char fault[HOST_WHY];       /* why the launch ended early, if barriers were the reason; else "" */
 } host_run;
+
+/* host_compiler - the path of $CC's first word, or of the first of cc, gcc and clang that is here. */
+bool host_compiler(char path[COMMAND_PATH]);
 
 /* host_why_not - why no kernel can be run here; NULL: one can, if its text is C. */
 const char *host_why_not(void);

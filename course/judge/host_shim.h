@@ -5,7 +5,7 @@
  *
  * host_kernel.c gives -DHOST_CUDA or -DHOST_OPENCL, and replaces in the text what macros cannot: `extern "C"` goes, a
  * __local that begins the declaration of a tile becomes HOST_TILE, the pragma of ROLLED HOST_ROLLED, and
- * UNROLLED goes for a HOST_ASK of its loop's length. */
+ * UNROLLED goes for a HOST_ASK of its loop's length. Of a float4 v, v.y becomes v[1], and (float4)( HOST_FLOAT4(. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -67,6 +67,19 @@ QUIET void *__tsan_memcpy(void *to, const void *from, size_t bytes)
     return memcpy(to, from, bytes);
 }
 
+#ifdef HOST_CONFINED /* linked with no library: what compilers call by themselves */
+QUIET void *memset(void *to, int byte, size_t bytes)
+{
+    for (char *c = to; bytes > 0; bytes--) *c++ = (char)byte;
+    return to;
+}
+QUIET void *memcpy(void *to, const void *from, size_t bytes)
+{
+    for (char *c = to; bytes > 0; bytes--) *c++ = *(const char *)from, from = (const char *)from + 1;
+    return to;
+}
+#endif
+
 QUIET static inline bool host_rolled(void) { return host_now.rolled++, false; }
 #define HOST_ROLLED                                                                                                    \
     if (host_rolled())                                                                                                 \
@@ -82,6 +95,13 @@ QUIET static inline bool host_rolled(void) { return host_now.rolled++, false; }
     })
 #define min(x, y) HOST_CHOOSE(x, y, <)
 #define max(x, y) HOST_CHOOSE(x, y, >)
+
+/* A vector of the compiler's, not a struct: of structs not all accesses are told. */
+typedef float float4 __attribute__((vector_size(16)));
+#define HOST_EACH(x, y, z, w)             ((float4){(x), (y), (z), (w)})
+#define HOST_ALL(x)                       ((x)*1.0f + (float4){0})
+#define HOST_PICK(x, y, z, w, which, ...) which
+#define HOST_FLOAT4(...)                  HOST_PICK(__VA_ARGS__, HOST_EACH, , , HOST_ALL, )(__VA_ARGS__)
 
 #define fma(x, y, z)  ((x) * (y) + (z)) /* operands are small integers: exact either way */
 #define fmaf(x, y, z) ((x) * (y) + (z))
@@ -102,12 +122,10 @@ QUIET static inline bool host_rolled(void) { return host_now.rolled++, false; }
 #define __ldg(address)   (*(address))
 #define __ldcg(address)  (*(address))
 
-#define __threadfence_block()  HOST_FENCE
-#define __threadfence()        HOST_FENCE
-#define __threadfence_system() HOST_FENCE
-typedef struct float4 {
-    float x, y, z, w;
-} __attribute__((aligned(16))) float4;
+#define __threadfence_block()   HOST_FENCE
+#define __threadfence()         HOST_FENCE
+#define __threadfence_system()  HOST_FENCE
+#define make_float4(x, y, z, w) ((float4){(x), (y), (z), (w)})
 #else
 #define __kernel
 #define reqd_work_group_size(x, y, z)

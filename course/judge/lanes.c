@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "../../lab/bench/workers.h"
 #include "../../lab/mistake.h"
+#include "../../program/confine.h"
 #include "../story.h"
 #include "user_kernel.h"
 #include "witness.h"
@@ -15,12 +16,13 @@
 enum { WARP = ACCESS_WARP, HALF = WARP / 2, MOST_EVENTS = 4096, LEAST_LD = 160 };
 
 static const double LIMIT_S = 10;
+static const char NOT_CONFINED[] = "its process could not be confined";
 
 /* ---- one inner group, seen ---- */
 
 typedef struct event {
     int64_t address;
-    signed char what; /* access_kind; -1: tile memory, whose kind is not known yet */
+    signed char what, words; /* access_kind; -1: tile memory, whose kind is not known yet */
     bool store;
 } event;
 
@@ -32,6 +34,7 @@ typedef struct sight {
     host_run run;
     witness *witness;
     bool watches;             /* accesses are kept */
+    host_place inner;         /* the group whose accesses are kept */
     char unwatched[HOST_WHY]; /* why they no longer are; else "" */
     int threads;
     int count[HOST_MOST_THREADS];
@@ -39,7 +42,7 @@ typedef struct sight {
     signed char owner[TILE_WORDS]; /* of a word of the tiles, as a work-item reads it: -1 A's, 1 B's, 0 not known */
 } sight;
 
-static bool inner(host_place block) { return block.x == 1 && block.y == 1; }
+static bool is_inner(const sight *s, host_place block) { return block.x == s->inner.x && block.y == s->inner.y; }
 
 static bool end(lanes *out, lanes_outcome outcome) { return out->outcome = outcome, false; }
 
@@ -47,19 +50,25 @@ static bool end(lanes *out, lanes_outcome outcome) { return out->outcome = outco
 static void note_owner(sight *s, const host_access *access)
 {
     float word;
-    if (access->store || access->where != HOST_TILES || access->bytes != 4 || access->address / 4 >= TILE_WORDS) return;
-    memcpy(&word, access->at, sizeof word);
-    if (word < 0 || word > 0) s->owner[access->address / 4] = word < 0 ? -1 : 1;
+    if (access->store || access->where != HOST_TILES) return;
+    for (int64_t i = 0, at = access->address / 4; i < access->bytes / 4 && at + i < TILE_WORDS; i++) {
+        memcpy(&word, (const char *)access->at + 4 * i, sizeof word);
+        if (word < 0 || word > 0) s->owner[at + i] = word < 0 ? -1 : 1;
+    }
 }
 
 static void watch(sight *s, host_place block, int thread, const host_access *access)
 {
     static const signed char kinds[] = {LOAD_A, LOAD_B, STORE_C, -1};
     const int i = s->count[thread];
-    if (!s->watches || !inner(block)) return;
+    const bool of_words = access->bytes == 4 || access->bytes == 16; /* a float, a float4 */
+    if (!s->watches || !is_inner(s, block)) return;
     note_owner(s, access);
-    if (i < MOST_EVENTS && access->bytes == 4 && access->where < HOST_OUTSIDE) {
-        s->events[thread * MOST_EVENTS + i] = (event){access->address, kinds[access->where], access->store};
+    if (i < MOST_EVENTS && of_words && access->where < HOST_OUTSIDE) {
+        s->events[thread * MOST_EVENTS + i] = (event){.address = access->address,
+                                                      .what = kinds[access->where],
+                                                      .words = (signed char)(access->bytes / 4),
+                                                      .store = access->store};
         s->count[thread]++;
         return;
     }
@@ -82,7 +91,7 @@ static void name_tiles(void *job, host_place block, const char *tiles)
 {
     sight *s = job;
     witness_next_group(s->witness);
-    if (!s->watches || !inner(block)) return;
+    if (!s->watches || !is_inner(s, block)) return;
     for (int t = 0; t < s->threads; t++)
         for (int i = 0; i < s->count[t]; i++) {
             event *e = &s->events[t * MOST_EVENTS + i];
@@ -98,34 +107,35 @@ static void name_tiles(void *job, host_place block, const char *tiles)
 
 /* ---- requests and their degrees ---- */
 
-static lanes_degree degree_of(access_kind what, const int64_t address[WARP])
+static lanes_degree degree_of(access_kind what, const int64_t address[WARP], int words)
 {
-    access_cost now = access_price(ERA_NOW, what, address, 1);
+    access_cost now = access_price(ERA_NOW, what, address, words);
     if (!access_is_global(what)) return (lanes_degree){.wavefronts = (int)now.transactions};
     return (lanes_degree){(int)now.transactions, (int)now.lines, (int)now.used, 0};
 }
 
 /* Transactions or conflicts of a warp's first half. */
-static int of_half(access_era era, access_kind what, const int64_t address[WARP])
+static int of_half(access_era era, access_kind what, const int64_t address[WARP], int words)
 {
     int64_t half[WARP];
     for (int i = 0; i < WARP; i++) half[i] = i < HALF ? address[i] : -1;
-    return (int)access_price(era, what, half, 1).transactions;
+    return (int)access_price(era, what, half, words).transactions;
 }
 
 int lanes_cost(const lanes_degree *d) { return d->sectors + d->wavefronts; }
 
-static void add_request(lanes_kind *kind, access_kind what, const int64_t address[WARP])
+static void add_request(lanes_kind *kind, access_kind what, const int64_t address[WARP], int words)
 {
-    lanes_degree d = degree_of(what, address);
-    int old[2] = {of_half(ERA_1_0, what, address), access_is_global(what) ? of_half(ERA_1_2, what, address) : 0};
+    lanes_degree d = degree_of(what, address, words);
+    int old[2] = {of_half(ERA_1_0, what, address, words),
+                  access_is_global(what) ? of_half(ERA_1_2, what, address, words) : 0};
     kind->total += lanes_cost(&d);
     bool same = memcmp(&kind->at, &d, sizeof d) == 0 && memcmp(kind->old, old, sizeof old) == 0;
     if (kind->requests++ > 0 && (same || lanes_cost(&d) <= lanes_cost(&kind->at))) {
         kind->alike += same;
         return;
     }
-    kind->at = d, kind->alike = 1;
+    kind->at = d, kind->alike = 1, kind->words = words;
     memcpy(kind->old, old, sizeof old);
 }
 
@@ -137,13 +147,14 @@ static bool add_warp(const sight *s, int first)
         int64_t address[WARP];
         for (int lane = 0; lane < WARP; lane++) {
             const event *e = lead + lane * MOST_EVENTS;
-            if (s->count[first + lane] != s->count[first] || e->what != lead->what || e->store != lead->store) {
+            if (s->count[first + lane] != s->count[first] || e->what != lead->what || e->store != lead->store ||
+                e->words != lead->words) {
                 snprintf(s->out->why, HOST_WHY, "lanes of one warp part ways in an inner group");
                 return end(s->out, LANES_UNJUDGED);
             }
             address[lane] = e->address;
         }
-        add_request(kind, (access_kind)lead->what, address);
+        add_request(kind, (access_kind)lead->what, address, lead->words);
         if (first == 0) kind->per_thread++;
     }
     return true;
@@ -157,16 +168,20 @@ typedef struct trial {
     tw_lab_launch launch;
 } trial;
 
-enum { NOT_TRANSPOSED = 3, MOST_TRIALS = 6 }; /* as many without transposes come first */
+enum { NOT_TRANSPOSED = 5, MOST_TRIALS = 8 }; /* as many without transposes come first */
 
 typedef struct work {
     int count;
     trial trials[MOST_TRIALS];
     bool watches; /* the accesses of the first are kept */
+    bool orders;  /* the kernel itself says which tile of C a group computes */
+    bool any_ops; /* some trials have transposes */
     int tile[3];  /* of C, and of k */
     const char *entry;
     bool cuda;
     int library;
+    const char *folder; /* as confined_in */
+    int seconds;
 } work;
 
 static size_t span(int64_t rows, int64_t cols, int64_t ld) { return sizeof(float) * (size_t)((rows - 1) * ld + cols); }
@@ -310,6 +325,7 @@ static bool judge_launch(const host_kernel *kernel, const work *w, const trial *
                  r->fences > 0 ? "; a fence makes no work-item wait"
                                : "; barrier(CLK_GLOBAL_MEM_FENCE) orders global memory alone");
     }
+    if (!witness_group_of(s->witness, w->tile[0], w->tile[1], &s->inner)) s->inner = (host_place){1, 1, 0};
     witness_close(s->witness);
     return right;
 }
@@ -357,15 +373,25 @@ static bool run_trial(const host_kernel *kernel, const work *w, const trial *t, 
 
 /* ---- in a process of its own ---- */
 
-static void look(const work *w, sight *s)
+static void look(const work *w, sight *s, int answers)
 {
     host_kernel kernel;
     s->events = calloc((size_t)HOST_MOST_THREADS * MOST_EVENTS, sizeof *s->events);
     if (s->events == NULL) return;
+    if (w->folder != NULL && !confine_loading(w->folder, w->seconds)) {
+        snprintf(s->out->why, HOST_WHY, "%s", NOT_CONFINED);
+        return;
+    }
     if (!host_load(w->library, w->entry, &kernel, s->out->why)) {
         end(s->out, LANES_NOT_C);
         return;
     }
+    if (w->folder != NULL && !confine_computing(answers)) {
+        snprintf(s->out->why, HOST_WHY, "%s", NOT_CONFINED);
+        return;
+    }
+    s->inner = (host_place){1, 1, 0};
+    if (w->watches && w->orders && !run_trial(&kernel, w, &w->trials[0], false, s)) return; /* which group is it? */
     for (int i = 0; i < w->count; i++)
         if (!run_trial(&kernel, w, &w->trials[i], i == 0 && w->watches, s)) return;
     s->out->outcome = LANES_SEEN;
@@ -383,7 +409,7 @@ static void look_apart(void *job, int orders, int answers)
     char order;
     s.out = &out;
     if (!worker_take(orders, &order, 1)) return;
-    look(job, &s);
+    look(job, &s, answers);
     worker_give(answers, &out, sizeof out);
 }
 
@@ -404,6 +430,9 @@ static void run_apart(const work *w, const lanes_question *q, lanes *out)
     } else {
         seen.why[HOST_WHY - 1] = '\0';
         seen.tile = out->tile, seen.k = out->k;
+        if (seen.outcome > LANES_FAILED) seen.outcome = LANES_FAILED; /* it is the text that says so */
+        for (char *c = seen.why; *c != '\0'; c++)
+            if ((unsigned char)*c < ' ' || *c == 127) *c = '?';
         *out = seen;
     }
     worker_end(&process);
@@ -417,15 +446,20 @@ typedef struct shape {
     int tiles[3], cut[3];
     tw_op op_a, op_b;
     double alpha, beta;
+    bool is_wide; /* rows begin at whole vectors: of kernels that tell such apart */
 } shape;
 
 /* The first product is watched: the group in its middle has no edge tiles. The others have different numbers of tiles
  * in m, n and k, and different leading dimensions. One is less than a tile deep, one a step less than whole tiles, and
- * one a step more: a number of tiles that is wrong by one shows nowhere else. */
+ * one a step more: a number of tiles that is wrong by one shows nowhere else. Where vectors are loaded, B ends with a
+ * whole tile once, and once within one. */
 static const shape shapes[MOST_TRIALS] = {
-    {{3, 3, 3}, {0, 0, 0}, TW_N, TW_N, 1, 0}, {{2, 4, 5}, {3, 5, 7}, TW_N, TW_N, 2, 3},
-    {{4, 2, 1}, {3, 5, 1}, TW_N, TW_N, 1, 0}, {{2, 4, 3}, {3, 5, 15}, TW_T, TW_N, 2, 3},
-    {{2, 4, 3}, {3, 5, 7}, TW_N, TW_T, 2, 3}, {{3, 2, 4}, {3, 5, 7}, TW_T, TW_T, 2, 3}};
+    {{3, 3, 3}, {0, 0, 0}, TW_N, TW_N, 1, 0},       {{2, 4, 5}, {3, 5, 7}, TW_N, TW_N, 2, 3},
+    {{4, 2, 1}, {3, 5, 1}, TW_N, TW_N, 1, 0},       {{2, 4, 3}, {3, 5, 0}, TW_N, TW_N, 1, 0, true},
+    {{2, 3, 3}, {3, 5, 7}, TW_N, TW_N, 2, 3, true}, {{2, 4, 3}, {3, 5, 15}, TW_T, TW_N, 2, 3},
+    {{2, 4, 3}, {3, 5, 7}, TW_N, TW_T, 2, 3},       {{3, 2, 4}, {3, 5, 7}, TW_T, TW_T, 2, 3}};
+
+static int64_t whole_vectors(int64_t ld) { return (ld + 3) / 4 * 4; }
 
 static tw_problem problem_of(const lanes_question *q, const work *w, const shape *x)
 {
@@ -434,7 +468,8 @@ static tw_problem problem_of(const lanes_question *q, const work *w, const shape
                                    x->tiles[1] * w->tile[1] - x->cut[1], k);
     p.alpha = x->alpha, p.beta = x->beta;
     if (x != shapes) {
-        p.lda += 6, p.ldb += 9, p.ldc += 17;
+        p.lda += 6, p.ldb += 10, p.ldc += 17;
+        if (x->is_wide) p.lda = whole_vectors(p.lda), p.ldb = whole_vectors(p.ldb), p.ldc = whole_vectors(p.ldc);
         return p;
     }
     if (!q->kernel->skinny) p.lda = LEAST_LD; /* the A of NVIDIA Best Practices is T wide */
@@ -454,9 +489,12 @@ static bool plan_trial(const lanes_question *q, const shape *x, work *w, lanes *
         snprintf(out->why, HOST_WHY, "%s", tw_error_text());
         return end(out, LANES_UNJUDGED);
     }
+    if (x->is_wide && strstr(t->launch.options, "-DWIDE=1") == NULL) return true;
     w->count++;
-    if (t->launch.grid_x == x->tiles[1] && t->launch.grid_y == x->tiles[0]) return true;
-    snprintf(out->why, HOST_WHY, "the kernel itself says which part of C a group computes");
+    w->any_ops = w->any_ops || x->op_a == TW_T || x->op_b == TW_T;
+    w->orders = t->launch.grid_x != x->tiles[1] || t->launch.grid_y != x->tiles[0];
+    if (!w->orders || t->launch.grid_x * t->launch.grid_y == x->tiles[0] * x->tiles[1]) return true;
+    snprintf(out->why, HOST_WHY, "a group of it computes several tiles of C");
     return end(out, LANES_UNJUDGED);
 }
 
@@ -479,24 +517,12 @@ static lanes_outcome outcome_of(host_built built)
     return built == HOST_UNABLE ? LANES_UNABLE : built == HOST_NOT_C ? LANES_NOT_C : LANES_FAILED;
 }
 
-/* Outside of comments and strings. Not all accesses to a float4 are reported by gcc. */
-static bool uses_vectors(const char *text)
-{
-    for (const char *at = text, *end; *at != '\0'; at = end) {
-        end = user_kernel_skip(at);
-        if (end > at) continue;
-        if (strncmp(at, "float4", 6) == 0) return true;
-        end = at + 1;
-    }
-    return false;
-}
-
 /* Compile the text with these options, and do the work. */
 static void judge_built(const lanes_question *q, const char *text, const char *more, work *w, lanes *out)
 {
-    char options[sizeof w->trials[0].launch.options + 128];
-    snprintf(options, sizeof options, "%s %s %s", w->trials[0].launch.options, more,
-             q->options != NULL ? q->options : "");
+    char options[sizeof w->trials[0].launch.options + 192];
+    snprintf(options, sizeof options, "%s %s %s%s", w->trials[0].launch.options, more,
+             q->options != NULL ? q->options : "", w->folder != NULL ? " -DHOST_CONFINED -Wl,-z,defs" : "");
     host_built built = host_compile(q->kernel->engine, options, text, &w->library, out->why);
     if (built == HOST_BUILT)
         run_apart(w, q, out);
@@ -504,30 +530,40 @@ static void judge_built(const lanes_question *q, const char *text, const char *m
         end(out, outcome_of(built));
 }
 
-/* One compilation serves all transposes, unless the text tests OP_A or OP_B in the preprocessor. */
-static void judge(const lanes_question *q, const char *text, work *w, lanes *out)
+/* Are the options of two launches the same; any_ops: but for the transposes, which come before WIDE? */
+static bool alike(const trial *x, const trial *y, bool any_ops)
 {
-    const char *any = w->count > NOT_TRANSPOSED ? "-DOP_A=(host_now.op_a) -DOP_B=(host_now.op_b)" : "";
-    w->watches = true;
-    judge_built(q, text, any, w, out);
-    if (out->outcome != LANES_NOT_C || any[0] == '\0') return;
+    const char *of_x = x->launch.options, *of_y = y->launch.options;
+    return strcmp(any_ops ? strstr(of_x, "-DWIDE=") : of_x, any_ops ? strstr(of_y, "-DWIDE=") : of_y) == 0;
+}
+
+/* With a compilation for each set of options. */
+static void judge_parts(const lanes_question *q, const char *text, bool any_ops, const work *w, lanes *out)
+{
     for (int i = 0; i < w->count && (i == 0 || out->outcome == LANES_SEEN || out->outcome == LANES_UNJUDGED);) {
         lanes found = *out;
         work part = *w;
         part.watches = i == 0, part.count = 0;
-        const tw_problem *first = &w->trials[i].problem;
-        for (; i < w->count && w->trials[i].problem.op_a == first->op_a && w->trials[i].problem.op_b == first->op_b;
-             i++)
+        for (const trial *first = &w->trials[i]; i < w->count && alike(first, &w->trials[i], any_ops); i++)
             part.trials[part.count++] = w->trials[i];
-        judge_built(q, text, "", &part, &found);
+        judge_built(q, text, any_ops ? "-DOP_A=(host_now.op_a) -DOP_B=(host_now.op_b)" : "", &part, &found);
         if (part.watches || found.outcome != LANES_SEEN) *out = found;
     }
+}
+
+/* One compilation serves all transposes, unless the text tests OP_A or OP_B in the preprocessor. */
+static void judge(const lanes_question *q, const char *text, const work *w, lanes *out)
+{
+    judge_parts(q, text, w->any_ops, w, out);
+    if (w->any_ops && out->outcome == LANES_NOT_C) judge_parts(q, text, false, w, out);
 }
 
 void lanes_see(const lanes_question *q, lanes *out)
 {
     user_kernel row = {0};
-    work w = {.cuda = strcmp(q->kernel->engine, "cuda") == 0};
+    work w = {.cuda = strcmp(q->kernel->engine, "cuda") == 0,
+              .folder = q->confined_in,
+              .seconds = (int)(q->limit_s > 0 ? q->limit_s : LIMIT_S) + 1};
     const tw_lab_source *source = q->source;
     *out = (lanes){0};
     if (!plan_trials(q, &w, out)) return;
@@ -539,13 +575,9 @@ void lanes_see(const lanes_question *q, lanes *out)
         }
         source = &row.source;
     }
-    const char *why_not = uses_vectors(source->text) ? "vector types are not judged"
-                          : !w.cuda && !host_local_is_plain(source->text)
-                              ? "__local is not the first word of a declaration: tiles "
-                                "declared otherwise are not judged"
-                              : NULL;
-    if (why_not != NULL) {
-        snprintf(out->why, HOST_WHY, "%s", why_not);
+    if (!w.cuda && !host_local_is_plain(source->text)) {
+        snprintf(out->why, HOST_WHY,
+                 "__local is not the first word of a declaration: tiles declared otherwise are not judged");
         end(out, LANES_UNJUDGED);
         user_kernel_free(&row);
         return;

@@ -28,6 +28,7 @@ typedef struct lanes_kind {
     /* of its first half-warp, global: transactions on compute capability 1.0 and 1.2; shared: conflicts in 16 banks,
      * 0 */
     int old[2];
+    int words; /* of a lane, in the costliest request */
     int alike; /* requests of this degree */
     int total; /* sectors or wavefronts of all requests */
 } lanes_kind;
@@ -38,7 +39,7 @@ typedef enum lanes_outcome {
     LANES_NOT_C,    /* it does not take the text */
     LANES_CRASHED,  /* ended by a signal or the time limit */
     LANES_WRONG,    /* the product is wrong, work-items race, or an access is to what is not the kernel's */
-    LANES_UNJUDGED, /* it does what no degree is known of: lanes of one warp part ways, or move more than 4 bytes */
+    LANES_UNJUDGED, /* it does what no degree is known of: lanes of one warp part ways, or move 1, 2 or 8 bytes */
     LANES_FAILED    /* no memory, or no temporary file */
 } lanes_outcome;
 
@@ -59,6 +60,7 @@ typedef struct lanes_question {
     bool transposes;             /* it must take the transposes that the row takes */
     const char *options;         /* more of them for the compiler; NULL: none */
     double limit_s;              /* 0: 10 */
+    const char *confined_in;     /* not NULL: the text is a stranger's, and gets no more than this folder (confine.h) */
     const bench_hooks *hooks;
 } lanes_question;
 

@@ -27,6 +27,14 @@ static int compare_kind(const lanes_kind *own, const lanes_kind *like, access_ki
                  own->at.wavefronts > 1 ? "; with bank conflicts" : "");
         return own->at.wavefronts > 1 ? 1 : -1;
     }
+    if (lanes_cost(&own->at) + own->at.lines <= lanes_cost(&like->at) + like->at.lines && own->total > like->total &&
+        differs(what, "happens", "time", " per thread", own->per_thread, like->per_thread, rung, text))
+        return 1;
+    if (own->words != like->words) {
+        snprintf(text, HOST_WHY, "%s moves %d bytes a lane where %s moves %d", what, 4 * own->words, rung,
+                 4 * like->words);
+        return own->total > like->total ? 1 : -1;
+    }
     if (differs(what, "asks", "sector", " a request", own->at.sectors, like->at.sectors, rung, text) ||
         differs(what, "touches", "line", " a request", own->at.lines, like->at.lines, rung, text) ||
         differs(what, "takes", "wavefront", " a request", own->at.wavefronts, like->at.wavefronts, rung, text)) {

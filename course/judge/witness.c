@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WARP = 32, TILE_WORDS = 1 << 16, OPERANDS = 3, GAP_WORDS = WITNESS_GAP / (int)sizeof(float) };
+enum { WARP = 32, VECTOR = 16, TILE_WORDS = 1 << 16, OPERANDS = 3, GAP_WORDS = WITNESS_GAP / (int)sizeof(float) };
 
 /* A, B or C as the kernel's macros subscript it: element (r, c) is word r * step[0] + c * step[1]. */
 typedef struct operand {
@@ -216,6 +216,9 @@ static bool see_element(witness *w, host_place block, int thread, const host_acc
 
 bool witness_see(witness *w, host_place block, int thread, const host_access *access)
 {
+    if (access->bytes == VECTOR && (uintptr_t)access->at % VECTOR != 0)
+        return stop(w, "work-item %d of group (%u, %u) %s a vector at an address that is no multiple of its %d bytes",
+                    thread, block.x, block.y, access->store ? "stores" : "reads", VECTOR);
     if (access->where == HOST_TILES) return see_tile(w, block, thread, access);
     for (int i = 0; i < OPERANDS; i++) {
         operand *o = &w->of[i];
@@ -295,22 +298,24 @@ static bool name_steps(witness *w, operand *o, char text[HOST_WHY])
     return false;
 }
 
-/* Of which group is the word of C's element? false: nobody stored it. */
-static bool group_of(const witness *w, int row, int col, int *x, int *y)
+bool witness_group_of(const witness *w, int row, int col, host_place *group)
 {
-    const unsigned owner = w->owner[row * w->run->ldc + col];
+    const unsigned owner = row < w->run->m && col < w->run->n ? w->owner[row * w->run->ldc + col] : 0;
     if (owner == 0) return false;
-    const unsigned group = (owner - 1) / HOST_MOST_THREADS;
-    *x = (int)(group % w->run->grid.x), *y = (int)(group / w->run->grid.x);
+    const unsigned number = (owner - 1) / HOST_MOST_THREADS;
+    *group = (host_place){number % w->run->grid.x, number / w->run->grid.x, 0};
     return true;
 }
 
 static bool name_groups(const witness *w, char text[HOST_WHY])
 {
-    int x, y, at_x = -1, at_y = -1;
+    host_place at;
+    int at_x = -1, at_y = -1;
+    if ((int)w->run->grid.x != (w->run->n + w->tile[1] - 1) / w->tile[1]) return false; /* in an order of its own */
     for (int row = 0; row < w->run->m; row++)
         for (int col = 0; col < w->run->n; col++) {
-            if (!group_of(w, row, col, &x, &y)) continue;
+            if (!witness_group_of(w, row, col, &at)) continue;
+            const int x = (int)at.x, y = (int)at.y;
             if (x != row / w->tile[0] || y != col / w->tile[1]) return false;
             if (x != y && at_x < 0) at_x = x, at_y = y;
         }
@@ -355,10 +360,11 @@ static bool name_unread(const witness *w, const operand *o, char text[HOST_WHY])
 static bool name_unstored(const witness *w, bool all, char text[HOST_WHY])
 {
     const int m = w->run->m, n = w->run->n;
-    int count = 0, first_row = 0, first_col = 0, x, y;
+    int count = 0, first_row = 0, first_col = 0;
+    host_place at;
     for (int row = 0; row < m; row++)
         for (int col = 0; col < n; col++) {
-            if (group_of(w, row, col, &x, &y)) continue;
+            if (witness_group_of(w, row, col, &at)) continue;
             if (count++ == 0) first_row = row, first_col = col;
         }
     if (count == 0 || (all && count < m * n)) return false;

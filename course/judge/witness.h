@@ -28,6 +28,9 @@ const char *witness_outside(const witness *w);
 /* witness_is_faulty - is such an access wrong even if C is right: a store, or a load not from a row's padding? */
 bool witness_is_faulty(const witness *w);
 
+/* witness_group_of - which group stores this element of C; false: none. */
+bool witness_group_of(const witness *w, int row, int col, host_place *group);
+
 /* witness_name - explains a wrong C by the words that were touched, as a clause. first: only mistakes that are certain;
  * else only the others. */
 bool witness_name(witness *w, bool first, char text[HOST_WHY]);
