@@ -15,6 +15,7 @@ exit_code cmd_devices(session *s);
 exit_code cmd_doctor(session *s);
 exit_code cmd_selftest(session *s);
 exit_code cmd_tune(session *s);
+exit_code cmd_grade(session *s);
 
 exit_code cmd_ladder_gpu(session *s);                        /* of `ladder --gpu` */
 exit_code cmd_multiply_ranks(session *s, const launched *l); /* of `multiply` that mpirun started */

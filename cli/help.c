@@ -16,7 +16,7 @@ static const exit_row exit_rows[] = {
     {EXIT_CHECK,
      "a check failed: a product is wrong or could not be checked completely, or a measurement is impossible"},
     {EXIT_USAGE, "the command line is wrong"},
-    {EXIT_DEVICE, "no usable device, or no kernel that fits"},
+    {EXIT_DEVICE, "no usable device, or no kernel that fits, or a file that is not judged here"},
     {EXIT_BUILD, "a kernel did not compile for the device"},
     {EXIT_MEMORY, "out of memory"},
     {EXIT_INPUT, "an input file is bad, or the shapes of the operands do not match"},

@@ -134,12 +134,30 @@ const command commands[] = {
      "--deadline at most, on whole and on edge tiles and with each transpose. A wrong product, a "
      "race of two work-items or an access outside the matrices is named, with exit status 1. So is a kernel that costs "
      "more than the rung whose name it bears. --binary shows its inner loop. "
-     "A kernel with vector types, or with C++ features of CUDA C, is not judged.\n\n"
+     "A kernel with vectors other than float4, or with C++ features of CUDA C, is not judged.\n\n"
      "--tables shows the tables of the course documents instead.\n\n"
      "--ranks N shows how `mpirun -n N tilewright multiply` would divide a product: the grid that it chooses, the "
      "elements that each rank receives, by the formula, its memory, and the estimated times. docs/SCALE.md says how "
      "far they can be trusted.",
      CMD_EXPLAIN, 0, 1, cmd_explain},
+    {"grade", "FILE|FOLDER... [OPTION]...", "judge solutions of the exercises, which nobody need have read",
+     "  tilewright grade r02_tiled.cl\n"
+     "  tilewright grade solutions\n"
+     "  tilewright grade solutions --rung r04 --json verdicts.jsonl\n",
+     "Says of each file `pass`, or the first mistake in a sentence and the page of docs/COURSE.md that teaches the "
+     "rung, "
+     "or why it is not judged. Of a folder these are all .cl and .cu files in it and below it. A file passes where its "
+     "product is right, also on edge tiles, with an alpha and a beta and with each transpose that its rung takes, and "
+     "where it asks of memory no more than its rung. These are the words of `explain FILE`. No GPU is needed.\n\n"
+     "The C compiler ($CC, else cc, gcc or clang) compiles the text as C, and it runs on this machine, work-item by "
+     "work-item. Both are confined: they get no file but their own, no network and no other process, at most 1 GiB "
+     "(the compiler 2), and an end. So is the text: what no rung says, such as #include of another file, asm or a "
+     "string, is not judged. "
+     "This needs Linux on x86-64 or arm64. A verdict finds mistakes: that a text was written to forge it is not "
+     "excluded.\n\n"
+     "The exit status is 0 where all files pass, 1 where one is wrong, 3 where one is not judged and none is wrong. "
+     "Rungs from r12 on are for a GPU alone, where `ladder --rung FILE` judges them, with your rights.",
+     CMD_GRADE, 1, OPT_LIST, cmd_grade},
     {"tune", "[OPTION]...", "find faster parameters for this device, and keep them for every program",
      "  tilewright tune\n"
      "  tilewright tune --dtype f32,f64 --budget 600\n"

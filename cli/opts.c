@@ -13,7 +13,7 @@ enum {
     RUNS = CMD_BENCH | CMD_LADDER,
     FILES = CMD_MULTIPLY | CMD_VERIFY,
     DEVICE = RUNS | CMD_MULTIPLY | CMD_SELFTEST,
-    JSON = FILES | DEVICE | CMD_TUNE | CMD_EXPLAIN | CMD_DEVICES | CMD_DOCTOR | CMD_VERSION,
+    JSON = FILES | DEVICE | CMD_TUNE | CMD_EXPLAIN | CMD_DEVICES | CMD_DOCTOR | CMD_VERSION | CMD_GRADE,
     EVERY = JSON | CMD_REPORT | CMD_HELP,
     MOST_RANKS = 1 << 16,
     LONGEST_SIDE = 100000000 /* of a shape to time: three operands of that many squared f64 can still be counted */
@@ -225,6 +225,8 @@ const option_row option_rows[] = {
     {"rung", 0, OPT_NAMES, AT(rungs), CMD_LADDER, "R,...", NULL,
      "time only these: rungs (r04 or r04_banks), production kernels (sgemm_simt) or your own files (mine.cl, mine.cu)",
      .list = OPT_LIST, .words = words_rungs},
+    {"rung", 0, OPT_NAMES, AT(rungs), CMD_GRADE, "R", NULL,
+     "hold all files to this rung (default: to the one whose name the kernel bears)", .list = 1, .words = words_rungs},
     {"tile", 0, OPT_WHOLES, AT(tiles), CMD_LADDER, "T,...", NULL,
      "time each of these tile edges, for rungs that offer a choice; several are also drawn as a curve", 1, 1 << 20,
      OPT_LIST},
@@ -274,6 +276,10 @@ const option_row option_rows[] = {
      "give up a kernel of your own file that has not ended after S seconds (default: 10), or with --binary has not "
      "compiled after S seconds (default: 60)",
      1, 86400},
+    {"deadline", 0, OPT_WHOLE, AT(deadline), CMD_GRADE, "S", NULL,
+     "give up a kernel that has not ended after S seconds (default: 10)", 1, 86400},
+    {"threads", 0, OPT_WHOLE, AT(threads), CMD_GRADE, "N", NULL,
+     "judge N files at once (default: one for each processor)", 1, 256},
     {"threads", 0, OPT_WHOLE, AT(threads), DEVICE | CMD_TUNE, "N", NULL,
      "use N threads (default: see `tilewright devices`)", 1, 4096},
     {"samples", 0, OPT_WHOLE, AT(samples), RUNS, "N", NULL, "measure each row N times (default: 11)", 1, 100000},

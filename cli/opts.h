@@ -73,7 +73,8 @@ enum {
     CMD_HELP = 256,
     CMD_EXPLAIN = 512,
     CMD_REPORT = 1024,
-    CMD_TUNE = 2048
+    CMD_TUNE = 2048,
+    CMD_GRADE = 4096
 };
 
 struct command {

@@ -6,7 +6,7 @@ typedef enum exit_code {
     EXIT_OK = 0,
     EXIT_CHECK = 1,         /* a check failed */
     EXIT_USAGE = 2,         /* the command line is wrong */
-    EXIT_DEVICE = 3,        /* no usable device, or no kernel that fits */
+    EXIT_DEVICE = 3,        /* no usable device, no kernel that fits, or a file that is not judged here */
     EXIT_BUILD = 4,         /* a kernel could not be compiled */
     EXIT_MEMORY = 5,        /* memory ran out */
     EXIT_INPUT = 6,         /* an input file is bad */

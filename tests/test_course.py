@@ -12,12 +12,12 @@ import json
 import os
 import re
 import select
-import shutil
 import signal
 import subprocess
 import sys
 
-from support.program import BUILD, FAKE_OPENCL, PROGRAM, ROOT, called_now, clean_environment, measured, needs
+from support.course import changed, filled, need_lanes, write
+from support.program import FAKE_OPENCL, PROGRAM, ROOT, called_now, clean_environment, measured, needs
 from support.tap import CASES, Skip, case, main
 
 FULL = "--full" in sys.argv
@@ -44,25 +44,11 @@ def plain(text):
     return " ".join(text.split())
 
 
-def write(path, text):
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
-    return path
-
-
 def on_opencl():
     """The environment of a command whose kernels are tested elsewhere: a driver compiles each for seconds."""
     if FULL:
         needs("opencl")
     return {} if FULL else FAKE_OPENCL
-
-
-def need_lanes():
-    with open(os.path.join(BUILD, "CMakeCache.txt"), encoding="utf-8") as cache:
-        if re.search(r"^TILEWRIGHT_SANITIZE:.*=.", cache.read(), re.M):
-            raise Skip("sanitizers do not follow work-items from stack to stack")
-    if not any(shutil.which(name) for name in ("cc", "gcc", "clang")):
-        raise Skip("no C compiler is here")
 
 
 # ---- the page's commands ----------------------------------------------------------------------------------------------
@@ -219,20 +205,6 @@ def the_inner_loops_told_are_the_disassembly():
 # ---- a file of the reader's own ---------------------------------------------------------------------------------------
 
 EXERCISES = ("r01_naive", "r02_tiled", "r03_coalesced", "r04_banks", "r04d_divergence", "r05_outer", "r06_unrolled", "r07_prefetch", "r08_coarsened", "r09_wide", "r10_register", "r11_warp", "s2_shared_a", "s3_shared_ab")
-
-
-def filled(rung, ending, wrong={}):
-    """The exercise with its gaps filled as SOLUTIONS.md has it, but for those of `wrong`."""
-    with open(os.path.join(ROOT, "exercises", "SOLUTIONS.md"), encoding="utf-8") as file:
-        told = re.split(r"^## ", file.read(), flags=re.M)
-    section = " ".join(next(part for part in told if part.startswith(rung + "\n")).split())
-    with open(os.path.join(ROOT, "exercises", f"{rung}.{ending}"), encoding="utf-8") as file:
-        text = file.read()
-    gaps = re.findall(r"(GAP_\d) `([^`]+)`(?: \(CUDA `([^`]+)`\))?", section)
-    assert len(gaps) == text.count("GAP_") > 1, (rung, ending, gaps)
-    for gap, opencl, cuda in gaps:
-        text = text.replace(gap, wrong.get(gap, cuda or opencl if ending == "cu" else opencl))
-    return text
 
 
 def solution():
@@ -467,16 +439,6 @@ def judged(*words, **env):
     done = run(*words, CC=env.pop("CC", ""), TMPDIR=os.path.abspath("t m';$(touch trap)"), **env)
     assert os.listdir("t m';$(touch trap)") == [] and not os.path.exists("trap"), os.listdir(".")
     return done
-
-
-def changed(engine, rung, *changes):
-    ending = {"opencl": "cl", "cuda": "cu"}[engine]
-    with open(os.path.join(ROOT, "kernels", engine, "ladder", f"{rung}.{ending}"), encoding="utf-8") as file:
-        text = file.read()
-    for old, new in changes:
-        assert old in text, (rung, old)
-        text = text.replace(old, new)
-    return text
 
 
 CONFLICT = (" b_tile[ty][tx] = b_p", " b_tile[tx][ty] = b_p"), ("b_tile[p][tx], sum", "b_tile[tx][p], sum")

@@ -1,11 +1,14 @@
 /* test_judge.c - the teacher's grade: wrong solutions of the exercises are judged wrong, and their mistake is named.
  *
  * Each line of the table is a small edit of a rung, whose text a filled exercise is (tests/test_course.py), and what
- * the judge of `ladder --rung` and `explain` (lanes.h) must say of it: a mistake, or "right, but" where the file
- * costs more than its rung. The edits are in OpenCL's words; in CUDA's they must be named alike. ./dev test takes each
- * in one of the two languages, --full in both. */
+ * the judge of `ladder --rung`, `explain` and `grade` (lanes.h) must say of it: a mistake, or "right, but" where the
+ * file costs more than its rung. The edits are in OpenCL's words; in CUDA's they must be named alike. ./dev test takes
+ * each in one of the two languages, of rungs with large tiles half of them; --full all in both, and has them graded
+ * too: a text that nobody has read must be judged in the same words. */
+#include <unistd.h>
 #include "../course/judge/lanes.h"
 #include "../course/judge/user_kernel.h"
+#include "../course/judge/verdict.h"
 #include "../course/story.h"
 #include "support/changed.h"
 #include "support/tap.h"
@@ -254,6 +257,81 @@ static const solution of_r07[] = {
     ONE("r07_prefetch", "p < k - p0", "p < k", TOO_MANY),
 };
 
+static const solution of_r08[] = {
+    ONE("r08_coarsened", "", "", ""),
+    ONE("r08_coarsened", "j + q * THREADS, n - 1", "j * COLS + q, n - 1",
+        "elements are wrong, all in columns 1 to 766"),
+    ONE("r08_coarsened", "min(j + q * THREADS, n - 1)", "j + q * THREADS", UNGUARDED),
+    ONE("r08_coarsened", "&& j + q * THREADS < n)", "&& j < n)", UNGUARDED),
+    ONE("r08_coarsened", "long b_step = OP_B ? 1 : ldb;", "long b_step = ldb;", "with B transposed"),
+    ONE("r08_coarsened", "alpha, sum[q][i]", "alpha, sum[0][i]", "elements are wrong, all in columns 64 to 767"),
+    ONE("r08_coarsened", "if (col < k) a_tile", "a_tile", TOO_MANY),
+    ONE("r08_coarsened", "now ^= 1;", "", READS_FIRST),
+    ONE("r08_coarsened", "fma(a_p[i], b[q]", "fma(a_p[i], b[0]", "elements are wrong, all in columns 64 to 767"),
+};
+
+#define MISALIGNED "a vector at an address that is no multiple of its 16 bytes"
+
+static const solution of_r09[] = {
+    ONE("r09_wide", "", "", ""),
+    ONE("r09_wide", "j = j0 + 4 * tid", "j = j0 + tid", MISALIGNED),
+    ONE("r09_wide", "% (BK / 4) * 4, i_load", "% (BK / 4), i_load", MISALIGNED),
+    ONE("r09_wide", "load4(&A(i_load, col), k - col)", "load4(&A(i_load, col), 4)", TOO_MANY),
+    ONE("r09_wide", "k - p_next - col", "k - p_next", TOO_MANY),
+    ONE("r09_wide", "k - p_next - col", "4", TOO_MANY),
+    ONE("r09_wide", "WIDE && ", "", MISALIGNED),
+    ONE("r09_wide", "j0 + BN <= n && ", "", UNGUARDED),
+    ONE("r09_wide", " && p0 + BK <= k", "", TOO_MANY),
+    ONE("r09_wide", "p < min(BK, k - p0)", "p < BK", TOO_MANY),
+    ONE("r09_wide", "n - j));", "4));", UNGUARDED),
+    ONE("r09_wide", "n - j, alpha", "4, alpha", UNGUARDED),
+    ONE("r09_wide", "if (i0 + i < m) store4", "store4", UNGUARDED),
+    ONE("r09_wide", "row] = next.y", "row] = next.x", "C is wrong in all rows and columns"),
+    ONE("r09_wide", "b.w, sum[i][3]", "b.z, sum[i][3]", "elements are wrong, all in columns 3 to 767"),
+    ONE("r09_wide", "ROW = BM + 4", "ROW = BM",
+        "right, but store of A's tile takes 4 wavefronts a request where r09_wide takes 2: bank conflict"),
+    ONE("r09_wide", "now ^= 1;", "", READS_FIRST),
+    ONE("r09_wide", "        " BARRIER, "", STORES_FIRST),
+    ONE("r09_wide", "min(i0 + row, m - 1)", "i0 + row", UNGUARDED),
+    ONE("r09_wide", "min(i0 + row, m - 1)", "min(i0 + row, m)", UNGUARDED),
+    ONE("r09_wide", "if (WIDE && j0 + BN <= n && p0 + BK <= k)", "if (0)",
+        "right, but a work-item begins 4 rolled loops where r09_wide begins 1"),
+};
+
+static const solution of_r10[] = {
+    ONE("r10_register", "", "", ""),
+    ONE("r10_register", "i < m ? k - p : 0", "k - p", UNGUARDED),
+    ONE("r10_register", "i < m ? k - p : 0", "4", UNGUARDED),
+    ONE("r10_register", "p_b < k ? n - j : 0", "n - j", TOO_MANY),
+    ONE("r10_register", "[now][p][64 + ty * 4]", "[now][p][ty * 4 + 4]", "elements are wrong, all in rows 64 to 383"),
+    ONE("r10_register", "[now][p][64 + tx * 4]", "[now][p][tx * 8 + 4]",
+        "elements are wrong, all in columns 64 to 379"),
+    ONE("r10_register", "i / 4 * 64 + ty * 4 + i % 4", "ty * 8 + i", "elements are wrong, all in rows 4 to 379"),
+    ONE("r10_register", "tx = tid % 16, ty = tid / 16", "tx = tid / 16, ty = tid % 16",
+        "right, but store of C touches 16 lines a request where r10_register touches 4"),
+    ONE("r10_register", "A_ROW = BM + 4", "A_ROW = BM + 1", MISALIGNED),
+    ONE("r10_register", "A_ROW = BM + 4", "A_ROW = BM", CONFLICT),
+    ONE("r10_register", "if (row >= m) continue;", "", UNGUARDED),
+    ONE("r10_register", "n - j0 - 64 - tx * 4", "n - j0 - tx * 4", UNGUARDED),
+    ONE("r10_register", "now ^= 1;", "", READS_FIRST),
+    ONE("r10_register", "        " BARRIER, "", STORES_FIRST),
+    ONE("r10_register", "p0 = -BK", "p0 = 0", "columns 0 to 15 of A are never read"),
+};
+
+static const solution of_r11[] = {
+    ONE("r11_warp", "", "", ""),
+    ONE("r11_warp", "in_group % rows) * BM, j0 = in_group / rows", "in_group / rows) * BM, j0 = in_group % rows",
+        "elements of C are not written"),
+    ONE("r11_warp", "GROUP_M, tiles_m - group * GROUP_M)", "GROUP_M, tiles_m)", ""),
+    ONE("r11_warp", "in_group % rows)", "in_group % GROUP_M)", "elements of C are not written"),
+    ONE("r11_warp", "warp / 4 * 64 +", "warp / 4 * 32 +", "is stored by several work-items"),
+    ONE("r11_warp", "[now][p][b_at + 16]", "[now][p][b_at + 4]", "elements are wrong, all in columns 16 to 383"),
+    ONE("r11_warp", "(lane / 8 * 2 + lane % 2) * 4", "lane / 4 * 4", "is stored by several work-items"),
+    ONE("r11_warp", "p_b < k ? n - j : 0", "n - j", TOO_MANY),
+    ONE("r11_warp", "        " BARRIER, "", STORES_FIRST),
+    ONE("r11_warp", "if (row >= m) continue;", "", UNGUARDED),
+};
+
 static const solution of_s2[] = {
     ONE("s2_shared_a", "", "", ""),
     ONE("s2_shared_a", "    ROW_BARRIER();", "", STORES_FIRST),
@@ -330,6 +408,49 @@ static void judge(const user_kernel *user, char said[HOST_WHY])
             snprintf(said, HOST_WHY, "right, but %.400s", text);
 }
 
+/* ---- graded ---- */
+
+enum { MOST = 1000 };
+
+static char folder[] = "/tmp/tilewright-judge.XXXXXX";
+static char *kept_paths[MOST], *kept_words[MOST];
+static int kept;
+
+static void fail(const char *what)
+{
+    perror(what);
+    exit(1);
+}
+
+static void keep(const char *text, bool cuda, const char *said)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/%d.%s", folder, kept, cuda ? "cu" : "cl");
+    FILE *file = fopen(path, "w");
+    if (kept == MOST || file == NULL || fputs(text, file) < 0 || fclose(file) != 0) fail("a text could not be kept");
+    kept_paths[kept] = strdup(path), kept_words[kept++] = strdup(said);
+}
+
+/* The words of both, but for the path and what stands before and behind. */
+static bool graded(void *job, int i, const verdict *v)
+{
+    (void)job;
+    const bool right = kept_words[i][0] == '\0';
+    if (tap_case("grade says so too: %.60s", kept_words[i]))
+        tap_result(v->kind == (right ? VERDICT_PASS : VERDICT_WRONG) && strcmp(v->why, kept_words[i]) == 0, "%d: %s",
+                   v->kind, v->why);
+    remove(kept_paths[i]);
+    free(kept_paths[i]), free(kept_words[i]);
+    return true;
+}
+
+static void grade_all(void)
+{
+    const verdict_wish wish = {.paths = (const char *const *)kept_paths, .count = kept, .at_once = 2};
+    if (kept > 0 && verdict_take(&wish, graded, NULL) != EXIT_OK) fail("they could not be graded");
+    rmdir(folder);
+}
+
 static void solution_case(const solution *s, const char *engine)
 {
     char name[64], said[HOST_WHY], path[64];
@@ -347,6 +468,7 @@ static void solution_case(const solution *s, const char *engine)
         tap_result(false, "the edit does not apply");
     else {
         judge(&user, said);
+        if (tap.full) keep(text, cuda, said);
         tap_result(s->says[0] == '\0' ? said[0] == '\0' : strstr(said, s->says) != NULL, "%s", said);
         user_kernel_free(&user);
     }
@@ -374,11 +496,13 @@ int main(int argc, char **argv)
 {
     static const struct {
         const solution *all;
-        size_t count;
+        size_t count, share; /* without --full each of so many, in turns in one of the two languages */
     } rungs[] = {
-#define OF(table) {table, sizeof table / sizeof *table}
-        OF(of_r01), OF(of_r02), OF(of_r03), OF(of_r04), OF(of_r05), OF(of_r06), OF(of_r07), OF(of_s2)};
+#define OF(table, share) {table, sizeof table / sizeof *table, share}
+        OF(of_r01, 2), OF(of_r02, 2), OF(of_r03, 2), OF(of_r04, 2), OF(of_r05, 2), OF(of_r06, 2),
+        OF(of_r07, 2), OF(of_r08, 2), OF(of_r09, 2), OF(of_r10, 4), OF(of_r11, 4), OF(of_s2, 2)};
     tap_start(argc, argv);
+    if (mkdtemp(folder) == NULL) fail("no folder could be made");
     name_case("r05_outer", "r05_outer", true);
     name_case("r05_mine", "r05_outer", true);
     name_case("sgemm_simt", "sgemm_simt_128x128", true);
@@ -389,7 +513,8 @@ int main(int argc, char **argv)
     for (size_t r = 0; r < sizeof rungs / sizeof *rungs; r++)
         for (int cuda = 0; cuda < 2; cuda++)
             for (size_t i = 0; i < rungs[r].count; i++)
-                if (tap.full || (i % 2 == 0) == (cuda == 0) || rungs[r].all[i].from[0][0] == '\0')
+                if (tap.full || i % rungs[r].share == (size_t)cuda * rungs[r].share / 2)
                     solution_case(&rungs[r].all[i], cuda ? "cuda" : "opencl");
+    grade_all();
     return tap_finish();
 }

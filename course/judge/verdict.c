@@ -1,0 +1,406 @@
+/* verdict.c - see verdict.h. */
+#define _XOPEN_SOURCE 700
+#include "verdict.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "../../lab/bench/workers.h"
+#include "../../lab/measure.h"
+#include "../../lab/named.h"
+#include "../../program/confine.h"
+#include "../../program/diag.h"
+#include "../../program/hooks.h"
+#include "../story.h"
+#include "rung_words.h"
+#include "user_kernel.h"
+
+enum { MOST_RUNGS = 64, FOLDER = 4096, COMPILER_S = 60, MOST_RUNS = 8 };
+
+/* What a rung itself asks of memory; seen once. */
+typedef struct rung_seen {
+    const tw_lab_kernel *rung;
+    lanes seen;
+} rung_seen;
+
+/* A file that is being judged, in a process of its own. */
+typedef struct place {
+    int file; /* -1: none */
+    worker_process process;
+    user_kernel user;
+    const lanes *like;
+    double until_s;
+    char folder[FOLDER];
+} place;
+
+typedef struct grading {
+    const verdict_wish *wish;
+    char compiler[COMMAND_PATH], folder[FOLDER];
+    int rungs;
+    rung_seen seen[MOST_RUNGS];
+    verdict *all;
+    bool *known;
+    int places;
+    place *at;
+    sigset_t stops; /* the signals that end the program */
+} grading;
+
+static void decide(verdict *v, verdict_kind kind, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static void decide(verdict *v, verdict_kind kind, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    v->kind = kind;
+    vsnprintf(v->why, sizeof v->why, format, arguments);
+    va_end(arguments);
+}
+
+static void nothing(void) {}
+
+/* Of the process that starts others: signals that end it wait all the time, not around a fork alone. */
+static bench_hooks own_hooks(void)
+{
+    bench_hooks hooks = program_hooks;
+    hooks.hold = hooks.release = nothing;
+    return hooks;
+}
+
+/* ---- what is known without running it ---- */
+
+/* The text, ended by a zero; NULL, and why. A pipe or a device is not waited for. */
+static char *read_text(const char *path, size_t *bytes, verdict *v)
+{
+    struct stat info;
+    const int file = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    char *text = NULL;
+    *bytes = 0;
+    if (file < 0 || fstat(file, &info) != 0)
+        decide(v, VERDICT_UNJUDGED, "%s", strerror(errno));
+    else if (!S_ISREG(info.st_mode))
+        decide(v, VERDICT_UNJUDGED, "it is no regular file");
+    else if ((text = calloc(1, USER_KERNEL_MOST_BYTES + 2)) == NULL)
+        decide(v, VERDICT_UNJUDGED, "memory ran out");
+    for (ssize_t got = 1; text != NULL && got > 0 && *bytes <= USER_KERNEL_MOST_BYTES;
+         *bytes += got > 0 ? (size_t)got : 0)
+        got = read(file, text + *bytes, USER_KERNEL_MOST_BYTES + 1 - *bytes);
+    if (file >= 0) close(file);
+    return text;
+}
+
+/* The row of that name in the language of the file; NULL: it has none. */
+static const tw_lab_kernel *row_called(const char *engine, const char *word)
+{
+    const tw_lab_kernel *row;
+    for (int i = 0; (row = tw_lab_kernel_at(i)) != NULL; i++)
+        if (strcmp(row->engine, engine) == 0 && row->dtype == TW_F32 && kernel_is_called(row, word)) return row;
+    return NULL;
+}
+
+static bool choose_rung(const grading *g, user_kernel *user, verdict *v)
+{
+    const char *engine = user->like->engine;
+    if (g->wish->rung != NULL)
+        v->rung = row_called(engine, g->wish->rung);
+    else if (user->bears_rung)
+        v->rung = user->like;
+    if (v->rung != NULL)
+        user->like = v->rung;
+    else if (g->wish->rung != NULL)
+        decide(v, VERDICT_UNJUDGED, "%s has no rung %.60s in f32", engine, g->wish->rung);
+    else
+        decide(v, VERDICT_UNJUDGED, "its kernel %s bears no rung's name, such as r04_%s: --rung says which it is",
+               user->entry, user->entry);
+    return v->rung != NULL;
+}
+
+/* What the rung asks of memory; NULL: it is not judged here. */
+static const lanes *see_rung(grading *g, const tw_lab_kernel *rung, verdict *v)
+{
+    const bench_hooks hooks = own_hooks();
+    int i = 0;
+    while (i < g->rungs && g->seen[i].rung != rung) i++;
+    if (i == MOST_RUNGS) i = g->rungs = 0;
+    rung_seen *of = &g->seen[i];
+    if (i == g->rungs) {
+        *of = (rung_seen){.rung = rung};
+        g->rungs++;
+        lanes_see(&(lanes_question){.kernel = rung, .hooks = &hooks}, &of->seen);
+    }
+    if (of->seen.outcome == LANES_SEEN) return &of->seen;
+    decide(v, VERDICT_UNJUDGED, "%s is for a GPU alone, where `ladder --rung FILE` judges it: %.400s", rung->rung,
+           of->seen.why);
+    return NULL;
+}
+
+/* Does the text name a rung of this engine whose kernel has other parameters than the ladder's, as those by TMA do? */
+static const tw_lab_kernel *other_rung(const char *path, const char *text)
+{
+    const char *engine = path[strlen(path) - 1] == 'u' ? "cuda" : "opencl";
+    const tw_lab_kernel *row;
+    for (int i = 0; (row = tw_lab_kernel_at(i)) != NULL; i++)
+        if (strcmp(row->engine, engine) == 0 && !row->family && strstr(text, row->rung) != NULL &&
+            strstr(story_text_of(row->file), "(PARAMETERS)") == NULL)
+            return row;
+    return NULL;
+}
+
+/* What the reader of the text says is a sentence about the path. */
+static const char *behind_path(const char *why, const char *path)
+{
+    const size_t length = strlen(path);
+    return strncmp(why, path, length) == 0 && strncmp(why + length, ": ", 2) == 0 ? why + length + 2 : why;
+}
+
+/* false: there is a verdict, and nothing to run. */
+static bool prepare(grading *g, place *p, verdict *v)
+{
+    const char *path = g->wish->paths[p->file];
+    char why[FOLDER + HOST_WHY], strange[HOST_WHY];
+    size_t bytes;
+    exit_code code = EXIT_OK;
+    char *text = read_text(path, &bytes, v);
+    if (text == NULL) return false;
+    const tw_status status = user_kernel_make(path, text, bytes, &p->user, why, (int)sizeof why);
+    bool ready = status == TW_OK;
+    if (status == TW_BAD_ARGUMENT && bytes > 0 && (v->rung = other_rung(path, text)) != NULL)
+        decide(v, VERDICT_UNJUDGED, "%s is for a GPU alone: no C compiler has what it uses", v->rung->rung);
+    else if (!ready)
+        decide(v, status == TW_NO_MEMORY ? VERDICT_UNJUDGED : VERDICT_WRONG, "%.600s",
+               status == TW_NO_MEMORY ? "memory ran out" : behind_path(why, path));
+    ready = ready && choose_rung(g, &p->user, v) && (p->like = see_rung(g, p->user.like, v)) != NULL;
+    if (ready && !rung_words_only(p->user.like->engine, text, story_text_of(p->user.like->file), strange, &code)) {
+        decide(v, VERDICT_UNJUDGED, "%s", code == EXIT_OK ? strange : "memory ran out");
+        ready = false;
+    }
+    free(text);
+    if (!ready) user_kernel_free(&p->user);
+    return ready;
+}
+
+/* ---- its run ---- */
+
+typedef struct job {
+    const grading *g;
+    const place *p;
+} job;
+
+static double run_seconds(const verdict_wish *wish)
+{
+    enum { USUAL_S = 10 }; /* of lanes.h */
+    return wish->limit_s > 0 ? wish->limit_s : USUAL_S;
+}
+
+/* In a process of its own, which is confined before it starts the compiler. */
+static void judge_apart(void *of, int orders, int answers)
+{
+    const job *j = of;
+    const user_kernel *user = &j->p->user;
+    lanes out = {.outcome = LANES_FAILED, .why = "its process could not be confined"};
+    char order;
+    pthread_sigmask(SIG_UNBLOCK, &j->g->stops, NULL); /* host_compile() lets them wait while there are files */
+    if (!worker_take(orders, &order, 1)) return;
+    const int seconds = COMPILER_S + MOST_RUNS * (int)run_seconds(j->g->wish);
+    if (setenv("TMPDIR", j->p->folder, 1) == 0 && setenv("CCACHE_DISABLE", "1", 1) == 0 &&
+        confine_compiler(j->g->compiler, j->p->folder, seconds))
+        lanes_see(&(lanes_question){.kernel = user->like,
+                                    .source = &user->source,
+                                    .transposes = true,
+                                    .limit_s = j->g->wish->limit_s,
+                                    .confined_in = j->p->folder,
+                                    .hooks = &program_hooks},
+                  &out);
+    worker_give(answers, &out, sizeof out);
+}
+
+static bool start(grading *g, place *p, verdict *v)
+{
+    const bench_hooks hooks = own_hooks();
+    static worker_process processes[VERDICT_MOST_AT_ONCE]; /* whose pipes the new one must not have */
+    const int i = (int)(p - g->at);
+    job j = {g, p};
+    for (int other = 0; other < g->places; other++) processes[other] = g->at[other].process;
+    p->until_s = measure_now_s() + MOST_RUNS * run_seconds(g->wish) + 2 * COMPILER_S;
+    if (!worker_start(&hooks, processes, i, judge_apart, &j)) {
+        decide(v, VERDICT_UNJUDGED, "no process could be started");
+        return false;
+    }
+    p->process = processes[i];
+    worker_give(p->process.to, "", 1);
+    return true;
+}
+
+/* The first way in which it costs more than its rung. */
+static void compare(const lanes *own, const lanes *like, verdict *v)
+{
+    char text[HOST_WHY];
+    for (int kind = 0; kind < LANES_COMPARED; kind++) {
+        if (lanes_compare(own, like, v->rung->rung, kind, text) <= 0) continue;
+        decide(v, VERDICT_WRONG, "right, but %s", text);
+        return;
+    }
+    v->kind = VERDICT_PASS;
+}
+
+static void conclude(const place *p, const lanes *own, verdict *v)
+{
+    static const verdict_kind kinds[] = {
+        [LANES_UNABLE] = VERDICT_UNJUDGED, [LANES_NOT_C] = VERDICT_WRONG,       [LANES_CRASHED] = VERDICT_WRONG,
+        [LANES_WRONG] = VERDICT_WRONG,     [LANES_UNJUDGED] = VERDICT_UNJUDGED, [LANES_FAILED] = VERDICT_UNJUDGED};
+    const char *word = own->outcome == LANES_NOT_C ? rung_words_of_cpp(p->user.source.text) : NULL;
+    if (own->outcome == LANES_SEEN)
+        compare(own, p->like, v);
+    else if (word != NULL)
+        decide(v, VERDICT_UNJUDGED, "it says `%s`, which the judge does not know: %s", word, own->why);
+    else
+        decide(v, kinds[own->outcome], "%s", own->why);
+}
+
+static void finish(grading *g, place *p, bool late)
+{
+    lanes own;
+    verdict *v = &g->all[p->file];
+    if (late)
+        decide(v, VERDICT_WRONG, "neither the compiler nor its runs ended in time");
+    else if (worker_take(p->process.from, &own, sizeof own))
+        conclude(p, &own, v);
+    else
+        decide(v, VERDICT_UNJUDGED, "the process that judges it ended");
+    worker_end(&p->process);
+    user_kernel_free(&p->user);
+    g->known[p->file] = true;
+    p->file = -1;
+}
+
+/* ---- all of them ---- */
+
+/* Until one has ended, for a moment at most. */
+static void wait_for_some(grading *g)
+{
+    enum { MOMENT_MS = 50 };
+    struct pollfd fds[VERDICT_MOST_AT_ONCE];
+    for (int i = 0; i < g->places; i++)
+        fds[i] = (struct pollfd){.fd = g->at[i].file >= 0 ? g->at[i].process.from : -1, .events = POLLIN};
+    const int ready = poll(fds, (nfds_t)g->places, MOMENT_MS);
+    for (int i = 0; i < g->places; i++) {
+        place *p = &g->at[i];
+        const bool late = p->file >= 0 && measure_now_s() > p->until_s;
+        if (p->file >= 0 && (late || (ready > 0 && fds[i].revents != 0))) finish(g, p, late);
+    }
+}
+
+static void fill(grading *g, int *next)
+{
+    for (int i = 0; i < g->places; i++) {
+        place *p = &g->at[i];
+        while (p->file < 0 && *next < g->wish->count) {
+            p->file = (*next)++;
+            verdict *v = &g->all[p->file];
+            if (prepare(g, p, v) && start(g, p, v)) continue;
+            g->known[p->file] = true;
+            p->file = -1;
+        }
+    }
+}
+
+/* Asked first: a compiler of theirs ends then, and so no file comes later. */
+static void end_all(grading *g)
+{
+    enum { PATIENCE_MS = 5000 };
+    for (int i = 0; i < g->places; i++)
+        if (g->at[i].process.pid != 0) kill(g->at[i].process.pid, SIGTERM);
+    for (int i = 0; i < g->places; i++) {
+        struct pollfd end = {.fd = g->at[i].process.from, .events = POLLIN};
+        if (g->at[i].process.pid == 0) continue;
+        poll(&end, 1, PATIENCE_MS);
+        worker_end(&g->at[i].process);
+        user_kernel_free(&g->at[i].user);
+    }
+}
+
+/* A signal that ends the program waits until the folders are gone. */
+static void take_all(grading *g, verdict_tell *tell, void *to)
+{
+    int next = 0, told = 0;
+    bool wanted = true;
+    while (told < g->wish->count && wanted) {
+        fill(g, &next);
+        wanted = !command_stop_waits();
+        while (told < next && g->known[told] && wanted) wanted = tell(to, told, &g->all[told]), told++;
+        if (told < next && wanted) wait_for_some(g);
+    }
+    end_all(g);
+}
+
+static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *at)
+{
+    (void)info, (void)kind, (void)at;
+    return remove(path) != 0 && errno != ENOENT;
+}
+
+/* A folder of this user's alone, and one below it for each place. */
+static exit_code make_folders(grading *g)
+{
+    const char *above = getenv("TMPDIR");
+    const int length = snprintf(g->folder, sizeof g->folder, "%s/tilewright-grade.XXXXXX",
+                                above != NULL && above[0] == '/' ? above : "/tmp");
+    if (length >= FOLDER - 16 || mkdtemp(g->folder) == NULL)
+        return diag(EXIT_OUTPUT, "no folder could be made for the compiler in TMPDIR or /tmp: %s", strerror(errno));
+    for (int i = 0; i < g->places; i++) {
+        g->at[i].file = -1;
+        snprintf(g->at[i].folder, FOLDER, "%.4080s/%d", g->folder, i);
+        if (mkdir(g->at[i].folder, 0700) != 0) return diag(EXIT_OUTPUT, "%s: %s", g->at[i].folder, strerror(errno));
+    }
+    return EXIT_OK;
+}
+
+exit_code verdict_take(const verdict_wish *wish, verdict_tell *tell, void *to)
+{
+    static grading g;
+    sigset_t before;
+    const char *why_not = confine_why_not() != NULL ? confine_why_not() : host_why_not();
+    if (why_not != NULL || !host_compiler(g.compiler)) return diag(EXIT_DEVICE, "nothing is judged here: %s", why_not);
+    const int most = wish->at_once < VERDICT_MOST_AT_ONCE ? wish->at_once : VERDICT_MOST_AT_ONCE;
+    g.wish = wish, g.places = wish->count < most ? wish->count : most;
+    g.all = calloc((size_t)wish->count, sizeof *g.all), g.known = calloc((size_t)wish->count, sizeof *g.known);
+    g.at = calloc((size_t)g.places, sizeof *g.at);
+    exit_code code = EXIT_OK;
+    sigemptyset(&g.stops);
+    sigaddset(&g.stops, SIGINT), sigaddset(&g.stops, SIGTERM), sigaddset(&g.stops, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &g.stops, &before);
+    if (g.all == NULL || g.known == NULL || g.at == NULL)
+        code = diag_no_memory("the verdicts");
+    else
+        code = make_folders(&g);
+    if (code == EXIT_OK) take_all(&g, tell, to);
+    enum { OPEN_FOLDERS = 16 };
+    if (g.folder[0] != '\0') nftw(g.folder, remove_one, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS);
+    free(g.all), free(g.known), free(g.at);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return code;
+}
+
+/* As exercises/gaps.def has it, which a test compares. */
+int verdict_page(const tw_lab_kernel *rung)
+{
+    static const struct {
+        const char *rungs; /* each behind a blank, up to its underscore */
+        int page;
+    } pages[] = {{" r01_", 1},
+                 {" r02_", 2},
+                 {" r03_ r03t_ r04_ r04d_", 3},
+                 {" r05_ r06_ r07_", 4},
+                 {" r08_ r09_ r10_ r11_ s2_ s3_", 5}};
+    char word[32];
+    snprintf(word, sizeof word, " %.*s_", (int)strcspn(rung->rung, "_") % 24, rung->rung);
+    for (size_t i = 0; i < sizeof pages / sizeof *pages; i++)
+        if (strstr(pages[i].rungs, word) != NULL) return pages[i].page;
+    return 0;
+}
