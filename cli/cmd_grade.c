@@ -9,7 +9,6 @@
 #include <unistd.h>
 #include "../course/judge/verdict.h"
 #include "../lab/named.h"
-#include "../program/confine.h"
 #include "../program/diag.h"
 #include "../program/object.h"
 #include "../program/term.h"
@@ -23,6 +22,7 @@ typedef struct path_list {
     int count, room;
     char **paths;
     bool failed; /* memory ran out */
+    int unread;  /* folders whose files nobody has seen */
 } path_list;
 
 typedef struct telling {
@@ -68,6 +68,11 @@ static bool is_kernel_name(const char *path)
 static int visit(const char *path, const struct stat *info, int kind, struct FTW *at)
 {
     (void)at;
+    if (kind == FTW_DNR || kind == FTW_NS) {
+        diag(EXIT_INPUT, "%s: cannot be read", path);
+        found.unread++;
+        return 0;
+    }
     if (!is_kernel_name(path) || kind == FTW_D) return 0;
     if (kind == FTW_F && S_ISREG(info->st_mode)) return !add(&found, path) || found.count > MOST_FILES;
     diag(EXIT_OK, "%s is left out: it is no regular file", path);
@@ -82,9 +87,14 @@ static exit_code find_files(const char *path)
     if (stat(path, &info) != 0) return diag(EXIT_INPUT, "%s: %s", path, strerror(errno));
     if (!S_ISDIR(info.st_mode)) return add(&found, path) ? EXIT_OK : diag_no_memory("the names of files");
     const int before = found.count;
-    nftw(path, visit, OPEN_FOLDERS, FTW_PHYS);
+    char *folder = realpath(path, NULL); /* which may be a link: nftw() does not follow it */
+    const bool is_link = lstat(path, &info) == 0 && S_ISLNK(info.st_mode);
+    const bool walked = nftw(is_link && folder != NULL ? folder : path, visit, OPEN_FOLDERS, FTW_PHYS) != -1;
+    const int reason = errno;
+    free(folder);
     if (found.failed) return diag_no_memory("the names of files");
-    if (found.count > MOST_FILES) return diag(EXIT_INPUT, "%s: has more than %d kernels below it", path, MOST_FILES);
+    if (!walked) return diag(EXIT_INPUT, "%s: %s", path, strerror(reason));
+    if (found.count > MOST_FILES) return diag(EXIT_INPUT, "there are more than %d kernels in all", MOST_FILES);
     if (found.count == before) return diag(EXIT_INPUT, "%s: no .cl or .cu file is in this folder or below it", path);
     qsort(found.paths + before, (size_t)(found.count - before), sizeof *found.paths, by_name);
     return EXIT_OK;
@@ -137,11 +147,12 @@ static exit_code check_rung(const char *word)
                 words_meant_of(words_rungs, word, meant));
 }
 
-static int at_once(const options *o)
+/* As many as the cpu engine has threads: --threads, or what the mask and the quota of this process leave it. */
+static int at_once(session *s)
 {
-    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    const int64_t wanted = o->threads > 0 ? o->threads : processors > 0 ? processors : 1;
-    return wanted < VERDICT_MOST_AT_ONCE ? (int)wanted : VERDICT_MOST_AT_ONCE;
+    const int wanted = session_open_device(s, "cpu") == EXIT_OK ? s->device.threads : 1;
+    session_close_device(s);
+    return wanted < VERDICT_MOST_AT_ONCE ? wanted : VERDICT_MOST_AT_ONCE;
 }
 
 static exit_code judge(session *s)
@@ -151,11 +162,8 @@ static exit_code judge(session *s)
     const verdict_wish wish = {.paths = (const char *const *)found.paths,
                                .count = found.count,
                                .rung = o->rungs.count > 0 ? o->rungs.items[0] : NULL,
-                               .at_once = at_once(o),
+                               .at_once = at_once(s),
                                .limit_s = (double)o->deadline};
-    if (!confine_keeps_files())
-        diag(EXIT_OK, "this system's kernel has no Landlock: that a file's text reads no other files is checked in its "
-                      "words alone");
     term_progress("judging", 0);
     const exit_code code = verdict_take(&wish, tell, &t);
     term_progress_end();
@@ -164,10 +172,10 @@ static exit_code judge(session *s)
         fprintf(s->text, "%d files: %d pass, %d wrong, %d not judged\n", found.count, t.counts[VERDICT_PASS],
                 t.counts[VERDICT_WRONG], t.counts[VERDICT_UNJUDGED]);
     const exit_code flushed = session_flush(s);
-    return flushed != EXIT_OK               ? flushed
-           : t.counts[VERDICT_WRONG] > 0    ? EXIT_CHECK
-           : t.counts[VERDICT_UNJUDGED] > 0 ? EXIT_DEVICE
-                                            : EXIT_OK;
+    if (flushed != EXIT_OK) return flushed;
+    return t.counts[VERDICT_WRONG] > 0                     ? EXIT_CHECK
+           : t.counts[VERDICT_UNJUDGED] + found.unread > 0 ? EXIT_DEVICE
+                                                           : EXIT_OK;
 }
 
 exit_code cmd_grade(session *s)

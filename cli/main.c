@@ -150,11 +150,11 @@ const command commands[] = {
      "product is right, also on edge tiles, with an alpha and a beta and with each transpose that its rung takes, and "
      "where it asks of memory no more than its rung. These are the words of `explain FILE`. No GPU is needed.\n\n"
      "The C compiler ($CC, else cc, gcc or clang) compiles the text as C, and it runs on this machine, work-item by "
-     "work-item. Both are confined: they get no file but their own, no network and no other process, at most 1 GiB "
-     "(the compiler 2), and an end. So is the text: what no rung says, such as #include of another file, asm or a "
-     "string, is not judged. "
-     "This needs Linux on x86-64 or arm64. A verdict finds mistakes: that a text was written to forge it is not "
-     "excluded.\n\n"
+     "work-item. Both are confined. The compiler reads what it is installed with, writes into a folder of its own and "
+     "runs its own parts, with 2 GiB of memory each. The kernel computes: it opens no file, reaches no network, starts "
+     "no process, has 1 GiB, and of the processor's time what --deadline gives it. The text may say what rungs say: "
+     "#include of another file, asm or a string, for example, is not judged. This needs Linux on x86-64 or arm64. A "
+     "verdict finds mistakes; a text can be written to forge its own.\n\n"
      "The exit status is 0 where all files pass, 1 where one is wrong, 3 where one is not judged and none is wrong. "
      "Rungs from r12 on are for a GPU alone, where `ladder --rung FILE` judges them, with your rights.",
      CMD_GRADE, 1, OPT_LIST, cmd_grade},

@@ -96,7 +96,8 @@ static bool allow(int rules, const char *path, uint64_t what)
     return done;
 }
 
-/* Programs and their parts, by where systems install them; of a compiler elsewhere the folder above its own. */
+/* Programs and their parts, by where systems install them; of a compiler elsewhere what stands beside its own folder
+ * under the usual names, and nothing else: it may be somebody's home. */
 static bool allow_compiler(int rules, const char *path)
 {
     static const char *const installed[] = {"/usr",
@@ -110,13 +111,19 @@ static bool allow_compiler(int rules, const char *path)
                                             "/etc/ld.so.conf.d",
                                             "/nix/store",
                                             "/gnu/store"};
+    static const char *const beside[] = {"bin", "lib", "lib64", "libexec", "include", "share"};
     char real[PATH_MAX], *slash;
     bool done = allow(rules, "/dev/null", READ_FILE | WRITE_FILE);
     for (size_t i = 0; i < sizeof installed / sizeof *installed; i++) done = done && allow(rules, installed[i], READS);
     if (realpath(path, real) == NULL) return false;
     done = done && allow(rules, path, READS) && allow(rules, real, READS);
-    for (int up = 0; up < 2 && (slash = strrchr(real, '/')) != NULL && slash != real; up++) *slash = '\0';
-    return done && (strchr(real + 1, '/') == NULL || allow(rules, real, READS));
+    for (int up = 0; up < 2 && (slash = strrchr(real, '/')) != NULL; up++) *slash = '\0';
+    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++) {
+        char folder[PATH_MAX + 16];
+        snprintf(folder, sizeof folder, "%s/%s", real, beside[i]);
+        done = done && allow(rules, folder, READS);
+    }
+    return done;
 }
 
 /* compiler: NULL: none runs. */
@@ -136,8 +143,24 @@ static bool keep_files(const char *compiler, const char *folder)
 
 /* ---- calls of the system ---- */
 
-#ifndef __NR_io_uring_setup /* headers of systems before 5.1 */
+/* Headers of older systems lack these; the numbers are those of all processors. */
+#ifndef __NR_pidfd_send_signal
+#define __NR_pidfd_send_signal 424
+#endif
+#ifndef __NR_io_uring_setup
 #define __NR_io_uring_setup 425
+#endif
+#ifndef __NR_open_tree
+#define __NR_open_tree  428
+#define __NR_move_mount 429
+#define __NR_fsopen     430
+#define __NR_fsmount    432
+#endif
+#ifndef __NR_clone3
+#define __NR_clone3 435
+#endif
+#ifndef __NR_pidfd_getfd
+#define __NR_pidfd_getfd 438
 #endif
 
 #define LOAD(field)           BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
@@ -151,10 +174,13 @@ static bool keep_files(const char *compiler, const char *folder)
     LOAD(arch), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0), END(SECCOMP_RET_KILL_PROCESS), LOAD(nr),      \
         BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1), END(SECCOMP_RET_KILL_PROCESS)
 
-/* An argument's low word: with none of these bits; the call's number is loaded again behind it. */
-#define IF_WITHOUT(call, argument, bits)                                                                               \
-    UNLESS(__NR_##call, 5), LOAD(args[argument]), BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits, 1, 0),                    \
-        END(SECCOMP_RET_ALLOW), END(SECCOMP_RET_KILL_PROCESS), LOAD(nr)
+/* A call whose argument's low word has one of these bits, or none of them; the number is loaded again behind it. */
+#define IF_WITH(call, argument, bits, action)                                                                          \
+    UNLESS(__NR_##call, 4), LOAD(args[argument]), BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits, 0, 1), END(action),       \
+        LOAD(nr)
+#define IF_WITHOUT(call, argument, bits, action)                                                                       \
+    UNLESS(__NR_##call, 4), LOAD(args[argument]), BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits, 1, 0), END(action),       \
+        LOAD(nr)
 
 static bool keep_calls(struct sock_filter *rules, size_t count)
 {
@@ -163,10 +189,28 @@ static bool keep_calls(struct sock_filter *rules, size_t count)
            syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter) == 0;
 }
 
+/* Namespaces, in which a process has rights that it had not: the flags CLONE_NEW... of clone(). clone3() has them in
+ * memory, where no filter looks: without it the C library calls clone(). */
+enum { NEW_NAMESPACES = 0x7e020080 };
+
 static bool keep_compiler_calls(void)
 {
-    const uint32_t no = SECCOMP_RET_ERRNO | EPERM;
+    const uint32_t no = SECCOMP_RET_ERRNO | EPERM, none = SECCOMP_RET_ERRNO | ENOSYS;
     struct sock_filter rules[] = {OF_THIS_PROCESSOR,
+                                  IF_CALL(clone3, none),
+                                  IF_WITH(clone, 0, NEW_NAMESPACES, no),
+                                  IF_CALL(kill, no),
+                                  IF_CALL(tkill, no),
+                                  IF_CALL(pidfd_send_signal, no),
+                                  IF_CALL(pidfd_getfd, no),
+                                  IF_CALL(add_key, no),
+                                  IF_CALL(request_key, no),
+                                  IF_CALL(umount2, no),
+                                  IF_CALL(pivot_root, no),
+                                  IF_CALL(fsopen, no),
+                                  IF_CALL(fsmount, no),
+                                  IF_CALL(move_mount, no),
+                                  IF_CALL(open_tree, no),
                                   IF_CALL(socket, no),
                                   IF_CALL(socketpair, no),
                                   IF_CALL(ptrace, no),
@@ -190,7 +234,7 @@ static bool keep_compiler_calls(void)
 
 bool confine_computing(int answers)
 {
-    const uint32_t yes = SECCOMP_RET_ALLOW;
+    const uint32_t yes = SECCOMP_RET_ALLOW, end = SECCOMP_RET_KILL_PROCESS;
     struct sock_filter rules[] = {OF_THIS_PROCESSOR,
                                   IF_CALL(brk, yes),
                                   IF_CALL(munmap, yes),
@@ -201,24 +245,29 @@ bool confine_computing(int answers)
                                   IF_CALL(clock_gettime, yes),
                                   IF_CALL(exit, yes),
                                   IF_CALL(exit_group, yes),
-                                  IF_WITHOUT(mmap, 2, PROT_EXEC),
-                                  IF_WITHOUT(mprotect, 2, PROT_EXEC),
+                                  IF_WITH(mmap, 2, PROT_EXEC, end),
+                                  IF_WITHOUT(mmap, 3, MAP_ANONYMOUS, end),
+                                  IF_CALL(mmap, yes),
+                                  IF_WITH(mprotect, 2, PROT_EXEC, end),
+                                  IF_CALL(mprotect, yes),
                                   IF_CALL(mremap, yes),
                                   UNLESS(__NR_write, 3),
                                   LOAD(args[0]),
                                   IF((uint32_t)answers, yes),
-                                  END(SECCOMP_RET_KILL_PROCESS)};
+                                  END(end)};
     return keep_calls(rules, sizeof rules / sizeof *rules);
 }
 
 /* ---- sizes ---- */
 
-static bool limit(int what, uint64_t most)
+/* What is less already stays. `more`: behind the soft limit, at which a signal says why the process ends. */
+static bool limit(int what, uint64_t most, uint64_t more)
 {
-    struct rlimit now; /* what is less already stays */
-    if (getrlimit((__rlimit_resource_t)what, &now) != 0) return false;
-    if (now.rlim_max != RLIM_INFINITY && now.rlim_max < most) most = now.rlim_max;
-    return setrlimit((__rlimit_resource_t)what, &(struct rlimit){most, most}) == 0;
+    struct rlimit now;
+    if (getrlimit(what, &now) != 0) return false;
+    const rlim_t hard = now.rlim_max < most + more ? now.rlim_max : most + more,
+                 soft = now.rlim_cur < most ? now.rlim_cur : most;
+    return setrlimit(what, &(struct rlimit){soft < hard ? soft : hard, hard}) == 0;
 }
 
 /* Address space is not limited under AddressSanitizer, which reserves more than there is. */
@@ -227,9 +276,10 @@ static bool limit_all(int seconds, uint64_t memory_mib, uint64_t file_mib)
 #ifdef __SANITIZE_ADDRESS__
     const bool done = memory_mib > 0;
 #else
-    const bool done = limit(RLIMIT_AS, memory_mib << 20);
+    const bool done = limit(RLIMIT_AS, memory_mib << 20, 0);
 #endif
-    return done && limit(RLIMIT_CPU, (uint64_t)seconds) && limit(RLIMIT_FSIZE, file_mib << 20) && limit(RLIMIT_CORE, 0);
+    return done && limit(RLIMIT_CPU, (uint64_t)seconds, 1) && limit(RLIMIT_FSIZE, file_mib << 20, 0) &&
+           limit(RLIMIT_CORE, 0, 0);
 }
 
 bool confine_compiler(const char *path, const char *folder, int seconds)
@@ -238,9 +288,24 @@ bool confine_compiler(const char *path, const char *folder, int seconds)
            keep_files(path, folder) && keep_compiler_calls();
 }
 
+/* No process, no program, no socket: code of a library that is loaded may run before confine_computing(). */
+static bool keep_loading_calls(void)
+{
+    const uint32_t end = SECCOMP_RET_KILL_PROCESS;
+    struct sock_filter rules[] = {OF_THIS_PROCESSOR,     IF_CALL(clone, end),    IF_CALL(clone3, end),
+#ifdef __NR_fork
+                                  IF_CALL(fork, end),    IF_CALL(vfork, end),
+#endif
+                                  IF_CALL(execve, end),  IF_CALL(execveat, end), IF_CALL(kill, end),
+                                  IF_CALL(tgkill, end),  IF_CALL(socket, end),   IF_CALL(ptrace, end),
+                                  END(SECCOMP_RET_ALLOW)};
+    return keep_calls(rules, sizeof rules / sizeof *rules);
+}
+
 bool confine_loading(const char *folder, int seconds)
 {
-    return limit_all(seconds, KERNEL_MIB, 0) && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && keep_files(NULL, folder);
+    return limit_all(seconds, KERNEL_MIB, 0) && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           keep_files(NULL, folder) && keep_loading_calls();
 }
 
 #else

@@ -11,18 +11,20 @@
 /* confine_why_not - why nothing can be confined here; NULL: it can. */
 const char *confine_why_not(void);
 
-/* confine_keeps_files - does this system's kernel keep files away? Where it does not, calls and sizes still are. */
+/* confine_keeps_files - does this system's kernel keep files away? Where it does not, calls and sizes are limited all
+ * the same. */
 bool confine_keeps_files(void);
 
 /* confine_compiler - a compiler in `path` may run, read what compilers are installed with, and write into this folder
  * alone, where it may use so many seconds. No network. false: it could not be confined. */
 bool confine_compiler(const char *path, const char *folder, int seconds);
 
-/* confine_loading - from now on no file is opened but those of this folder. */
+/* confine_loading - from now on no file is opened but those of this folder, and no process is started. SIGXCPU ends it
+ * after so many seconds of processor time. */
 bool confine_loading(const char *folder, int seconds);
 
-/* confine_computing - from now on the process computes: it takes and gives back memory that no code lies in, writes to
- * this file, and ends. Any other call of the system ends it by SIGSYS. */
+/* confine_computing - from now on the process computes: it takes and gives back memory of its own that no code lies in,
+ * writes to this file, and ends. Any other call of the system ends it by SIGSYS. */
 bool confine_computing(int answers);
 
 #endif

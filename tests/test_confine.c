@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@
 enum { REACHED = 0, REFUSED = 10, NOT_CONFINED = 11 };
 
 static char folder[] = "/tmp/tilewright-confine.XXXXXX", own[64], other[64];
-static int answers[2];
+static int answers[2], kept_open;
 
 static int opens(const char *path, int flags)
 {
@@ -37,9 +38,14 @@ static int answered(bool reached)
 static int reads_passwords(void) { return opens("/etc/passwd", O_RDONLY); }
 static int reads_another_file(void) { return opens(other, O_RDONLY); }
 static int reads_a_device(void) { return opens("/dev/zero", O_RDONLY); }
-static int lists_home(void) { return opens("/root", O_RDONLY | O_DIRECTORY); }
-static int writes_elsewhere(void) { return opens("/tmp/tilewright-confine.other", O_WRONLY | O_CREAT); }
-static int writes_a_library(void) { return opens("/usr/lib/tilewright-confine", O_WRONLY | O_CREAT); }
+static int lists_the_folder_above(void) { return opens("/tmp", O_RDONLY | O_DIRECTORY); }
+static int writes_elsewhere(void) { return opens(other, O_WRONLY); }
+static int signals_another(void) { return answered(kill(getppid(), 0) == 0); }
+static int has_a_namespace(void) { return answered(unshare(CLONE_NEWUSER) == 0); }
+static int has_a_namespace_of_a_child(void)
+{
+    return answered(syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, 0, 0, 0, 0) >= 0);
+}
 static int has_a_socket(void) { return answered(socket(AF_INET, SOCK_STREAM, 0) >= 0); }
 static int has_a_local_socket(void) { return answered(socket(AF_UNIX, SOCK_STREAM, 0) >= 0); }
 static int reads_its_own(void) { return opens(own, O_RDONLY); }
@@ -90,6 +96,10 @@ static int maps_code(void)
     return mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED ? REACHED
                                                                                                      : NOT_CONFINED;
 }
+static int maps_a_file(void)
+{
+    return mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, kept_open, 0) != MAP_FAILED ? REACHED : NOT_CONFINED;
+}
 static int makes_code(void)
 {
     void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -128,7 +138,7 @@ static void confined_case(const char *about, stage at, int (*job)(void), int exp
     fflush(stdout);
     const pid_t child = fork();
     if (child == 0) _exit(in_process(at, job));
-    waitpid(child, &status, 0);
+    if (child < 0 || waitpid(child, &status, 0) != child) status = NOT_CONFINED << 8;
     const bool by_signal = WIFSIGNALED(status);
     tap_result(signal_expected != 0 ? by_signal && WTERMSIG(status) == signal_expected
                                     : !by_signal && WEXITSTATUS(status) == expected,
@@ -142,14 +152,17 @@ int main(int argc, char **argv)
     snprintf(own, sizeof own, "%s/own", folder);
     snprintf(other, sizeof other, "%s.txt", folder);
     FILE *file = fopen(other, "w");
-    if (file == NULL || fclose(file) != 0) return 1;
+    if (file == NULL || fputs("secret", file) < 0 || fclose(file) != 0) return 1;
+    kept_open = open(other, O_RDONLY | O_CLOEXEC);
 
     confined_case("a compiler reads no file of passwords", COMPILER, reads_passwords, REFUSED, 0);
     confined_case("a compiler reads no other file in the folder above", COMPILER, reads_another_file, REFUSED, 0);
     confined_case("a compiler reads no file that is a device", COMPILER, reads_a_device, REFUSED, 0);
-    confined_case("a compiler lists no files of a user", COMPILER, lists_home, REFUSED, 0);
+    confined_case("a compiler lists no files of the folder above", COMPILER, lists_the_folder_above, REFUSED, 0);
     confined_case("a compiler writes no file elsewhere", COMPILER, writes_elsewhere, REFUSED, 0);
-    confined_case("a compiler writes no file where compilers are", COMPILER, writes_a_library, REFUSED, 0);
+    confined_case("a compiler sends no signal to another", COMPILER, signals_another, REFUSED, 0);
+    confined_case("a compiler has no namespace of its own", COMPILER, has_a_namespace, REFUSED, 0);
+    confined_case("nor has a child of it", COMPILER, has_a_namespace_of_a_child, REFUSED, 0);
     confined_case("a compiler has no socket", COMPILER, has_a_socket, REFUSED, 0);
     confined_case("a compiler has no local socket either", COMPILER, has_a_local_socket, REFUSED, 0);
     confined_case("a compiler writes files of its folder", COMPILER, writes_its_own, REACHED, 0);
@@ -163,6 +176,8 @@ int main(int argc, char **argv)
 
     confined_case("what is loaded reads no file of passwords", LOADING, reads_passwords, REFUSED, 0);
     confined_case("nor a file where compilers are", LOADING, reads_headers, REFUSED, 0);
+    confined_case("it starts no process as it is loaded", LOADING, forks, REFUSED, SIGSYS);
+    confined_case("it runs no program then", LOADING, runs_a_program, REFUSED, SIGSYS);
     confined_case("it reads its own", LOADING, reads_its_own, REACHED, 0);
     confined_case("it does not write it: no file", LOADING, writes_its_own, REFUSED, 0);
 
@@ -174,6 +189,7 @@ int main(int argc, char **argv)
     confined_case("it runs no program", COMPUTING, runs_a_program, REFUSED, SIGSYS);
     confined_case("it has no socket", COMPUTING, asks_for_a_socket, REFUSED, SIGSYS);
     confined_case("it maps no code", COMPUTING, maps_code, REFUSED, SIGSYS);
+    confined_case("it maps no file that is open", COMPUTING, maps_a_file, REFUSED, SIGSYS);
     confined_case("it makes no code", COMPUTING, makes_code, REFUSED, SIGSYS);
 #ifdef __x86_64__
     confined_case("it calls the system in no other way", COMPUTING, calls_as_x32, REFUSED, SIGSYS);

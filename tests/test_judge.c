@@ -9,6 +9,7 @@
 #include "../course/judge/lanes.h"
 #include "../course/judge/user_kernel.h"
 #include "../course/judge/verdict.h"
+#include "../program/confine.h"
 #include "../course/story.h"
 #include "support/changed.h"
 #include "support/tap.h"
@@ -447,6 +448,10 @@ static bool graded(void *job, int i, const verdict *v)
 static void grade_all(void)
 {
     const verdict_wish wish = {.paths = (const char *const *)kept_paths, .count = kept, .at_once = 2};
+    if (kept > 0 && confine_why_not() != NULL) {
+        if (tap_case("grade says so too")) tap_skip(confine_why_not());
+        return;
+    }
     if (kept > 0 && verdict_take(&wish, graded, NULL) != EXIT_OK) fail("they could not be graded");
     rmdir(folder);
 }
@@ -513,7 +518,7 @@ int main(int argc, char **argv)
     for (size_t r = 0; r < sizeof rungs / sizeof *rungs; r++)
         for (int cuda = 0; cuda < 2; cuda++)
             for (size_t i = 0; i < rungs[r].count; i++)
-                if (tap.full || i % rungs[r].share == (size_t)cuda * rungs[r].share / 2)
+                if (tap.full || i == 0 || i % rungs[r].share == (size_t)cuda * rungs[r].share / 2)
                     solution_case(&rungs[r].all[i], cuda ? "cuda" : "opencl");
     grade_all();
     return tap_finish();

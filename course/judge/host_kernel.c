@@ -177,7 +177,7 @@ static void put_as_c(FILE *out, const char *engine, const char *text)
         if (at == loop.condition) fprintf(out, " HOST_ASK(%.*s), ", (int)(loop.end - loop.first), loop.first);
         end = user_kernel_skip(at);
         if (strncmp(at, "extern \"C\"", 10) == 0)
-            end = at + 10, put = "";
+            end = at + 10, put = " "; /* it must not join what stands before with what stands behind */
         else if (begins && *at == '#') {
             end = line_end(at);
             put_line(out, at, end);
@@ -195,7 +195,7 @@ static void put_as_c(FILE *out, const char *engine, const char *text)
         } else if (word > 0) {
             end = at + word;
             if (word == 8 && strncmp(at, "UNROLLED", 8) == 0 && (loop = length_of(end)).condition != NULL)
-                put = "";
+                put = " ";
             else if (opencl && is_local(at, word))
                 put = strchr(";{}", before) != NULL && declares_tile(end) ? "HOST_TILE" : "__local";
             before = 'a';
@@ -246,7 +246,7 @@ static host_built run_compiler(const char *engine, const char *options, const ch
                                char why[HOST_WHY])
 {
     char path[COMMAND_PATH], of_cc[COMMAND_PATH] = "", of_launch[COMMAND_PATH];
-    const char *words[MOST_WORDS + 16];
+    const char *words[MOST_WORDS + 20];
     int count = 0, status;
     const char *wanted = getenv("CC");
     if (!host_compiler(path)) return HOST_UNABLE;
@@ -262,6 +262,8 @@ static host_built run_compiler(const char *engine, const char *options, const ch
                                "-O0",
                                "-pipe",
                                "-fPIC",
+                               "-fno-stack-protector",
+                               "-U_FORTIFY_SOURCE",
                                "-fsanitize=thread",
                                "-shared",
                                "-nostdlib",

@@ -2,6 +2,7 @@
 #include "lanes.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,6 +167,7 @@ static bool add_warp(const sight *s, int first)
 typedef struct trial {
     tw_problem problem;
     tw_lab_launch launch;
+    bool is_wide; /* its text may load and store vectors */
 } trial;
 
 enum { NOT_TRANSPOSED = 5, MOST_TRIALS = 8 }; /* as many without transposes come first */
@@ -373,11 +375,20 @@ static bool run_trial(const host_kernel *kernel, const work *w, const trial *t, 
 
 /* ---- in a process of its own ---- */
 
+/* What its parents had open is not for it. */
+static void close_others(int library, int answers)
+{
+    const long most = sysconf(_SC_OPEN_MAX);
+    for (int file = 0; file < (most > 0 && most < 4096 ? most : 4096); file++)
+        if (file != library && file != answers) close(file);
+}
+
 static void look(const work *w, sight *s, int answers)
 {
     host_kernel kernel;
     s->events = calloc((size_t)HOST_MOST_THREADS * MOST_EVENTS, sizeof *s->events);
     if (s->events == NULL) return;
+    if (w->folder != NULL) close_others(w->library, answers);
     if (w->folder != NULL && !confine_loading(w->folder, w->seconds)) {
         snprintf(s->out->why, HOST_WHY, "%s", NOT_CONFINED);
         return;
@@ -419,14 +430,22 @@ static void run_apart(const work *w, const lanes_question *q, lanes *out)
     lanes seen;
     char how[200];
     work own = *w;
+    /* of a stranger the processor's time is limited: how busy the machine is must not decide */
+    const double limit_s = q->limit_s > 0 ? q->limit_s : LIMIT_S;
+    const double wall_s = w->folder != NULL ? 20 * limit_s + 60 : limit_s;
     if (!worker_start(q->hooks, &process, 0, look_apart, &own)) {
         snprintf(out->why, HOST_WHY, "no process could be started");
         out->outcome = LANES_FAILED;
-    } else if (!worker_ask(&process, "", 1, &seen, sizeof seen, q->limit_s > 0 ? q->limit_s : LIMIT_S, how,
-                           sizeof how)) {
-        snprintf(out->why, HOST_WHY, "it %s%s", how,
-                 process.late ? ": does each of its loops end? --deadline SECONDS waits longer" : "");
+    } else if (!worker_ask(&process, "", 1, &seen, sizeof seen, wall_s, how, sizeof how)) {
+        const bool endless = process.late || process.ended_by == SIGXCPU;
+        snprintf(out->why, HOST_WHY, "it %s%s", process.ended_by == SIGXCPU ? "did not end" : how,
+                 endless ? ": does each of its loops end? --deadline SECONDS waits longer" : "");
         out->outcome = LANES_CRASHED;
+        if (w->folder != NULL && process.late) { /* it had not enough of the processor: others had */
+            snprintf(out->why, HOST_WHY, "this machine was too busy: in %.0f s it had not %d s of a processor", wall_s,
+                     w->seconds);
+            out->outcome = LANES_FAILED;
+        }
     } else {
         seen.why[HOST_WHY - 1] = '\0';
         seen.tile = out->tile, seen.k = out->k;
@@ -454,9 +473,9 @@ typedef struct shape {
  * one a step more: a number of tiles that is wrong by one shows nowhere else. Where vectors are loaded, B ends with a
  * whole tile once, and once within one. */
 static const shape shapes[MOST_TRIALS] = {
-    {{3, 3, 3}, {0, 0, 0}, TW_N, TW_N, 1, 0},       {{2, 4, 5}, {3, 5, 7}, TW_N, TW_N, 2, 3},
-    {{4, 2, 1}, {3, 5, 1}, TW_N, TW_N, 1, 0},       {{2, 4, 3}, {3, 5, 0}, TW_N, TW_N, 1, 0, true},
-    {{2, 3, 3}, {3, 5, 7}, TW_N, TW_N, 2, 3, true}, {{2, 4, 3}, {3, 5, 15}, TW_T, TW_N, 2, 3},
+    {{3, 3, 3}, {0, 0, 0}, TW_N, TW_N, 1, 0},       {{2, 4, 3}, {3, 5, 0}, TW_N, TW_N, 1, 0, true},
+    {{2, 3, 3}, {3, 5, 7}, TW_N, TW_N, 2, 3, true}, {{2, 4, 5}, {3, 5, 7}, TW_N, TW_N, 2, 3},
+    {{4, 2, 1}, {3, 5, 1}, TW_N, TW_N, 1, 0},       {{2, 4, 3}, {3, 5, 15}, TW_T, TW_N, 2, 3},
     {{2, 4, 3}, {3, 5, 7}, TW_N, TW_T, 2, 3},       {{3, 2, 4}, {3, 5, 7}, TW_T, TW_T, 2, 3}};
 
 static int64_t whole_vectors(int64_t ld) { return (ld + 3) / 4 * 4; }
@@ -489,11 +508,13 @@ static bool plan_trial(const lanes_question *q, const shape *x, work *w, lanes *
         snprintf(out->why, HOST_WHY, "%s", tw_error_text());
         return end(out, LANES_UNJUDGED);
     }
-    if (x->is_wide && strstr(t->launch.options, "-DWIDE=1") == NULL) return true;
+    t->is_wide = strstr(t->launch.options, "-DWIDE=1") != NULL;
+    if (x->is_wide && !t->is_wide) return true;
     w->count++;
     w->any_ops = w->any_ops || x->op_a == TW_T || x->op_b == TW_T;
-    w->orders = t->launch.grid_x != x->tiles[1] || t->launch.grid_y != x->tiles[0];
-    if (!w->orders || t->launch.grid_x * t->launch.grid_y == x->tiles[0] * x->tiles[1]) return true;
+    const bool orders = t->launch.grid_x != x->tiles[1] || t->launch.grid_y != x->tiles[0];
+    w->orders = w->orders || orders;
+    if (!orders || t->launch.grid_x * t->launch.grid_y == x->tiles[0] * x->tiles[1]) return true;
     snprintf(out->why, HOST_WHY, "a group of it computes several tiles of C");
     return end(out, LANES_UNJUDGED);
 }
@@ -530,11 +551,11 @@ static void judge_built(const lanes_question *q, const char *text, const char *m
         end(out, outcome_of(built));
 }
 
-/* Are the options of two launches the same; any_ops: but for the transposes, which come before WIDE? */
+/* Does one compilation serve both; any_ops: whatever their transposes are? */
 static bool alike(const trial *x, const trial *y, bool any_ops)
 {
-    const char *of_x = x->launch.options, *of_y = y->launch.options;
-    return strcmp(any_ops ? strstr(of_x, "-DWIDE=") : of_x, any_ops ? strstr(of_y, "-DWIDE=") : of_y) == 0;
+    const bool ops = x->problem.op_a == y->problem.op_a && x->problem.op_b == y->problem.op_b;
+    return x->is_wide == y->is_wide && (any_ops || ops);
 }
 
 /* With a compilation for each set of options. */

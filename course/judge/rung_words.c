@@ -1,7 +1,8 @@
 /* rung_words.c - see rung_words.h.
  *
  * The text is read as a compiler reads it: lines that end in a backslash are joined, then comments go, then words are
- * taken. No word can be made of others, since ## is refused; no text can hide in a string, since strings are. */
+ * taken. What is left is what is compiled, so that nothing is read in two ways. No word can be made of others, since ##
+ * is refused; no text can hide in a string, since strings are. */
 #include "rung_words.h"
 
 #include <stdio.h>
@@ -11,9 +12,7 @@
 #include "user_kernel.h"
 
 typedef struct reading {
-    const char *engine, *text, *rung;
-    char *flat; /* the text with lines joined, comments blank */
-    int *line;  /* of the text, for each byte of flat */
+    const char *engine, *flat, *rung;
     char *why;
 } reading;
 
@@ -39,62 +38,60 @@ static bool is_one_of(const char *words, const char *word, size_t length)
 
 /* ---- the text as it is compiled ---- */
 
-static size_t joint_at(const char *at)
+/* Lines that end in a backslash joined, comments blank, and as many line ends: what is checked is what is compiled. */
+static char *flat_text(const char *text)
 {
-    return at[0] != '\\' ? 0 : at[1] == '\n' ? 2 : at[1] == '\r' && at[2] == '\n' ? 3 : 0;
-}
-
-static bool flatten(reading *in)
-{
-    const size_t bytes = strlen(in->text) + 1;
-    size_t count = 0, skip;
-    int line = 1;
-    in->flat = malloc(bytes), in->line = malloc(bytes * sizeof *in->line);
-    if (in->flat == NULL || in->line == NULL) return false;
-    for (const char *at = in->text; *at != '\0';) {
-        if ((skip = joint_at(at)) > 0) {
-            at += skip, line++;
+    char *flat = malloc(strlen(text) + 1), *to = flat;
+    int joined = 0;
+    if (flat == NULL) return NULL;
+    for (const char *at = text; *at != '\0'; at++) {
+        const char *end = at + 1 + strspn(at + 1, " \t\v\f\r"); /* compilers look over blanks there */
+        if (*at == '\\' && *end == '\n') {
+            at = end, joined++;
             continue;
         }
-        in->flat[count] = *at, in->line[count++] = line;
-        line += *at++ == '\n';
+        *to++ = *at;
+        for (; *at == '\n' && joined > 0; joined--) *to++ = '\n';
     }
-    in->flat[count] = '\0', in->line[count] = line;
-    for (char *at = in->flat; *at != '\0';) { /* a comment's lines stay lines: what follows it is not in a directive */
-        char *end = in->flat + (user_kernel_skip(at) - in->flat);
+    *to = '\0';
+    for (char *at = flat; *at != '\0';) {
+        char *end = flat + (user_kernel_skip(at) - flat);
         const bool comment = at[0] == '/' && end > at;
         for (char *c = at; comment && c < end; c++)
             if (*c != '\n') *c = ' ';
         at = end > at ? end : at + 1;
     }
-    return true;
+    return flat;
 }
 
 /* ---- words ---- */
 
-/* Does this line of the text stand in the rung too? */
-static bool is_of_rung(const reading *in, int line)
+/* Does the line of this place stand in the rung too? */
+static bool is_of_rung(const reading *in, const char *at)
 {
-    const char *at = in->text;
-    for (int number = 1; number < line && at != NULL; number++) at = strchr(at, '\n'), at += at != NULL;
-    if (at == NULL) return false;
-    at += strspn(at, " \t");
-    size_t length = strcspn(at, "\r\n");
-    if (length == 0) return false;
-    for (const char *found = in->rung; (found = strstr(found, "\n")) != NULL;) {
-        found++;
-        found += strspn(found, " \t");
-        if (strncmp(found, at, length) == 0 && found[length] == '\n') return true;
+    const char *first = at;
+    while (first > in->flat && first[-1] != '\n') first--;
+    first += strspn(first, " \t");
+    const size_t length = strcspn(first, "\r\n");
+    for (const char *found = in->rung; (found = strchr(found, '\n')) != NULL;) {
+        found += 1 + strspn(found + 1, " \t");
+        if (strncmp(found, first, length) == 0 && found[length] == '\n') return true;
     }
     return false;
+}
+
+static int line_of(const reading *in, const char *at)
+{
+    int line = 1;
+    for (const char *c = in->flat; c < at; c++) line += *c == '\n';
+    return line;
 }
 
 /* false, unless the line is the rung's own. */
 static bool refuse(const reading *in, const char *at, int length, const char *what)
 {
-    const int line = in->line[at - in->flat];
-    if (is_of_rung(in, line)) return true;
-    snprintf(in->why, HOST_WHY, "line %d: `%.*s` %s", line, length < 60 ? length : 60, at, what);
+    if (is_of_rung(in, at)) return true;
+    snprintf(in->why, HOST_WHY, "line %d: `%.*s` %s", line_of(in, at), length < 60 ? length : 60, at, what);
     for (char *c = in->why; *c != '\0'; c++)
         if ((unsigned char)*c < ' ' || *c == 127) *c = '?';
     return false;
@@ -175,44 +172,68 @@ static bool check_sign(const reading *in, const char *at)
 
 static bool check_all(const reading *in)
 {
-    bool begins = true, fine = true; /* begins: nothing but blanks stands before in this line */
+    bool begins = true, behind_extern = false, fine = true; /* begins: nothing but blanks stands before in this line */
     for (const char *at = in->flat, *end; fine && *at != '\0'; at = end) {
         const size_t word = word_at(at), sign = *at == '#' ? 1 : strncmp(at, "%:", 2) == 0 ? 2 : 0;
-        end = at + (word > 0 ? word : strncmp(at, "\"C\"", 3) == 0 ? 3 : 1);
+        end = at + (word > 0 ? word : strncmp(at, "\"C\"", 3) == 0 && behind_extern ? 3 : 1);
         if (word > 0)
             fine = check_word(in, at, word);
         else if (sign > 0 && begins)
             fine = check_directive(in, at + sign, &end);
-        else if (end == at + 1) /* "C" is that of extern */
+        else if (end == at + 1)
             fine = check_sign(in, at);
-        begins = *at == '\n' || (begins && strchr(" \t\r\v\f", *at) != NULL);
+        const bool blank = strchr(" \t\r\n\v\f", *at) != NULL;
+        behind_extern = blank ? behind_extern : word == 6 && strncmp(at, "extern", 6) == 0;
+        begins = *at == '\n' || (begins && blank);
     }
     return fine;
 }
 
-bool rung_words_only(const char *engine, const char *text, const char *rung, char why[HOST_WHY], exit_code *code)
+char *rung_words_text(const char *text) { return flat_text(text); }
+
+bool rung_words_only(const char *engine, const char *flat, const char *rung, char why[HOST_WHY])
 {
-    reading in = {.engine = engine, .text = text, .rung = rung, .why = why};
+    const reading in = {.engine = engine, .flat = flat, .rung = rung, .why = why};
     why[0] = '\0';
-    const bool whole = flatten(&in), fine = whole && check_all(&in);
-    *code = whole ? EXIT_OK : EXIT_MEMORY;
-    free(in.flat);
-    free(in.line);
-    return fine;
+    return check_all(&in);
 }
 
-const char *rung_words_of_cpp(const char *text)
+/* Words of C++, and of OpenCL C and CUDA C what host_shim.h has not. */
+static const char unknown[] =
+    " template auto constexpr static_cast reinterpret_cast const_cast nullptr class namespace using operator typename "
+    "decltype struct union dim3 dot cross mix step clamp select shuffle half as_float as_int async_work_group_copy "
+    "wait_group_events prefetch vload2 vload4 vload8 vload16 vstore2 vstore4 vstore8 vstore16 __shfl_sync "
+    "__shfl_down_sync __shfl_xor_sync atomicAdd atomic_add printf ";
+
+/* float2, uint3, int16 and so on; convert_float4, native_sqrt and their like. */
+static bool is_unknown(const char *at, size_t length)
 {
-    static const char *const words[] = {"template",   "auto",     "constexpr", "static_cast", "reinterpret_cast",
-                                        "const_cast", "nullptr",  "class",     "namespace",   "using",
-                                        "operator",   "typename", "decltype",  "float2",      "float3",
-                                        "double2",    "dim3"};
-    for (const char *at = text, *end; *at != '\0'; at = end) {
-        const size_t word = word_at(at);
-        end = word > 0 ? at + word : user_kernel_skip(at);
-        for (size_t i = 0; word > 0 && i < sizeof words / sizeof *words; i++)
-            if (strlen(words[i]) == word && strncmp(words[i], at, word) == 0) return words[i];
-        if (end == at) end = at + 1;
+    static const char types[] = " char uchar short ushort int uint long ulong half float double ";
+    size_t letters = length;
+    while (letters > 0 && at[letters - 1] >= '0' && at[letters - 1] <= '9') letters--;
+    const bool vector = letters < length && is_one_of(" 2 3 4 8 16 ", at + letters, length - letters) &&
+                        is_one_of(types, at, letters) && strncmp(at, "float4", 6) != 0;
+    return vector || is_one_of(unknown, at, length) || strncmp(at, "convert_", 8) == 0 ||
+           strncmp(at, "native_", 7) == 0;
+}
+
+/* `.s0`, `.xy`: places of a vector that are none of its four words. */
+static bool is_place(const char *at)
+{
+    const size_t length = *at == '.' ? word_at(at + 1) : 0;
+    return (length == 2 && at[1] == 's' && strchr("0123", at[2]) != NULL) ||
+           (length > 1 && length <= 4 && strspn(at + 1, "xyzw") == length);
+}
+
+bool rung_words_unknown(const char *flat, char word[RUNG_WORD])
+{
+    for (const char *at = flat; *at != '\0';) {
+        const size_t length = word_at(at);
+        if (is_place(at) || (length > 0 && is_unknown(at, length))) {
+            snprintf(word, RUNG_WORD, "%.*s", (int)(length > 0 ? length : 1 + word_at(at + 1)), at);
+            return true;
+        }
+        at += length > 0 ? length : 1;
     }
-    return NULL;
+    return false;
 }

@@ -4,16 +4,19 @@
 #ifndef TILEWRIGHT_RUNG_WORDS_H
 #define TILEWRIGHT_RUNG_WORDS_H
 
-#include "../../program/exit.h"
 #include "host_kernel.h"
 
-/* rung_words_only - of the engine's language, beside the text of the rung that it is like, whose lines may stand in it
- * unchanged. false: why says which word is none of a rung, and in which line; EXIT_MEMORY in *code where memory ran
- * out. */
-bool rung_words_only(const char *engine, const char *text, const char *rung, char why[HOST_WHY], exit_code *code);
+/* rung_words_text - the text without comments, its lines joined where they end in a backslash, in as many lines, for
+ * free(): what is to be checked, and what is to be compiled. NULL: no memory. */
+char *rung_words_text(const char *text);
 
-/* rung_words_of_cpp - the first word of C++ or of vectors but float4, which the judge does not know, in this text; NULL:
- * there is none. */
-const char *rung_words_of_cpp(const char *text);
+/* rung_words_only - of such a text in the engine's language. Lines of the rung that it is like may stand in it
+ * unchanged. false: why says which word is none of a rung, and in which line. */
+bool rung_words_only(const char *engine, const char *flat, const char *rung, char why[HOST_WHY]);
+
+/* rung_words_unknown - does it have a word of C++, OpenCL C or CUDA C that the judge does not know, so that no compiler
+ * of C is to blame? */
+enum { RUNG_WORD = 64 };
+bool rung_words_unknown(const char *flat, char word[RUNG_WORD]);
 
 #endif

@@ -1,5 +1,5 @@
 /* verdict.c - see verdict.h. */
-#define _XOPEN_SOURCE 700
+#define _GNU_SOURCE /* environ */
 #include "verdict.h"
 
 #include <errno.h>
@@ -44,6 +44,7 @@ typedef struct place {
 typedef struct grading {
     const verdict_wish *wish;
     char compiler[COMMAND_PATH], folder[FOLDER];
+    char own[FOLDER]; /* of the rungs */
     int rungs;
     rung_seen seen[MOST_RUNGS];
     verdict *all;
@@ -73,6 +74,90 @@ static bench_hooks own_hooks(void)
     return hooks;
 }
 
+/* ---- in a process of its own ---- */
+
+static double run_seconds(const verdict_wish *wish)
+{
+    enum { USUAL_S = 10 }; /* of lanes.h */
+    return wish->limit_s > 0 ? wish->limit_s : USUAL_S;
+}
+
+typedef struct job {
+    const grading *g;
+    const char *folder;
+    const tw_lab_kernel *rung;
+    const user_kernel *user; /* NULL: the rung's own text */
+} job;
+
+/* What a compiler needs of the environment, and nothing else of it. */
+static bool clear_environment(const char *folder)
+{
+    static char *none[] = {NULL};
+    static const char *const names[] = {"PATH", "CC", "LANG", "LC_ALL", "LC_CTYPE"};
+    char *kept[sizeof names / sizeof *names];
+    bool done = true;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = getenv(names[i]);
+        kept[i] = value != NULL ? strdup(value) : NULL;
+        done = done && (value == NULL || kept[i] != NULL);
+    }
+    environ = none;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (kept[i] != NULL) done = setenv(names[i], kept[i], 1) == 0 && done;
+    return done && setenv("TMPDIR", folder, 1) == 0 && setenv("CCACHE_DISABLE", "1", 1) == 0;
+}
+
+/* It is confined before it starts the compiler. */
+static void judge_apart(void *of, int orders, int answers)
+{
+    const job *j = of;
+    lanes out = {.outcome = LANES_FAILED, .why = "its process could not be confined"};
+    char order;
+    pthread_sigmask(SIG_UNBLOCK, &j->g->stops, NULL); /* host_compile() lets them wait while there are files */
+    if (!worker_take(orders, &order, 1)) return;
+    const int seconds = COMPILER_S + MOST_RUNS * (int)run_seconds(j->g->wish);
+    if (clear_environment(j->folder) && confine_compiler(j->g->compiler, j->folder, seconds))
+        lanes_see(&(lanes_question){.kernel = j->rung,
+                                    .source = j->user != NULL ? &j->user->source : NULL,
+                                    .transposes = true,
+                                    .limit_s = j->g->wish->limit_s,
+                                    .confined_in = j->folder,
+                                    .hooks = &program_hooks},
+                  &out);
+    worker_give(answers, &out, sizeof out);
+}
+
+/* false: errno says why. The new process has no pipe of those that run. */
+static bool start_job(const grading *g, job *j, worker_process *process)
+{
+    worker_process processes[VERDICT_MOST_AT_ONCE + 1];
+    const bench_hooks hooks = own_hooks();
+    int count = 0;
+    for (int i = 0; i < g->places; i++)
+        if (g->at[i].process.pid != 0) processes[count++] = g->at[i].process;
+    if (!worker_start(&hooks, processes, count, judge_apart, j)) return false;
+    *process = processes[count];
+    worker_give(process->to, "", 1);
+    return true;
+}
+
+/* How long nobody waits any more: the processor's time is limited within, and is enough (lanes.h). */
+static double patience_s(const grading *g) { return MOST_RUNS * (20 * run_seconds(g->wish) + COMPILER_S); }
+
+/* The rung in the same way as files of it, so that what is amiss here is not told of them. */
+static void judge_rung(const grading *g, rung_seen *of)
+{
+    char how[200];
+    worker_process process = {0};
+    job j = {g, g->own, of->rung, NULL};
+    of->seen = (lanes){.outcome = LANES_FAILED, .why = "no process could be started"};
+    if (!start_job(g, &j, &process)) return;
+    if (!worker_ask(&process, "", 1, &of->seen, sizeof of->seen, patience_s(g), how, sizeof how))
+        snprintf(of->seen.why, sizeof of->seen.why, "the process that judges it %s", how),
+            of->seen.outcome = LANES_FAILED;
+    worker_end(&process);
+}
+
 /* ---- what is known without running it ---- */
 
 /* The text, ended by a zero; NULL, and why. A pipe or a device is not waited for. */
@@ -88,9 +173,14 @@ static char *read_text(const char *path, size_t *bytes, verdict *v)
         decide(v, VERDICT_UNJUDGED, "it is no regular file");
     else if ((text = calloc(1, USER_KERNEL_MOST_BYTES + 2)) == NULL)
         decide(v, VERDICT_UNJUDGED, "memory ran out");
-    for (ssize_t got = 1; text != NULL && got > 0 && *bytes <= USER_KERNEL_MOST_BYTES;
-         *bytes += got > 0 ? (size_t)got : 0)
+    for (ssize_t got = 1; text != NULL && got != 0 && *bytes <= USER_KERNEL_MOST_BYTES;) {
         got = read(file, text + *bytes, USER_KERNEL_MOST_BYTES + 1 - *bytes);
+        if (got > 0) *bytes += (size_t)got;
+        if (got >= 0 || errno == EINTR) continue;
+        decide(v, VERDICT_UNJUDGED, "%s", strerror(errno));
+        free(text);
+        text = NULL;
+    }
     if (file >= 0) close(file);
     return text;
 }
@@ -121,33 +211,44 @@ static bool choose_rung(const grading *g, user_kernel *user, verdict *v)
     return v->rung != NULL;
 }
 
+/* Is it made of instructions that no compiler of C has: copies past the registers, TMA, matrix units? */
+static bool is_for_gpu(const tw_lab_kernel *rung)
+{
+    const char *text = story_text_of(rung->file);
+    return strstr(text, "ampere.cuh\"") != NULL || strstr(text, "hopper.cuh\"") != NULL;
+}
+
+static bool refuse_gpu(const tw_lab_kernel *rung, verdict *v)
+{
+    v->rung = rung;
+    decide(v, VERDICT_UNJUDGED, "%s is for a GPU alone, where `ladder --rung FILE` judges it", rung->rung);
+    return false;
+}
+
 /* What the rung asks of memory; NULL: it is not judged here. */
 static const lanes *see_rung(grading *g, const tw_lab_kernel *rung, verdict *v)
 {
-    const bench_hooks hooks = own_hooks();
     int i = 0;
     while (i < g->rungs && g->seen[i].rung != rung) i++;
     if (i == MOST_RUNGS) i = g->rungs = 0;
     rung_seen *of = &g->seen[i];
     if (i == g->rungs) {
         *of = (rung_seen){.rung = rung};
-        g->rungs++;
-        lanes_see(&(lanes_question){.kernel = rung, .hooks = &hooks}, &of->seen);
+        judge_rung(g, of);
+        g->rungs += of->seen.outcome == LANES_SEEN;
     }
     if (of->seen.outcome == LANES_SEEN) return &of->seen;
-    decide(v, VERDICT_UNJUDGED, "%s is for a GPU alone, where `ladder --rung FILE` judges it: %.400s", rung->rung,
-           of->seen.why);
+    decide(v, VERDICT_UNJUDGED, "%s itself cannot be judged here: %s", rung->rung, of->seen.why);
     return NULL;
 }
 
-/* Does the text name a rung of this engine whose kernel has other parameters than the ladder's, as those by TMA do? */
-static const tw_lab_kernel *other_rung(const char *path, const char *text)
+/* Does the text name a rung of this engine that is for a GPU alone? Their kernels may have other parameters. */
+static const tw_lab_kernel *gpu_rung(const char *path, const char *text)
 {
     const char *engine = path[strlen(path) - 1] == 'u' ? "cuda" : "opencl";
     const tw_lab_kernel *row;
     for (int i = 0; (row = tw_lab_kernel_at(i)) != NULL; i++)
-        if (strcmp(row->engine, engine) == 0 && !row->family && strstr(text, row->rung) != NULL &&
-            strstr(story_text_of(row->file), "(PARAMETERS)") == NULL)
+        if (strcmp(row->engine, engine) == 0 && !row->family && is_for_gpu(row) && strstr(text, row->rung) != NULL)
             return row;
     return NULL;
 }
@@ -159,82 +260,54 @@ static const char *behind_path(const char *why, const char *path)
     return strncmp(why, path, length) == 0 && strncmp(why + length, ": ", 2) == 0 ? why + length + 2 : why;
 }
 
+/* The kernel of the text, or the verdict if there is none. */
+static bool make_kernel(const char *path, const char *flat, size_t bytes, place *p, verdict *v)
+{
+    char why[FOLDER + HOST_WHY];
+    const tw_status status = user_kernel_make(path, flat, bytes, &p->user, why, (int)sizeof why);
+    if (status == TW_OK) return true;
+    const tw_lab_kernel *rung = status == TW_BAD_ARGUMENT ? gpu_rung(path, flat) : NULL;
+    if (rung != NULL) return refuse_gpu(rung, v);
+    decide(v, status == TW_NO_MEMORY ? VERDICT_UNJUDGED : VERDICT_WRONG, "%.600s",
+           status == TW_NO_MEMORY ? "memory ran out" : behind_path(why, path));
+    return false;
+}
+
 /* false: there is a verdict, and nothing to run. */
 static bool prepare(grading *g, place *p, verdict *v)
 {
     const char *path = g->wish->paths[p->file];
-    char why[FOLDER + HOST_WHY], strange[HOST_WHY];
+    char strange[HOST_WHY];
     size_t bytes;
-    exit_code code = EXIT_OK;
     char *text = read_text(path, &bytes, v);
     if (text == NULL) return false;
-    const tw_status status = user_kernel_make(path, text, bytes, &p->user, why, (int)sizeof why);
-    bool ready = status == TW_OK;
-    if (status == TW_BAD_ARGUMENT && bytes > 0 && (v->rung = other_rung(path, text)) != NULL)
-        decide(v, VERDICT_UNJUDGED, "%s is for a GPU alone: no C compiler has what it uses", v->rung->rung);
-    else if (!ready)
-        decide(v, status == TW_NO_MEMORY ? VERDICT_UNJUDGED : VERDICT_WRONG, "%.600s",
-               status == TW_NO_MEMORY ? "memory ran out" : behind_path(why, path));
-    ready = ready && choose_rung(g, &p->user, v) && (p->like = see_rung(g, p->user.like, v)) != NULL;
-    if (ready && !rung_words_only(p->user.like->engine, text, story_text_of(p->user.like->file), strange, &code)) {
-        decide(v, VERDICT_UNJUDGED, "%s", code == EXIT_OK ? strange : "memory ran out");
+    char *flat = rung_words_text(text);
+    if (flat == NULL) decide(v, VERDICT_UNJUDGED, "memory ran out");
+    /* a zero byte in the text is told as one: lengths are those of what was read then */
+    const bool whole = strlen(text) == bytes;
+    bool ready = flat != NULL && make_kernel(path, whole ? flat : text, whole ? strlen(flat) : bytes, p, v);
+    ready = ready && choose_rung(g, &p->user, v) && (!is_for_gpu(v->rung) || refuse_gpu(v->rung, v));
+    if (ready && !rung_words_only(p->user.like->engine, flat, story_text_of(p->user.like->file), strange)) {
+        decide(v, VERDICT_UNJUDGED, "%s", strange);
         ready = false;
     }
-    free(text);
+    ready = ready && (p->like = see_rung(g, p->user.like, v)) != NULL;
     if (!ready) user_kernel_free(&p->user);
+    free(flat);
+    free(text);
     return ready;
 }
 
 /* ---- its run ---- */
 
-typedef struct job {
-    const grading *g;
-    const place *p;
-} job;
-
-static double run_seconds(const verdict_wish *wish)
+static bool start(const grading *g, place *p, verdict *v)
 {
-    enum { USUAL_S = 10 }; /* of lanes.h */
-    return wish->limit_s > 0 ? wish->limit_s : USUAL_S;
-}
-
-/* In a process of its own, which is confined before it starts the compiler. */
-static void judge_apart(void *of, int orders, int answers)
-{
-    const job *j = of;
-    const user_kernel *user = &j->p->user;
-    lanes out = {.outcome = LANES_FAILED, .why = "its process could not be confined"};
-    char order;
-    pthread_sigmask(SIG_UNBLOCK, &j->g->stops, NULL); /* host_compile() lets them wait while there are files */
-    if (!worker_take(orders, &order, 1)) return;
-    const int seconds = COMPILER_S + MOST_RUNS * (int)run_seconds(j->g->wish);
-    if (setenv("TMPDIR", j->p->folder, 1) == 0 && setenv("CCACHE_DISABLE", "1", 1) == 0 &&
-        confine_compiler(j->g->compiler, j->p->folder, seconds))
-        lanes_see(&(lanes_question){.kernel = user->like,
-                                    .source = &user->source,
-                                    .transposes = true,
-                                    .limit_s = j->g->wish->limit_s,
-                                    .confined_in = j->p->folder,
-                                    .hooks = &program_hooks},
-                  &out);
-    worker_give(answers, &out, sizeof out);
-}
-
-static bool start(grading *g, place *p, verdict *v)
-{
-    const bench_hooks hooks = own_hooks();
-    static worker_process processes[VERDICT_MOST_AT_ONCE]; /* whose pipes the new one must not have */
-    const int i = (int)(p - g->at);
-    job j = {g, p};
-    for (int other = 0; other < g->places; other++) processes[other] = g->at[other].process;
-    p->until_s = measure_now_s() + MOST_RUNS * run_seconds(g->wish) + 2 * COMPILER_S;
-    if (!worker_start(&hooks, processes, i, judge_apart, &j)) {
-        decide(v, VERDICT_UNJUDGED, "no process could be started");
-        return false;
-    }
-    p->process = processes[i];
-    worker_give(p->process.to, "", 1);
-    return true;
+    job j = {g, p->folder, p->user.like, &p->user};
+    p->until_s = measure_now_s() + patience_s(g);
+    if (start_job(g, &j, &p->process)) return true;
+    decide(v, VERDICT_UNJUDGED, "no process could be started: %s", strerror(errno));
+    user_kernel_free(&p->user);
+    return false;
 }
 
 /* The first way in which it costs more than its rung. */
@@ -249,15 +322,24 @@ static void compare(const lanes *own, const lanes *like, verdict *v)
     v->kind = VERDICT_PASS;
 }
 
+/* Behind the headers of kernels/, which stand in its place first. */
+static const char *own_text(const user_kernel *user)
+{
+    const char *at = user->source.text, *last = at;
+    while ((at = strstr(at, "#line ")) != NULL) last = at++;
+    return last;
+}
+
 static void conclude(const place *p, const lanes *own, verdict *v)
 {
     static const verdict_kind kinds[] = {
         [LANES_UNABLE] = VERDICT_UNJUDGED, [LANES_NOT_C] = VERDICT_WRONG,       [LANES_CRASHED] = VERDICT_WRONG,
         [LANES_WRONG] = VERDICT_WRONG,     [LANES_UNJUDGED] = VERDICT_UNJUDGED, [LANES_FAILED] = VERDICT_UNJUDGED};
-    const char *word = own->outcome == LANES_NOT_C ? rung_words_of_cpp(p->user.source.text) : NULL;
+    char word[RUNG_WORD];
+    const bool unknown = own->outcome == LANES_NOT_C && rung_words_unknown(own_text(&p->user), word);
     if (own->outcome == LANES_SEEN)
         compare(own, p->like, v);
-    else if (word != NULL)
+    else if (unknown)
         decide(v, VERDICT_UNJUDGED, "it says `%s`, which the judge does not know: %s", word, own->why);
     else
         decide(v, kinds[own->outcome], "%s", own->why);
@@ -268,7 +350,7 @@ static void finish(grading *g, place *p, bool late)
     lanes own;
     verdict *v = &g->all[p->file];
     if (late)
-        decide(v, VERDICT_WRONG, "neither the compiler nor its runs ended in time");
+        decide(v, VERDICT_UNJUDGED, "this machine was too busy: neither the compiler nor its runs came to an end");
     else if (worker_take(p->process.from, &own, sizeof own))
         conclude(p, &own, v);
     else
@@ -281,14 +363,21 @@ static void finish(grading *g, place *p, bool late)
 
 /* ---- all of them ---- */
 
-/* Until one has ended, for a moment at most. */
-static void wait_for_some(grading *g)
+static bool is_free(const grading *g)
+{
+    for (int i = 0; i < g->places; i++)
+        if (g->at[i].file < 0) return true;
+    return false;
+}
+
+/* Until one has ended, for a moment at most; if there is more to begin, none. */
+static void wait_for_some(grading *g, bool more)
 {
     enum { MOMENT_MS = 50 };
     struct pollfd fds[VERDICT_MOST_AT_ONCE];
     for (int i = 0; i < g->places; i++)
         fds[i] = (struct pollfd){.fd = g->at[i].file >= 0 ? g->at[i].process.from : -1, .events = POLLIN};
-    const int ready = poll(fds, (nfds_t)g->places, MOMENT_MS);
+    const int ready = poll(fds, (nfds_t)g->places, more ? 0 : MOMENT_MS);
     for (int i = 0; i < g->places; i++) {
         place *p = &g->at[i];
         const bool late = p->file >= 0 && measure_now_s() > p->until_s;
@@ -296,18 +385,18 @@ static void wait_for_some(grading *g)
     }
 }
 
-static void fill(grading *g, int *next)
+/* The next file, if a place is free: it is decided, or begins. */
+static void fill_one(grading *g, int *next)
 {
-    for (int i = 0; i < g->places; i++) {
-        place *p = &g->at[i];
-        while (p->file < 0 && *next < g->wish->count) {
-            p->file = (*next)++;
-            verdict *v = &g->all[p->file];
-            if (prepare(g, p, v) && start(g, p, v)) continue;
-            g->known[p->file] = true;
-            p->file = -1;
-        }
-    }
+    int i = 0;
+    while (i < g->places && g->at[i].file >= 0) i++;
+    if (i == g->places || *next == g->wish->count) return;
+    place *p = &g->at[i];
+    p->file = (*next)++;
+    verdict *v = &g->all[p->file];
+    if (prepare(g, p, v) && start(g, p, v)) return;
+    g->known[p->file] = true;
+    p->file = -1;
 }
 
 /* Asked first: a compiler of theirs ends then, and so no file comes later. */
@@ -331,10 +420,10 @@ static void take_all(grading *g, verdict_tell *tell, void *to)
     int next = 0, told = 0;
     bool wanted = true;
     while (told < g->wish->count && wanted) {
-        fill(g, &next);
+        fill_one(g, &next);
         wanted = !command_stop_waits();
         while (told < next && g->known[told] && wanted) wanted = tell(to, told, &g->all[told]), told++;
-        if (told < next && wanted) wait_for_some(g);
+        if (wanted) wait_for_some(g, is_free(g) && next < g->wish->count);
     }
     end_all(g);
 }
@@ -345,20 +434,29 @@ static int remove_one(const char *path, const struct stat *info, int kind, struc
     return remove(path) != 0 && errno != ENOENT;
 }
 
-/* A folder of this user's alone, and one below it for each place. */
+static exit_code no_folder(int reason)
+{
+    return diag(EXIT_OUTPUT, "no folder could be made for the compiler in TMPDIR or /tmp: %s", strerror(reason));
+}
+
+/* A folder of this user's alone, and below it one for the rungs and one for each place. */
 static exit_code make_folders(grading *g)
 {
     const char *above = getenv("TMPDIR");
-    const int length = snprintf(g->folder, sizeof g->folder, "%s/tilewright-grade.XXXXXX",
+    char name[FOLDER];
+    const int length = snprintf(name, sizeof name, "%s/tilewright-grade.XXXXXX",
                                 above != NULL && above[0] == '/' ? above : "/tmp");
-    if (length >= FOLDER - 16 || mkdtemp(g->folder) == NULL)
-        return diag(EXIT_OUTPUT, "no folder could be made for the compiler in TMPDIR or /tmp: %s", strerror(errno));
+    if (length >= FOLDER - 64) return no_folder(ENAMETOOLONG);
+    if (mkdtemp(name) == NULL) return no_folder(errno);
+    memcpy(g->folder, name, sizeof name); /* from here on there is one to remove */
+    snprintf(g->own, FOLDER, "%.4000s/rungs", g->folder);
+    bool made = mkdir(g->own, 0700) == 0;
     for (int i = 0; i < g->places; i++) {
         g->at[i].file = -1;
-        snprintf(g->at[i].folder, FOLDER, "%.4080s/%d", g->folder, i);
-        if (mkdir(g->at[i].folder, 0700) != 0) return diag(EXIT_OUTPUT, "%s: %s", g->at[i].folder, strerror(errno));
+        snprintf(g->at[i].folder, FOLDER, "%.4000s/%d", g->folder, i);
+        made = made && mkdir(g->at[i].folder, 0700) == 0;
     }
-    return EXIT_OK;
+    return made ? EXIT_OK : no_folder(errno);
 }
 
 exit_code verdict_take(const verdict_wish *wish, verdict_tell *tell, void *to)
@@ -367,6 +465,9 @@ exit_code verdict_take(const verdict_wish *wish, verdict_tell *tell, void *to)
     sigset_t before;
     const char *why_not = confine_why_not() != NULL ? confine_why_not() : host_why_not();
     if (why_not != NULL || !host_compiler(g.compiler)) return diag(EXIT_DEVICE, "nothing is judged here: %s", why_not);
+    if (!confine_keeps_files())
+        diag(EXIT_OK,
+             "this system's kernel has no Landlock: that a text reads no other files is seen by its words alone");
     const int most = wish->at_once < VERDICT_MOST_AT_ONCE ? wish->at_once : VERDICT_MOST_AT_ONCE;
     g.wish = wish, g.places = wish->count < most ? wish->count : most;
     g.all = calloc((size_t)wish->count, sizeof *g.all), g.known = calloc((size_t)wish->count, sizeof *g.known);
@@ -381,6 +482,7 @@ exit_code verdict_take(const verdict_wish *wish, verdict_tell *tell, void *to)
         code = make_folders(&g);
     if (code == EXIT_OK) take_all(&g, tell, to);
     enum { OPEN_FOLDERS = 16 };
+    if (code == EXIT_OK && command_stop_waits()) code = EXIT_INTERRUPTED;
     if (g.folder[0] != '\0') nftw(g.folder, remove_one, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS);
     free(g.all), free(g.known), free(g.at);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

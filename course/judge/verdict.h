@@ -1,6 +1,6 @@
-/* verdict.h - of `tilewright grade`: is a file a right kernel of its rung, and does it ask of memory what the rung asks?
- * Nobody need have read the file: the compiler and the kernel are confined (program/confine.h), and so is what it says
- * (rung_words.h). The judge is lanes.h, as for `explain` and `ladder --rung`. */
+/* verdict.h - of `tilewright grade`: is a file a right kernel of its rung, and does it ask of memory what the rung
+ * asks? Nobody need have read the file: the compiler and the kernel are confined (program/confine.h), and so is what
+ * it says (rung_words.h). The judge is lanes.h, as for `explain` and `ladder --rung`. */
 #ifndef TILEWRIGHT_VERDICT_H
 #define TILEWRIGHT_VERDICT_H
 
@@ -16,7 +16,7 @@ typedef struct verdict {
 } verdict;
 
 typedef struct verdict_wish {
-    const char *const *paths; /* regular files */
+    const char *const *paths;
     int count;
     const char *rung; /* which all of them are to be; NULL: as each kernel's name says */
     int at_once;      /* files that are judged side by side, at least 1 */
@@ -30,7 +30,7 @@ typedef bool verdict_tell(void *job, int i, const verdict *of);
 
 /* verdict_take - all files. Must come before this process has a second thread. EXIT_OK whatever the verdicts are;
  * else, after a sentence, EXIT_DEVICE where nothing can be confined or compiled here, EXIT_MEMORY, or EXIT_OUTPUT where
- * no folder can be made. */
+ * no folder can be made. What may not wait for a busy machine is not told as a mistake: the processor's time counts. */
 exit_code verdict_take(const verdict_wish *wish, verdict_tell *tell, void *job);
 
 /* verdict_page - the page of docs/COURSE.md that teaches a rung; 0: none does. */

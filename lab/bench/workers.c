@@ -113,6 +113,7 @@ static void tell_end(worker_process *p, char *why, size_t size)
     int status = 0;
     kill(p->pid, SIGKILL);
     while (waitpid(p->pid, &status, 0) < 0 && errno == EINTR) continue;
+    p->ended_by = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     if (WIFSIGNALED(status))
         snprintf(why, size, "crashed: signal %d, %s", WTERMSIG(status), strsignal(WTERMSIG(status)));
     else

@@ -16,6 +16,7 @@ typedef struct worker_process {
     bool has_clock; /* cpu is one */
     double used_s;  /* of that when it was last looked at */
     bool late;      /* it was ended because it did not answer in time */
+    int ended_by;   /* a signal by which it ended before it answered; 0: none */
 } worker_process;
 
 /* The body of a worker process: takes orders with worker_take from `orders` until there are no more, and answers each
