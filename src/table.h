@@ -143,7 +143,7 @@ enum {
     GPU_TRANSPOSES_B = 4,  /* reads B as n x k: a B that is stored as k x n is transposed on the host first */
     GPU_LINEAR_GRID = 8,   /* one dimension of blocks; the kernel rasterises them itself */
     GPU_SKINNY = 16,       /* k is TILE, 16 or 32 */
-    GPU_PERSISTENT = 32,   /* persistent: one block per multiprocessor takes tile after tile */
+    GPU_PERSISTENT = 32,   /* persistent: blocks_each per multiprocessor, or one, take tile after tile */
     GPU_THIS_SM = 64,      /* instructions of exactly this architecture */
     GPU_ROW_BARRIER = 128, /* OpenCL: -DSUBGROUP_BARRIER=1 where a row of the tile lies in one warp */
     /* PDL: may be launched before the kernel ahead of it in the stream has ended; every block waits for that itself */
@@ -177,7 +177,7 @@ typedef struct gpu_kernel {
     int static_bytes, dynamic_bytes; /* of shared (local) memory; static of GPU_SQUARE kernels for TILE = 32 */
     int sm;                          /* at least this (CUDA) */
     int a_box_rows, a_box_cols, b_box_rows, b_box_cols; /* TMA: the boxes */
-    /* batches: persistent blocks per multiprocessor; 0: a block for each tile */
+    /* persistent blocks per multiprocessor; 0: of batches a block for each tile, else one */
     int blocks_each;
     int lanes; /* FAMILY_PANELS: of a vector */
     /* OpenCL, sliced-K: slices of a group's work-items divide k; 0: they do not. Such rows are for NVIDIA's GPUs */

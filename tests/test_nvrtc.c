@@ -871,7 +871,8 @@ static void wgmma_cases(void)
 {
     bool planted = false;
     for (const form *f = forms; f < forms + form_count; f++) {
-        bool seen = f->row == NULL || !(f->row->gpu.traits & GPU_THIS_SM);
+        bool seen = f->row == NULL || !(f->row->gpu.traits & GPU_THIS_SM) ||
+                    (f->row->lab.dtype == TW_F32 && !f->row->lab.emulates); /* setmaxnreg is of sm_90a, too */
         for (const form *g = forms; g < f && !seen; g++)
             seen = strcmp(g->file, f->file) == 0 && strcmp(g->variant.wgmma, f->variant.wgmma) == 0 &&
                    g->variant.few_rows == f->variant.few_rows;

@@ -202,6 +202,12 @@ def speed(engine, rung, build="rolled", file="ladder-4096"):
     return next(r["gflops"] / 1e3 for r in records(file) if (r["engine"], r["rung"], r["m"]) == (engine, rung, 4096) and r["build"] in (build, None))
 
 
+def ring(rung, before, shape="4096x4096x4096"):
+    """How fast one of the rungs around r12 is beside another."""
+    of = {r["rung"]: r["gflops"] for r in records(f"ladder-rings-{shape}")}
+    return f"{of[rung] / of[before]:.2f}"
+
+
 def thin(engine, rung, k):
     return next(r["effective_gbps"] for r in records("skinny-4096") if (r["engine"], r["rung"], r["k"]) == (engine, rung, k))
 
@@ -236,6 +242,17 @@ def figures_told():
             yield head("r01u_uncached"), f"default build {own('r01u_uncached', 'default'):.2f} where r01 has {own('r01_naive', 'default'):.2f}"
         else:
             yield head("r12_async"), f"(r11 at 4096: {own('r11_warp'):.1f})"
+            deep, short, uneven = "512x512x8192", "8192x8192x64", "4096x2112x4096"
+            yield head("r11a_ring"), (f"slower than r11, {ring('r11a_ring', 'r11_warp')} of it at 4096 and {ring('r11a_ring', 'r11_warp', deep)} where one block has a "
+                                      "multiprocessor (512 x 512 x 8192)")
+            yield head("r11b_boxes"), (f"{ring('r11b_boxes', 'r11a_ring')} of r11a at 4096, {ring('r11b_boxes', 'r11a_ring', uneven)} at 4096 x 2112 x 4096, "
+                                       f"{ring('r11b_boxes', 'r11a_ring', short)} at 8192 x 8192 x 64")
+            yield head("r11c_swizzle"), f"{ring('r11c_swizzle', 'r11b_boxes')} of r11b at 4096, {ring('r11c_swizzle', 'r11b_boxes', deep)} where one block"
+            yield head("r11c_swizzle"), f"{ring('r11c_swizzle', 'r11b_boxes', short)} at 8192 x 8192 x 64"
+            yield head("r12a_producer"), f"slower than r12, {ring('r12a_producer', 'r12_async')} of it at 4096"
+            yield head("r12b_persistent"), f"{ring('r12b_persistent', 'r12a_producer', short)} of r12a at 8192 x 8192 x 64, {ring('r12b_persistent', 'r12a_producer', deep)} at 512"
+            yield head("r12b_persistent"), f"{ring('r12b_persistent', 'r12a_producer')} at 4096, whose"
+            yield head("r12b_persistent"), f"of 256 blocks, and {ring('r12b_persistent', 'r12a_producer', uneven)} at 4096 x 2112 x 4096"
 
 
 # (head, words behind a range in it, where the speed is that lies in the range)

@@ -51,7 +51,12 @@ r09 r09_wide -
 r10 r10_register -
 r10s r10s_scalar -
 r11 r11_warp -
+r11a r11a_ring -
+r11b r11b_boxes -
+r11c r11c_swizzle -
 r12 r12_async -
+r12a r12a_producer -
+r12b r12b_persistent -
 r13 r13_matrix -
 r13i r13i_int8 -
 r13q r13q_fp8 -

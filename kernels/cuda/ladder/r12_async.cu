@@ -32,9 +32,9 @@
  *           tensor maps, rank 2, FLOAT32, element strides 1, no interleave, zeros outside, L2 promotion 256 B:
  *               a_map: address a, dims {k, m}, stride {4 lda} bytes, box {32, 128}, swizzle 128 B
  *               b_map: address b, dims {n, k}, stride {4 ldb} bytes, box {128, 32}, no swizzle
- * CHANGED   from r11: who loads, how deep a tile is, how A lies in shared memory; 128 threads of 8 x 16 sums in place
- *           of 256 of 8 x 8, the lanes' places, and FMAs of four steps of k for each load of A. A block's 128 x 128
- *           of C and the order of blocks are r11's.
+ * CHANGED   from r11c: 128 threads of 8 x 16 sums in place of 256 of 8 x 8, so that a load of B serves 8 rows and one
+ *           of A 16 columns: 24 loads for 512 FMAs, where r11c has 16 for 256. r11a to r11c have its other ideas one
+ *           by one: the ring, the boxes and the swizzle.
  * SOURCE    PTX ISA (cp.async.bulk.tensor, mbarrier); the lanes: maxas. */
 #include "../rung.cuh"
 #include "../wide.cuh"
