@@ -189,7 +189,7 @@ static bool keep_calls(struct sock_filter *rules, size_t count)
            syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter) == 0;
 }
 
-/* Namespaces, in which a process has rights that it had not: the flags CLONE_NEW... of clone(). clone3() has them in
+/* Namespaces, in which a process has rights that it had not: the flags of clone() for new ones. clone3() has them in
  * memory, where no filter looks: without it the C library calls clone(). */
 enum { NEW_NAMESPACES = 0x7e020080 };
 
@@ -232,28 +232,51 @@ static bool keep_compiler_calls(void)
     return keep_calls(rules, sizeof rules / sizeof *rules);
 }
 
+/* Memory that no code lies in, time, an end. */
+#define COMPUTES                                                                                                       \
+    IF_CALL(brk, yes), IF_CALL(munmap, yes), IF_CALL(madvise, yes), IF_CALL(mremap, yes), IF_CALL(futex, yes),         \
+        IF_CALL(rt_sigprocmask, yes), IF_CALL(rt_sigreturn, yes), IF_CALL(clock_gettime, yes), IF_CALL(exit, yes),     \
+        IF_CALL(exit_group, yes)
+
 bool confine_computing(int answers)
 {
     const uint32_t yes = SECCOMP_RET_ALLOW, end = SECCOMP_RET_KILL_PROCESS;
     struct sock_filter rules[] = {OF_THIS_PROCESSOR,
-                                  IF_CALL(brk, yes),
-                                  IF_CALL(munmap, yes),
-                                  IF_CALL(madvise, yes),
-                                  IF_CALL(futex, yes),
-                                  IF_CALL(rt_sigprocmask, yes),
-                                  IF_CALL(rt_sigreturn, yes),
-                                  IF_CALL(clock_gettime, yes),
-                                  IF_CALL(exit, yes),
-                                  IF_CALL(exit_group, yes),
+                                  COMPUTES,
                                   IF_WITH(mmap, 2, PROT_EXEC, end),
                                   IF_WITHOUT(mmap, 3, MAP_ANONYMOUS, end),
                                   IF_CALL(mmap, yes),
                                   IF_WITH(mprotect, 2, PROT_EXEC, end),
                                   IF_CALL(mprotect, yes),
-                                  IF_CALL(mremap, yes),
                                   UNLESS(__NR_write, 3),
                                   LOAD(args[0]),
                                   IF((uint32_t)answers, yes),
+                                  END(end)};
+    return keep_calls(rules, sizeof rules / sizeof *rules);
+}
+
+/* What dlopen() asks, and confine_computing() behind it: code of a library that is loaded may run before that. */
+static bool keep_loading_calls(void)
+{
+    const uint32_t yes = SECCOMP_RET_ALLOW, end = SECCOMP_RET_KILL_PROCESS;
+    struct sock_filter rules[] = {OF_THIS_PROCESSOR,
+                                  COMPUTES,
+                                  IF_CALL(openat, yes),
+#ifdef __NR_open
+                                  IF_CALL(open, yes),
+#endif
+                                  IF_CALL(read, yes),
+                                  IF_CALL(pread64, yes),
+                                  IF_CALL(lseek, yes),
+                                  IF_CALL(fstat, yes),
+                                  IF_CALL(newfstatat, yes),
+                                  IF_CALL(close, yes),
+                                  IF_CALL(fcntl, yes),
+                                  IF_CALL(mmap, yes),
+                                  IF_CALL(mprotect, yes),
+                                  IF_CALL(write, yes),
+                                  IF_CALL(seccomp, yes),
+                                  IF_CALL(prctl, yes),
                                   END(end)};
     return keep_calls(rules, sizeof rules / sizeof *rules);
 }
@@ -286,20 +309,6 @@ bool confine_compiler(const char *path, const char *folder, int seconds)
 {
     return limit_all(seconds, COMPILER_MIB, COMPILED_MIB) && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
            keep_files(path, folder) && keep_compiler_calls();
-}
-
-/* No process, no program, no socket: code of a library that is loaded may run before confine_computing(). */
-static bool keep_loading_calls(void)
-{
-    const uint32_t end = SECCOMP_RET_KILL_PROCESS;
-    struct sock_filter rules[] = {OF_THIS_PROCESSOR,     IF_CALL(clone, end),    IF_CALL(clone3, end),
-#ifdef __NR_fork
-                                  IF_CALL(fork, end),    IF_CALL(vfork, end),
-#endif
-                                  IF_CALL(execve, end),  IF_CALL(execveat, end), IF_CALL(kill, end),
-                                  IF_CALL(tgkill, end),  IF_CALL(socket, end),   IF_CALL(ptrace, end),
-                                  END(SECCOMP_RET_ALLOW)};
-    return keep_calls(rules, sizeof rules / sizeof *rules);
 }
 
 bool confine_loading(const char *folder, int seconds)

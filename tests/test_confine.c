@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -91,6 +92,7 @@ static int forks(void) { return fork() >= 0 ? REACHED : NOT_CONFINED; }
 static int kills(void) { return kill(getppid(), 0) == 0 ? REACHED : NOT_CONFINED; }
 static int runs_a_program(void) { return execl("/bin/true", "true", (char *)NULL) < 0 ? NOT_CONFINED : REACHED; }
 static int asks_for_a_socket(void) { return socket(AF_INET, SOCK_STREAM, 0) >= 0 ? REACHED : NOT_CONFINED; }
+static int changes_a_mode(void) { return chmod(own, 0777) == 0 ? REACHED : NOT_CONFINED; }
 static int maps_code(void)
 {
     return mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED ? REACHED
@@ -178,6 +180,7 @@ int main(int argc, char **argv)
     confined_case("nor a file where compilers are", LOADING, reads_headers, REFUSED, 0);
     confined_case("it starts no process as it is loaded", LOADING, forks, REFUSED, SIGSYS);
     confined_case("it runs no program then", LOADING, runs_a_program, REFUSED, SIGSYS);
+    confined_case("it changes no mode of a file", LOADING, changes_a_mode, REFUSED, SIGSYS);
     confined_case("it reads its own", LOADING, reads_its_own, REACHED, 0);
     confined_case("it does not write it: no file", LOADING, writes_its_own, REFUSED, 0);
 

@@ -4,8 +4,8 @@
  *
  * The work-items of a group take turns at barriers, on stacks of their own. Each warp of 32 runs up to the next barrier
  * of the group before another warp begins. The tiles of each group begin as NaN. Kernels of the plain kind only: (m, n,
- * k, alpha, a, lda, b, ldb, beta, c, ldc), of vector types float4 alone, and of CUDA C no C++. The text is code with the
- * caller's rights: lanes.h runs it in a process of its own. */
+ * k, alpha, a, lda, b, ldb, beta, c, ldc), of vector types float4 alone, and of CUDA C no C++. The text is code with
+ * the caller's rights: lanes.h runs it in a process of its own. */
 #ifndef TILEWRIGHT_HOST_KERNEL_H
 #define TILEWRIGHT_HOST_KERNEL_H
 
