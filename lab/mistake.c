@@ -139,13 +139,13 @@ static bool name_part(const products *s, char text[MISTAKE_BYTES])
 
 /* ---- alpha and beta ---- */
 
-/* Is C x A B + y C0? */
+/* Is C x A B + y C0? With y 0 C0 is not looked at. */
 static bool fits_scalars(const products *s, double x, double y)
 {
-    for (int64_t i = 0; i < s->m; i++)
-        for (int64_t j = 0; j < s->n; j++)
-            if (!(s->found[i * s->n + j] == x * sum_of(s, false, i, j, s->k) + y * s->before[i * s->n + j]))
-                return false;
+    for (int64_t e = 0; e < s->m * s->n; e++) {
+        const double added = y == 0 ? 0 : y * s->before[e];
+        if (!(s->found[e] == x * sum_of(s, false, e / s->n, e % s->n, s->k) + added)) return false;
+    }
     return true;
 }
 
@@ -155,7 +155,7 @@ static bool name_scalars(const products *s, char text[MISTAKE_BYTES])
     const struct {
         double x, y;
         const char *text;
-    } mistakes[] = {{1, 0, "alpha and beta are ignored: C is A B"},
+    } mistakes[] = {{1, 0, beta == 0 ? "alpha is ignored: C is A B" : "alpha and beta are ignored: C is A B"},
                     {alpha, 0, "beta is ignored: C is alpha A B"},
                     {1, beta, "alpha is ignored: C is A B + beta C"},
                     {alpha, 1, "beta is taken as 1: C is alpha A B + C"},

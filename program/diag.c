@@ -13,10 +13,19 @@ void diag_command(const char *name) { command_name = name; }
 
 const char *diag_command_name(void) { return command_name; }
 
+/* Controls of one byte, those of U+0080 to U+009F, and what turns the direction of writing: U+200E, U+200F, U+202A to
+ * U+202E, U+2066 to U+2069. */
 static void tame(char *text)
 {
-    for (char *c = text; *c != '\0'; c++)
-        if ((unsigned char)*c < ' ' || *c == 127) *c = '?';
+    for (unsigned char *c = (unsigned char *)text; *c != '\0'; c++) {
+        const bool control = c[0] == 0xc2 && c[1] >= 0x80 && c[1] <= 0x9f,
+                   turns = c[0] == 0xe2 &&
+                           ((c[1] == 0x80 && (c[2] == 0x8e || c[2] == 0x8f || (c[2] >= 0xaa && c[2] <= 0xae))) ||
+                            (c[1] == 0x81 && c[2] >= 0xa6 && c[2] <= 0xa9));
+        if (*c < ' ' || *c == 127 || control) *c = '?';
+        if (control) c[1] = '?';
+        if (turns) c[0] = c[1] = c[2] = '?';
+    }
 }
 
 const char *diag_name(const char *name, tame_name out)

@@ -90,6 +90,11 @@ static const solution of_r01[] = {
     ONE("r01_naive", BLEND, "C(i, j) = sum;", "alpha and beta are ignored: C is A B"),
     ONE("r01_naive", BLEND, "C(i, j) = alpha * sum;", "beta is ignored: C is alpha A B"),
     ONE("r01_naive", BLEND, "C(i, j) = alpha * sum + beta * C(i, j);", "C is read where beta is 0"),
+    ONE("r01_naive", BLEND, "if (beta == 0) C(i, j) = sum; else " BLEND, "alpha is ignored: C is A B"),
+    ONE("r01_naive", BLEND, "if (alpha == 1) C(i, j) = sum; else " BLEND, ""),
+    ONE("r01_naive", BLEND, "blend(&C(i, j), alpha, sum, (int)beta);", "with A and B transposed, alpha 0.5 and beta -0.25: "),
+    ONE("r01_naive", "float sum = 0;", "int sum = 0;", "with alpha 2 and beta 3: "),
+    ONE("r01_naive", "fma(A(i, p), B", "fma(fabs(A(i, p)) * -1, B", "with alpha 2 and beta 3: "),
 };
 
 #define TILE_OF_A "i < m && a_p < k ? A(i, a_p) : 0;"

@@ -157,13 +157,13 @@ ASKS = {
     "a sign that goes between others": ('%extern "C":include "/etc/passwd"', "", "is a string, of which a rung has none"),
     "a word by its letters' numbers": ("int \\u0061sm;", "", "not judged: line 2: `\\` ends no line"),
     "to run when it is loaded": ("__attribute__((constructor)) static void f(void) {}", "", "is no attribute of a rung's"),
-    "the same in a macro": ("#define R )\n#define L (\n#define C ,\nstatic __attribute__((aligned(16 R C constructor C aligned L 16))) int x;", "", "is no "),
-    "the same in its argument": ("#define R )\n#define L (\n#define C ,\n#define AT(x) static __align__(x) int y;\nAT(16 R C constructor C aligned L 16)", "", "`constructor` is no word of a rung"),
+    "the same in a macro": ("#define R )\n#define L (\n#define C ,\nstatic __attribute__((aligned(16 R C constructor C aligned L 16))) int x;", "", "opens or closes a bracket without the other"),
+    "the same in its argument": ("#define R )\n#define L (\n#define C ,\n#define AT(x) static __align__(x) int y;\nAT(16 R C constructor C aligned L 16)", "", "opens or closes a bracket without the other"),
     "the same by its name": ("void _init(void) {}", "", "not judged: line 2: `_init` is no word of a rung"),
     "a section": ('__attribute__((section("x"))) int x;', "", "is no attribute of a rung's"),
     "the judge's words": ("", "host_now.rolled = 0;", "`host_now` is no word of a rung"),
-    "a process": ("int fork(void);", "fork();", "WRONG: it does not compile as C: undefined reference to `fork'"),
-    "a call of the system": ("long syscall(long, ...);", "syscall(57);", "WRONG: it does not compile as C: undefined reference to `syscall'"),
+    "a process": ("int fork(void);", "fork();", "not judged: it does not compile as C: undefined reference to `fork'"),
+    "a call of the system": ("long syscall(long, ...);", "syscall(57);", "not judged: it does not compile as C: undefined reference to `syscall'"),
     "memory of others": ("", "*(volatile int *)16 = 3;", "WRONG: at 48 x 48 x 48: work-item 0 of group (0, 0) writes memory outside of A, B, C and the tiles"),
     "to go where there is nothing": ("", "((void (*)(void))(long)0x12345678)();", "WRONG: it crashed: signal 11"),
     "a stack without end": ("int deep(int x) { volatile char a[4096]; a[0] = x; return deep(x + 1) + a[0]; }", "sum = deep(1);", "WRONG: it crashed: signal 11"),
@@ -175,7 +175,17 @@ ASKS = {
     "two words of a vector at once": ("", "float4 v = (float4)(1); sum += 0 * v.xy.x;", "not judged: it says `.xy`, which the judge does not know"),
     "a struct": ("struct two { int x, y; };", "struct two t; t.x = 1;", "not judged: it says `struct`, which the judge does not know"),
     "C++": ("template <int N> int f() { return N; }", "", "not judged: it says `template`, which the judge does not know: it does not compile as C: "),
-    "a message": ("#error it's \"mine\n", "", "WRONG: it does not compile as C: "),
+    "a message": ("#error mine", "", "WRONG: it does not compile as C: "),
+    "a line that compilers end elsewhere": ("#define SECOND(x, y...) y\nSECOND(\n\r, __attribute__((constructor)) static void f(void) {}\n)", "", "`?` is no sign of a rung"),
+    "the same behind a message": ("#error x\r__attribute__((constructor)) static void f(void) {}", "", "`?` is no sign of a rung"),
+    "a blank that is a letter": ("\u00a0__attribute__((constructor)) static void f(void) {}", "", "is no sign of a rung"),
+    "an attribute by other signs": ("[[gnu::constructor]] static void f(void) {}", "", "`[[` is no sign of a rung"),
+    "a function that chooses itself": ('#define extern\n#define X 16), ifunc(extern "C"), aligned(16\nvoid f(void) __attribute__((aligned(X)));', "", "not judged: line 3: `define X 16)"),
+    "not to be watched": ("#define MINE QUIET", "", "pass, r01_naive"),
+    "headers without end": ('#include "rung.clh"\n' * 20, "", "not judged: it has more than 16 lines of #include"),
+    "to speak in the judge's place": ("HOST_QUIET int f(void) { return 1; }", "", "`HOST_QUIET` is no word of a rung"),
+    "nothing: a name with an underscore": ("", "int _row = 0; sum += _row;", "pass, r01_naive"),
+    "nothing: the larger of two": ("", "sum = fmax(sum, sum);", "pass, r01_naive"),
     "nothing: a comment": ('/*\n#include "/etc/passwd" */ // \\\n#include "/etc/passwd"', "", "pass, r01_naive"),
     "nothing: the rung's own attributes": ("static inline __attribute__((always_inline)) int f(int x) { return x; }", "sum += 0 * f(1);", "pass, r01_naive"),
     "nothing: zeros, which a compiler calls memset for": ("", "float x[64] = {0}; sum += x[63];", "pass, r01_naive"),
@@ -187,13 +197,28 @@ def a_text_that_asks_for_more():
     need_grade()
     os.mkdir("asks")
     for i, (top, body, _) in enumerate(ASKS.values()):
-        write(f"asks/{i:02}.cl", naive(top, body))
+        with open(f"asks/{i:02}.cl", "w", encoding="utf-8", newline="") as file:
+            file.write(naive(top, body))
     done = grade("asks", "--deadline", 1, status=1)
     lines = done.stdout.splitlines()
     assert len(lines) == len(ASKS) + 1, done.stdout
     for i, (what, (_, _, says)) in enumerate(ASKS.items()):
         assert lines[i].startswith(f"asks/{i:02}.cl: ") and says in lines[i], (what, lines[i])
         assert says.startswith("pass") or (": not judged: " in lines[i]) == (not says.startswith("WRONG")), (what, lines[i])
+
+
+@case
+def a_file_of_windows_and_of_cuda():
+    """Ends of lines and marks as some editors set them; a tile that is none; C++, of which no compiler of C can judge."""
+    need_grade()
+    with open("lines.cl", "w", encoding="utf-8-sig", newline="\r\n") as file:
+        file.write(naive())
+    assert grade("lines.cl", status=0).stdout == "lines.cl: pass, r01_naive\n"
+    text = changed("cuda", "r04_banks", ("    __shared__ float a_tile[TILE][TILE], b_tile[TILE][TILE];\n", ""), ('extern "C"', '__device__ float a_tile[TILE][TILE], b_tile[TILE][TILE];\nextern "C"'))
+    write("common.cu", text)
+    assert "stores into memory that all groups share: is a tile meant?" in grade("common.cu", status=1).stdout
+    write("plus.cu", changed("cuda", "r04_banks", ("float sum = 0;", "float sum{0};")))
+    assert grade("plus.cu", status=3).stdout.startswith("plus.cu: not judged: it does not compile as C: ")
 
 
 @case

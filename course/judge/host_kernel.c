@@ -419,11 +419,14 @@ static void note(const void *address, int bytes, bool store)
                   {now->tiles, (size_t)(now->tiles_end - now->tiles)},
                   {now->image, (size_t)(now->image_end - now->image)},
                   {l->stacks + (size_t)l->now * STACK, STACK}};
-    enum { WITH_OWN = sizeof memory / sizeof *memory };
+    enum { WITH_OWN = sizeof memory / sizeof *memory, OF_IMAGE = HOST_TILES + 1 };
     int where = 0;
     while (where < WITH_OWN && !in_range(address, memory[where].first, memory[where].bytes)) where++;
-    if (where > HOST_TILES && where < WITH_OWN) return; /* a constant, or the work-item's own */
-    host_access access = {.where = where < WITH_OWN ? (host_memory)where : HOST_OUTSIDE,
+    const bool common = where == OF_IMAGE && store && !in_range(address, now, sizeof *now); /* not the shim's words */
+    if (where > HOST_TILES && where < WITH_OWN && !common) return; /* a constant, or the work-item's own */
+    host_access access = {.where = common             ? HOST_COMMON
+                                   : where < WITH_OWN ? (host_memory)where
+                                                      : HOST_OUTSIDE,
                           .bytes = bytes,
                           .store = store,
                           .met = {l->met[l->now][0], l->met[l->now][1]},

@@ -29,23 +29,23 @@ struct host_now {
 } host_now;
 
 #define static_assert _Static_assert
-#define QUIET __attribute__((no_sanitize("thread")))
+#define HOST_QUIET __attribute__((no_sanitize("thread")))
 extern char __start_host_tiles[], __stop_host_tiles[];
 extern __attribute__((visibility("hidden"))) char __ehdr_start[], _end[];
 #define HOST_TILE static __attribute__((section("host_tiles")))
 HOST_TILE __attribute__((used)) char host_no_tile[64]; /* so that the section is there */
 
-__attribute__((constructor)) QUIET static void host_start(void)
+__attribute__((constructor)) HOST_QUIET static void host_start(void)
 {
     host_now.tiles = __start_host_tiles, host_now.tiles_end = __stop_host_tiles;
     host_now.image = __ehdr_start, host_now.image_end = _end;
 }
 
-QUIET void __tsan_init(void) {}
-QUIET void __tsan_func_entry(void *caller) { (void)caller; }
-QUIET void __tsan_func_exit(void) {}
+HOST_QUIET void __tsan_init(void) {}
+HOST_QUIET void __tsan_func_entry(void *caller) { (void)caller; }
+HOST_QUIET void __tsan_func_exit(void) {}
 #define HOST_NOTE(name, bytes, store)                                                                                  \
-    QUIET void name(const void *address) { host_now.note(address, bytes, store); }
+    HOST_QUIET void name(const void *address) { host_now.note(address, bytes, store); }
 #define HOST_NOTES(bytes)                                                                                              \
     HOST_NOTE(__tsan_read##bytes, bytes, 0)                                                                            \
     HOST_NOTE(__tsan_write##bytes, bytes, 1)                                                                           \
@@ -56,11 +56,11 @@ HOST_NOTES(2)
 HOST_NOTES(4)
 HOST_NOTES(8)
 HOST_NOTES(16)
-QUIET void __tsan_read_range(const void *address, long bytes) { host_now.note(address, (int)bytes, 0); }
-QUIET void __tsan_write_range(void *address, long bytes) { host_now.note(address, (int)bytes, 1); }
+HOST_QUIET void __tsan_read_range(const void *address, long bytes) { host_now.note(address, (int)bytes, 0); }
+HOST_QUIET void __tsan_write_range(void *address, long bytes) { host_now.note(address, (int)bytes, 1); }
 /* clang: private arrays, and a float4 that is copied */
-QUIET void *__tsan_memset(void *to, int byte, size_t bytes) { return memset(to, byte, bytes); }
-QUIET void *__tsan_memcpy(void *to, const void *from, size_t bytes)
+HOST_QUIET void *__tsan_memset(void *to, int byte, size_t bytes) { return memset(to, byte, bytes); }
+HOST_QUIET void *__tsan_memcpy(void *to, const void *from, size_t bytes)
 {
     host_now.note(from, (int)bytes, 0);
     host_now.note(to, (int)bytes, 1);
@@ -68,19 +68,19 @@ QUIET void *__tsan_memcpy(void *to, const void *from, size_t bytes)
 }
 
 #ifdef HOST_CONFINED /* linked with no library: what compilers call by themselves */
-QUIET void *memset(void *to, int byte, size_t bytes)
+HOST_QUIET void *memset(void *to, int byte, size_t bytes)
 {
     for (char *c = to; bytes > 0; bytes--) *c++ = (char)byte;
     return to;
 }
-QUIET void *memcpy(void *to, const void *from, size_t bytes)
+HOST_QUIET void *memcpy(void *to, const void *from, size_t bytes)
 {
     for (char *c = to; bytes > 0; bytes--) *c++ = *(const char *)from, from = (const char *)from + 1;
     return to;
 }
 #endif
 
-QUIET static inline bool host_rolled(void) { return host_now.rolled++, false; }
+HOST_QUIET static inline bool host_rolled(void) { return host_now.rolled++, false; }
 #define HOST_ROLLED                                                                                                    \
     if (host_rolled())                                                                                                 \
         ;                                                                                                              \
@@ -103,10 +103,24 @@ typedef float float4 __attribute__((vector_size(16)));
 #define HOST_PICK(x, y, z, w, which, ...) which
 #define HOST_FLOAT4(...)                  HOST_PICK(__VA_ARGS__, HOST_EACH, , , HOST_ALL, )(__VA_ARGS__)
 
-#define fma(x, y, z)  ((x) * (y) + (z)) /* operands are small integers: exact either way */
+#define fma(x, y, z)  ((x) * (y) + (z)) /* operands are small: exact either way */
 #define fmaf(x, y, z) ((x) * (y) + (z))
 
+#define fmaxf(x, y) max(x, y)
+#define fminf(x, y) min(x, y)
+#define fmax(x, y)  max(x, y)
+#define fmin(x, y)  min(x, y)
+typedef unsigned uint;
+
 #ifdef HOST_CUDA
+#include <stdint.h>
+#define __host__
+#define __inline__ inline
+#define __fmaf_rn(x, y, z) fmaf(x, y, z)
+#define __fmul_rn(x, y)    ((x) * (y))
+#define __fadd_rn(x, y)    ((x) + (y))
+#define __mul24(x, y)      ((x) * (y))
+#define __CUDA_ARCH__      900
 #define __global__
 #define __device__
 #define __forceinline__ inline
@@ -138,6 +152,10 @@ typedef float float4 __attribute__((vector_size(16)));
 #define get_num_groups(d)        ((size_t)(&host_now.grid.x)[d])
 #define get_local_size(d)        ((size_t)(&host_now.size.x)[d])
 #define get_global_id(d)         (get_group_id(d) * get_local_size(d) + get_local_id(d))
+#define get_global_offset(d)     ((size_t)0)
+#define get_local_linear_id()    (get_local_id(1) * get_local_size(0) + get_local_id(0))
+#define get_group_linear_id()    (get_group_id(1) * get_num_groups(0) + get_group_id(0))
+#define __OPENCL_VERSION__       120
 #define get_global_size(d)       (get_num_groups(d) * get_local_size(d))
 #define mad(x, y, z)             fma(x, y, z)
 #define CLK_GLOBAL_MEM_FENCE     2
@@ -159,6 +177,5 @@ typedef float float4 __attribute__((vector_size(16)));
 #define mad24(x, y, z) ((x) * (y) + (z))
 typedef unsigned char uchar;
 typedef unsigned short ushort;
-typedef unsigned uint;
 typedef unsigned long ulong;
 #endif

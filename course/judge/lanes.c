@@ -1,6 +1,7 @@
 /* lanes.c - see lanes.h. */
 #include "lanes.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -8,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "../../lab/bench/workers.h"
+#include "../../lab/measure.h"
 #include "../../lab/mistake.h"
 #include "../../program/confine.h"
 #include "../story.h"
@@ -188,15 +190,17 @@ typedef struct work {
 
 static size_t span(int64_t rows, int64_t cols, int64_t ld) { return sizeof(float) * (size_t)((rows - 1) * ld + cols); }
 
-/* Integers from 1 to 7 without a pattern, so that an exchange of any two rows or columns shows. What lies beyond a
- * row's end, and behind the last, is NaN. */
-static void fill(float *x, size_t bytes, int64_t cols, int64_t ld, int sign)
+/* Numbers without a pattern, so that an exchange of any two rows or columns shows: integers from 1 to 7 of this sign,
+ * or with `any` quarters of both signs; sums of their products are exact. What lies beyond a row's end, and behind the
+ * last, is NaN. */
+static void fill(float *x, size_t bytes, int64_t cols, int64_t ld, int sign, bool any)
 {
     uint32_t state = sign < 0 ? 1 : 2;
     memset(x, 0xff, bytes + WITNESS_GAP);
     for (size_t i = 0; i < bytes / sizeof *x; i++) {
         state = state * 1664525 + 1013904223;
-        if ((int64_t)(i % (size_t)ld) < cols) x[i] = (float)(sign * (int)(1 + (state >> 16) % 7));
+        const int number = (int)(1 + (state >> 16) % 7), other = (state >> 24) % 2 == 0 ? number : -number;
+        if ((int64_t)(i % (size_t)ld) < cols) x[i] = any ? 0.25f * (float)other : (float)(sign * number);
     }
 }
 
@@ -361,8 +365,9 @@ static bool run_trial(const host_kernel *kernel, const work *w, const trial *t, 
     r->a = a, r->b = b, r->c = malloc(r->c_bytes + WITNESS_GAP);
     bool right = false;
     if (a != NULL && b != NULL && r->c != NULL) {
-        fill(a, r->a_bytes, op_a ? r->m : r->k, r->lda, -1);
-        fill(b, r->b_bytes, op_b ? r->k : r->n, r->ldb, 1);
+        const bool any = t != w->trials || !w->watches; /* in the first their signs say whose a tile is */
+        fill(a, r->a_bytes, op_a ? r->m : r->k, r->lda, -1, any);
+        fill(b, r->b_bytes, op_b ? r->k : r->n, r->ldb, 1, any);
         for (size_t i = 0; i < r->c_bytes / sizeof *r->c; i++) r->c[i] = c_before(r, i);
         right = judge_launch(kernel, w, t, s);
         if (watches) memcpy(s->out->barriers, r->barriers, sizeof r->barriers);
@@ -412,22 +417,38 @@ static void look(const work *w, sight *s, int answers)
         add_warp(s, first);
 }
 
+typedef struct answer {
+    uint64_t token; /* that of the order */
+    lanes seen;
+} answer;
+
 /* Ends with the process, which frees all. */
 static void look_apart(void *job, int orders, int answers)
 {
     static sight s;
-    lanes out = {.outcome = LANES_FAILED, .why = "memory ran out"};
-    char order;
-    s.out = &out;
-    if (!worker_take(orders, &order, 1)) return;
-    look(job, &s, answers);
-    worker_give(answers, &out, sizeof out);
+    answer given = {.seen = {.outcome = LANES_FAILED, .why = "memory ran out"}};
+    s.out = &given.seen;
+    if (!worker_take(orders, &given.token, sizeof given.token)) return;
+    /* a text that would answer by itself must find out where to, and by which number it is known */
+    const int place = fcntl(answers, F_DUPFD_CLOEXEC, 16 + (int)(given.token % 200));
+    look(job, &s, place < 0 ? answers : place);
+    worker_give(place < 0 ? answers : place, &given, sizeof given);
+}
+
+static uint64_t some_number(void)
+{
+    uint64_t number = 0;
+    FILE *random = fopen("/dev/urandom", "rb");
+    if (random == NULL || fread(&number, sizeof number, 1, random) != 1) number = (uint64_t)(measure_now_s() * 1e9);
+    if (random != NULL) fclose(random);
+    return number;
 }
 
 static void run_apart(const work *w, const lanes_question *q, lanes *out)
 {
     worker_process process;
-    lanes seen;
+    const uint64_t token = some_number();
+    answer given;
     char how[200];
     work own = *w;
     /* of a stranger the processor's time is limited: how busy the machine is must not decide */
@@ -436,7 +457,7 @@ static void run_apart(const work *w, const lanes_question *q, lanes *out)
     if (!worker_start(q->hooks, &process, 0, look_apart, &own)) {
         snprintf(out->why, HOST_WHY, "no process could be started");
         out->outcome = LANES_FAILED;
-    } else if (!worker_ask(&process, "", 1, &seen, sizeof seen, wall_s, how, sizeof how)) {
+    } else if (!worker_ask(&process, &token, sizeof token, &given, sizeof given, wall_s, how, sizeof how)) {
         const bool endless = process.late || process.ended_by == SIGXCPU;
         snprintf(out->why, HOST_WHY, "it %s%s", process.ended_by == SIGXCPU ? "did not end" : how,
                  endless ? ": does each of its loops end? --deadline SECONDS waits longer" : "");
@@ -447,12 +468,14 @@ static void run_apart(const work *w, const lanes_question *q, lanes *out)
             out->outcome = LANES_FAILED;
         }
     } else {
-        seen.why[HOST_WHY - 1] = '\0';
-        seen.tile = out->tile, seen.k = out->k;
-        if (seen.outcome > LANES_FAILED) seen.outcome = LANES_FAILED; /* it is the text that says so */
-        for (char *c = seen.why; *c != '\0'; c++)
+        lanes *seen = &given.seen;
+        seen->why[HOST_WHY - 1] = '\0';
+        seen->tile = out->tile, seen->k = out->k;
+        if (seen->outcome > LANES_FAILED || given.token != token) /* it is the text that says so */
+            *seen = (lanes){.outcome = LANES_WRONG, .why = "it answers in its judge's place"};
+        for (char *c = seen->why; *c != '\0'; c++)
             if ((unsigned char)*c < ' ' || *c == 127) *c = '?';
-        *out = seen;
+        *out = *seen;
     }
     worker_end(&process);
     close(w->library);
@@ -472,11 +495,14 @@ typedef struct shape {
  * in m, n and k, and different leading dimensions. One is less than a tile deep, one a step less than whole tiles, and
  * one a step more: a number of tiles that is wrong by one shows nowhere else. Where vectors are loaded, B ends with a
  * whole tile once, and once within one. */
-static const shape shapes[MOST_TRIALS] = {
-    {{3, 3, 3}, {0, 0, 0}, TW_N, TW_N, 1, 0},       {{2, 4, 3}, {3, 5, 0}, TW_N, TW_N, 1, 0, true},
-    {{2, 3, 3}, {3, 5, 7}, TW_N, TW_N, 2, 3, true}, {{2, 4, 5}, {3, 5, 7}, TW_N, TW_N, 2, 3},
-    {{4, 2, 1}, {3, 5, 1}, TW_N, TW_N, 1, 0},       {{2, 4, 3}, {3, 5, 15}, TW_T, TW_N, 2, 3},
-    {{2, 4, 3}, {3, 5, 7}, TW_N, TW_T, 2, 3},       {{3, 2, 4}, {3, 5, 7}, TW_T, TW_T, 2, 3}};
+static const shape shapes[MOST_TRIALS] = {{{3, 3, 3}, {0, 0, 0}, TW_N, TW_N, 1, 0},
+                                          {{2, 4, 3}, {3, 5, 0}, TW_N, TW_N, 1, 0, true},
+                                          {{2, 3, 3}, {3, 5, 7}, TW_N, TW_N, 0.5, -0.25, true},
+                                          {{2, 4, 5}, {3, 5, 7}, TW_N, TW_N, 2, 3},
+                                          {{4, 2, 1}, {3, 5, 1}, TW_N, TW_N, -1.5, 0},
+                                          {{2, 4, 3}, {3, 5, 15}, TW_T, TW_N, 2, 3},
+                                          {{2, 4, 3}, {3, 5, 7}, TW_N, TW_T, 2, 3},
+                                          {{3, 2, 4}, {3, 5, 7}, TW_T, TW_T, 0.5, -0.25}};
 
 static int64_t whole_vectors(int64_t ld) { return (ld + 3) / 4 * 4; }
 

@@ -34,6 +34,7 @@ typedef struct lanes_kind {
 } lanes_kind;
 
 typedef enum lanes_outcome {
+    LANES_NONE, /* nothing is known */
     LANES_SEEN,
     LANES_UNABLE,   /* no C compiler is here */
     LANES_NOT_C,    /* it does not take the text */

@@ -16,10 +16,7 @@ typedef struct reading {
     char *why;
 } reading;
 
-static bool in_word(char c)
-{
-    return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '_' || (unsigned char)c >= 128;
-}
+static bool in_word(char c) { return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '_'; }
 
 static size_t word_at(const char *at)
 {
@@ -44,7 +41,9 @@ static char *flat_text(const char *text)
     char *flat = malloc(strlen(text) + 1), *to = flat;
     int joined = 0;
     if (flat == NULL) return NULL;
+    if (strncmp(text, "\xef\xbb\xbf", 3) == 0) text += 3; /* the mark of UTF-8 that editors set */
     for (const char *at = text; *at != '\0'; at++) {
+        if (at[0] == '\r' && at[1] == '\n') continue;
         const char *end = at + 1 + strspn(at + 1, " \t\v\f\r"); /* compilers look over blanks there */
         if (*at == '\\' && *end == '\n') {
             at = end, joined++;
@@ -72,8 +71,8 @@ static bool is_of_rung(const reading *in, const char *at)
     const char *first = at;
     while (first > in->flat && first[-1] != '\n') first--;
     first += strspn(first, " \t");
-    const size_t length = strcspn(first, "\r\n");
-    for (const char *found = in->rung; (found = strchr(found, '\n')) != NULL;) {
+    const size_t length = strcspn(first, "\n");
+    for (const char *found = in->rung; length > 0 && (found = strchr(found, '\n')) != NULL;) {
         found += 1 + strspn(found + 1, " \t");
         if (strncmp(found, first, length) == 0 && found[length] == '\n') return true;
     }
@@ -93,20 +92,20 @@ static bool refuse(const reading *in, const char *at, int length, const char *wh
     if (is_of_rung(in, at)) return true;
     snprintf(in->why, HOST_WHY, "line %d: `%.*s` %s", line_of(in, at), length < 60 ? length : 60, at, what);
     for (char *c = in->why; *c != '\0'; c++)
-        if ((unsigned char)*c < ' ' || *c == 127) *c = '?';
+        if ((unsigned char)*c < ' ' || (unsigned char)*c >= 127) *c = '?';
     return false;
 }
 
-/* Words that begin with an underscore are the compiler's. */
+/* Words that begin with two underscores, or with one and a capital, are the compiler's. */
 static const char underscored[] =
     " __kernel __global __local __private __constant __global__ __device__ __shared__ __constant__ __forceinline__ "
     "__noinline__ __launch_bounds__ __align__ __restrict__ __restrict __syncthreads __syncwarp __ldg __ldcg "
-    "__threadfence __threadfence_block __threadfence_system __fmaf_rn __fmul_rn __fadd_rn _Static_assert "
-    "__attribute__ ";
+    "__threadfence __threadfence_block __threadfence_system __fmaf_rn __fmul_rn __fadd_rn __mul24 __host__ __inline__ "
+    "__OPENCL_VERSION__ __CUDA_ARCH__ _Static_assert __attribute__ ";
 /* Attributes that need no string, by which code runs at loading or is not watched, in case a macro hides them. */
 static const char never[] = " asm constructor destructor no_sanitize_thread disable_sanitizer_instrumentation ";
 static const char attributes[] = " reqd_work_group_size work_group_size_hint aligned always_inline noinline ";
-static const char directives[] = " include define undef if ifdef ifndef elif else endif error warning pragma ";
+static const char directives[] = " include define undef if ifdef ifndef elif else endif error pragma ";
 static const char pragmas[] = " unroll OPENCL once ";
 
 /* `((aligned(16)))` behind __attribute__. */
@@ -127,21 +126,35 @@ static bool check_word(const reading *in, const char *at, size_t length)
     const bool own = length >= 5 && (strncmp(at, "host_", 5) == 0 || strncmp(at, "HOST_", 5) == 0);
     const char *none = "is no word of a rung";
     if (own || is_one_of(never, at, length)) return refuse(in, at, (int)length, none);
-    if (*at != '_') return true;
+    const bool linked = is_one_of(" _init _fini ", at, length); /* what a linker has run at loading */
+    if (*at != '_' || (at[1] >= 'a' && at[1] <= 'z' && !linked)) return true;
     if (!is_one_of(underscored, at, length)) return refuse(in, at, (int)length, none);
     const bool fine = length != 13 || strncmp(at, "__attribute__", 13) != 0 || is_attribute(at + length);
     return fine || refuse(in, at, (int)strcspn(at, ";{\n"), "is no attribute of a rung's");
 }
 
-/* A header of kernels/, which the program has. */
+/* A header of the ladder's, or one that the rung includes; nothing but blanks behind it. */
 static bool is_header(const reading *in, const char *at)
 {
-    char file[320], name[256];
+    char file[320], name[256], own[280];
     const char *below = name;
-    if (sscanf(at, " \"%255[^\"\n]\"", name) != 1) return false;
+    int end = 0;
+    if (sscanf(at, " \"%255[^\"\n]\"%n", name, &end) != 1 || end == 0) return false;
+    at += end;
+    if (at[strspn(at, " \t")] != '\n' && at[strspn(at, " \t")] != '\0') return false;
     while (strncmp(below, "../", 3) == 0) below += 3;
     snprintf(file, sizeof file, "%s/%s", in->engine, below);
-    return story_text_of(file) != NULL;
+    snprintf(own, sizeof own, "/%s\"", below);
+    const bool ladder = strncmp(below, "rung.", 5) == 0 || strncmp(below, "wide.", 5) == 0;
+    return story_text_of(file) != NULL && (ladder || strstr(in->rung, own) != NULL);
+}
+
+/* So that what stands for one word in a line cannot close the brackets around it. */
+static bool is_balanced(const char *at, const char *end)
+{
+    int depth = 0;
+    for (; at < end && depth >= 0; at++) depth += (*at == '(') - (*at == ')');
+    return depth == 0;
 }
 
 /* Behind # of a line of the preprocessor. *end: what is still to be read of it. */
@@ -156,37 +169,51 @@ static bool check_directive(const reading *in, const char *at, const char **end)
         return refuse(in, word, (int)(length > 0 ? length : 1), "is no directive of a rung");
     if (length == 6 && strncmp(word, "pragma", 6) == 0 && !is_one_of(pragmas, next, word_at(next)))
         return refuse(in, word, (int)(line_end - word), "is no pragma of a rung");
-    if (is_one_of(" error warning include ", word, length)) *end = line_end;
+    if (!is_balanced(next, line_end))
+        return refuse(in, word, (int)(line_end - word), "opens or closes a bracket without the other");
     if (length != 7 || strncmp(word, "include", 7) != 0) return true;
+    *end = line_end;
     return is_header(in, next) || refuse(in, word, (int)(line_end - word), "names no header of the ladder");
 }
 
 /* Neither a word nor the beginning of a line of the preprocessor. */
 static bool check_sign(const reading *in, const char *at)
 {
-    if (*at == '\\') return refuse(in, at, 1, "ends no line");
-    if (*at == '\'' || *at == '"')
-        return refuse(in, at, (int)strcspn(at, "\n"), "is a string, of which a rung has none");
-    return (*at != '#' && strncmp(at, "%:", 2) != 0) || refuse(in, at, 2, "makes new words, as no rung does");
+    static const char *const others[] = {"[[", "<:", ":>", "<%", "%>"}; /* attributes, and signs by other names */
+    const unsigned char c = (unsigned char)*at;
+    if (c >= 127 || (c < ' ' && c != '\t' && c != '\n')) return refuse(in, at, 1, "is no sign of a rung");
+    if (c == '\\') return refuse(in, at, 1, "ends no line");
+    if (c == '\'' || c == '"') return refuse(in, at, (int)strcspn(at, "\n"), "is a string, of which a rung has none");
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strncmp(at, others[i], 2) == 0) return refuse(in, at, 2, "is no sign of a rung");
+    return (c != '#' && strncmp(at, "%:", 2) != 0) || refuse(in, at, 2, "makes new words, as no rung does");
 }
 
 static bool check_all(const reading *in)
 {
-    bool begins = true, behind_extern = false, fine = true; /* begins: nothing but blanks stands before in this line */
+    bool begins = true, directive = false, fine = true; /* begins: nothing but blanks stands before in this line */
     for (const char *at = in->flat, *end; fine && *at != '\0'; at = end) {
         const size_t word = word_at(at), sign = *at == '#' ? 1 : strncmp(at, "%:", 2) == 0 ? 2 : 0;
-        end = at + (word > 0 ? word : strncmp(at, "\"C\"", 3) == 0 && behind_extern ? 3 : 1);
+        const bool linkage = !directive && strncmp(at, "extern \"C\"", 10) == 0; /* which host_kernel.c removes */
+        end = at + (linkage ? 10 : word > 0 ? word : 1);
         if (word > 0)
             fine = check_word(in, at, word);
         else if (sign > 0 && begins)
-            fine = check_directive(in, at + sign, &end);
-        else if (end == at + 1)
+            fine = check_directive(in, at + sign, &end), directive = true;
+        else
             fine = check_sign(in, at);
-        const bool blank = strchr(" \t\r\n\v\f", *at) != NULL;
-        behind_extern = blank ? behind_extern : word == 6 && strncmp(at, "extern", 6) == 0;
-        begins = *at == '\n' || (begins && blank);
+        const bool line_ends = *at == '\n';
+        begins = line_ends || (begins && (*at == ' ' || *at == '\t'));
+        directive = directive && !line_ends;
     }
     return fine;
+}
+
+int rung_words_includes(const char *flat)
+{
+    int count = 0;
+    for (const char *at = flat; (at = strstr(at, "include")) != NULL; at++) count++;
+    return count;
 }
 
 char *rung_words_text(const char *text) { return flat_text(text); }

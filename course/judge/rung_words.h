@@ -10,6 +10,10 @@
  * free(): what is to be checked, and what is to be compiled. NULL: no memory. */
 char *rung_words_text(const char *text);
 
+/* rung_words_includes - how often it says `include`, at most so often it includes something. */
+enum { RUNG_WORDS_MOST_INCLUDES = 16 };
+int rung_words_includes(const char *flat);
+
 /* rung_words_only - of such a text in the engine's language. Lines of the rung that it is like may stand in it
  * unchanged. false: why says which word is none of a rung, and in which line. */
 bool rung_words_only(const char *engine, const char *flat, const char *rung, char why[HOST_WHY]);

@@ -264,6 +264,10 @@ static const char *behind_path(const char *why, const char *path)
 static bool make_kernel(const char *path, const char *flat, size_t bytes, place *p, verdict *v)
 {
     char why[FOLDER + HOST_WHY];
+    if (rung_words_includes(flat) > RUNG_WORDS_MOST_INCLUDES) { /* their texts are put together in this process */
+        decide(v, VERDICT_UNJUDGED, "it has more than %d lines of #include", RUNG_WORDS_MOST_INCLUDES);
+        return false;
+    }
     const tw_status status = user_kernel_make(path, flat, bytes, &p->user, why, (int)sizeof why);
     if (status == TW_OK) return true;
     const tw_lab_kernel *rung = status == TW_BAD_ARGUMENT ? gpu_rung(path, flat) : NULL;
@@ -336,11 +340,14 @@ static void conclude(const place *p, const lanes *own, verdict *v)
         [LANES_UNABLE] = VERDICT_UNJUDGED, [LANES_NOT_C] = VERDICT_WRONG,       [LANES_CRASHED] = VERDICT_WRONG,
         [LANES_WRONG] = VERDICT_WRONG,     [LANES_UNJUDGED] = VERDICT_UNJUDGED, [LANES_FAILED] = VERDICT_UNJUDGED};
     char word[RUNG_WORD];
-    const bool unknown = own->outcome == LANES_NOT_C && rung_words_unknown(own_text(&p->user), word);
+    const bool not_c = own->outcome == LANES_NOT_C, unknown = not_c && rung_words_unknown(own_text(&p->user), word),
+               of_cuda = strcmp(p->user.like->engine, "cuda") == 0;
     if (own->outcome == LANES_SEEN)
         compare(own, p->like, v);
     else if (unknown)
         decide(v, VERDICT_UNJUDGED, "it says `%s`, which the judge does not know: %s", word, own->why);
+    else if (not_c && (of_cuda || strstr(own->why, "undefined reference") != NULL)) /* CUDA C is C++ */
+        decide(v, VERDICT_UNJUDGED, "%s", own->why);
     else
         decide(v, kinds[own->outcome], "%s", own->why);
 }

@@ -219,6 +219,9 @@ bool witness_see(witness *w, host_place block, int thread, const host_access *ac
     if (access->bytes == VECTOR && (uintptr_t)access->at % VECTOR != 0)
         return stop(w, "work-item %d of group (%u, %u) %s a vector at an address that is no multiple of its %d bytes",
                     thread, block.x, block.y, access->store ? "stores" : "reads", VECTOR);
+    if (access->where == HOST_COMMON)
+        return stop(w, "work-item %d of group (%u, %u) stores into memory that all groups share: is a tile meant?",
+                    thread, block.x, block.y);
     if (access->where == HOST_TILES) return see_tile(w, block, thread, access);
     for (int i = 0; i < OPERANDS; i++) {
         operand *o = &w->of[i];
