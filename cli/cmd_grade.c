@@ -127,6 +127,7 @@ static bool tell(void *to, int i, const verdict *v)
     object_text(&o, "engine", v->rung != NULL ? v->rung->engine : NULL);
     object_text(&o, "rung", rung);
     object_text(&o, "verdict", v->kind == VERDICT_WRONG ? "wrong" : words[v->kind]);
+    object_flag(&o, "right", v->right);
     object_text(&o, "text", v->why);
     object_positive(&o, "page", page);
     object_end(&o);

@@ -148,15 +148,21 @@ const command commands[] = {
      "rung, "
      "or why it is not judged. Of a folder these are all .cl and .cu files in it and below it. A file passes where its "
      "product is right, also on edge tiles, with an alpha and a beta and with each transpose that its rung takes, and "
-     "where it asks of memory no more than its rung. These are the words of `explain FILE`. No GPU is needed.\n\n"
+     "where it asks of memory no more than its rung, meets no more barriers and unrolls what the rung unrolls. A right "
+     "product that costs more is WRONG too: its sentence begins `right, but`. These are the words of `explain FILE`. "
+     "No "
+     "GPU is needed.\n\n"
      "The C compiler ($CC, else cc, gcc or clang) compiles the text as C, and it runs on this machine, work-item by "
      "work-item. Both are confined. The compiler reads what it is installed with, writes into a folder of its own and "
      "runs its own parts, with 2 GiB of memory each. The kernel computes: it opens no file, reaches no network, starts "
-     "no process, has 1 GiB, and of the processor's time what --deadline gives it. The text may say what rungs say: "
+     "no process, has 1 GiB, and for each run of the processor's time what --deadline gives it. The text may say what "
+     "rungs say: "
      "#include of another file, asm or a string, for example, is not judged. This needs Linux on x86-64 or arm64. A "
      "verdict finds mistakes; a text can be written to forge its own.\n\n"
      "The exit status is 0 where all files pass, 1 where one is wrong, 3 where one is not judged and none is wrong. "
-     "Rungs from r12 on are for a GPU alone, where `ladder --rung FILE` judges them, with your rights.",
+     "r11a to r11c and rungs from r12 on are for a GPU alone and are not judged. Neither is a kernel whose name is no "
+     "rung's, or one with words that the judge does not know, such as float8 or printf: read those yourself. Files of "
+     "other endings are passed over.",
      CMD_GRADE, 1, OPT_LIST, cmd_grade},
     {"tune", "[OPTION]...", "find faster parameters for this device, and keep them for every program",
      "  tilewright tune\n"

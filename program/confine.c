@@ -201,6 +201,9 @@ static bool keep_compiler_calls(void)
                                   IF_WITH(clone, 0, NEW_NAMESPACES, no),
                                   IF_CALL(kill, no),
                                   IF_CALL(tkill, no),
+                                  IF_CALL(rt_sigqueueinfo, no),
+                                  IF_CALL(rt_tgsigqueueinfo, no),
+                                  IF_WITH(prlimit64, 0, 0xffffffff, no), /* of another process */
                                   IF_CALL(pidfd_send_signal, no),
                                   IF_CALL(pidfd_getfd, no),
                                   IF_CALL(add_key, no),

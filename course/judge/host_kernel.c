@@ -246,7 +246,7 @@ static host_built run_compiler(const char *engine, const char *options, const ch
                                char why[HOST_WHY])
 {
     char path[COMMAND_PATH], of_cc[COMMAND_PATH] = "", of_launch[COMMAND_PATH];
-    const char *words[MOST_WORDS + 20];
+    const char *words[MOST_WORDS + 24];
     int count = 0, status;
     const char *wanted = getenv("CC");
     if (!host_compiler(path)) return HOST_UNABLE;
@@ -259,6 +259,7 @@ static host_built run_compiler(const char *engine, const char *options, const ch
                                "-std=gnu11",
                                "-fgnu89-inline",
                                "-w",
+                               "-Wno-error=implicit-function-declaration",
                                "-O0",
                                "-pipe",
                                "-fPIC",

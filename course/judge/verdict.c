@@ -221,7 +221,7 @@ static bool is_for_gpu(const tw_lab_kernel *rung)
 static bool refuse_gpu(const tw_lab_kernel *rung, verdict *v)
 {
     v->rung = rung;
-    decide(v, VERDICT_UNJUDGED, "%s is for a GPU alone, where `ladder --rung FILE` judges it", rung->rung);
+    decide(v, VERDICT_UNJUDGED, "%s is for a GPU alone: no compiler of C has what it uses", rung->rung);
     return false;
 }
 
@@ -342,7 +342,8 @@ static void conclude(const place *p, const lanes *own, verdict *v)
     char word[RUNG_WORD];
     const bool not_c = own->outcome == LANES_NOT_C, unknown = not_c && rung_words_unknown(own_text(&p->user), word),
                of_cuda = strcmp(p->user.like->engine, "cuda") == 0;
-    if (own->outcome == LANES_SEEN)
+    v->right = own->outcome == LANES_SEEN;
+    if (v->right)
         compare(own, p->like, v);
     else if (unknown)
         decide(v, VERDICT_UNJUDGED, "it says `%s`, which the judge does not know: %s", word, own->why);

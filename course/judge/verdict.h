@@ -12,6 +12,7 @@ typedef enum verdict_kind { VERDICT_PASS, VERDICT_WRONG, VERDICT_UNJUDGED } verd
 typedef struct verdict {
     verdict_kind kind;
     const tw_lab_kernel *rung; /* NULL: it is not known */
+    bool right;                /* the product is, whatever it asks of memory */
     char why[HOST_WHY + 128];  /* the first mistake, or why there is no verdict, as a clause; "": it passes */
 } verdict;
 

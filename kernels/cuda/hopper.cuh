@@ -1,5 +1,5 @@
 /* hopper.cuh - the instructions of sm_90a that CUDA C has no word for, each under a name of its own: barriers in shared
- * memory, copies by the tensor memory accelerator (TMA), registers that move between warps, wgmma. For r12 and above,
+ * memory, copies by the tensor memory accelerator (TMA), registers that move between warps, wgmma. For r11b and above,
  * built for sm_90a.
  *
  * A BARRIER counts arrivals and announced bytes; when all have come, its phase ends and the next begins.

@@ -1,11 +1,11 @@
-/* r11a_ring - rung 11a: a ring of tiles in shared memory, which copies fill that no register sees (cp.async).
+/* r11a_ring - rung 11a: a ring of tiles in shared memory, filled by copies that pass no register (cp.async).
  *
  * IDEA      In r11 a thread's loads wait in its registers while the warp multiplies, and one tile is under way. Here a
  *           thread asks for a copy from global to shared memory, and goes on: cp.async. No register holds the words, so
  *           there is room for a ring of STAGES tiles. While one is multiplied, STAGES - 1 are under way:
  *
- *              copies   0 1 |  2   |  3   |  4   |  5         tile t goes to stage t % STAGES, which everyone has
- *              multiply     |  0   |  1   |  2   |  3         read when tile t - STAGES + 1 begins
+ *              copies   0 1 |  2   |  3   |  4   |  5         tile t overwrites tile t - STAGES, which all have read
+ *              multiply     |  0   |  1   |  2   |  3         when they begin tile t - STAGES + 1
  *
  *           The copies that a thread asks for at one time are a group, and groups come in their order: waiting until
  *           STAGES - 2 are left means that the oldest tile of this thread is there. A __syncthreads() behind it says so
@@ -17,7 +17,8 @@
  *           copies' 32 lanes take 4 rows of 8 words, 4 whole sectors, into 32 banks.
  *           H200: slower than r11, 0.89 of it at 4096 and 0.89 where one block has a multiprocessor (512 x 512 x 8192).
  *           In r11 a warp's loads were under way too, and five copies with their addresses cost more instructions
- *           than two loads and five stores. What it buys is registers: sgemm_cpasync_sm80 fills them with sums.
+ *           than two loads and five stores. What it
+ *           buys: loads are hidden with few warps, so that a thread may have more sums (r12, sgemm_cpasync_sm80).
  * LIMITS    sm_80 and above; else those of r11.
  * CHANGED   from r11: how a tile comes to shared memory, and how many are under way.
  * SOURCE    PTX ISA (cp.async); NVIDIA: CUTLASS, 2020 (multistage). */

@@ -4,9 +4,12 @@
  *           from a tensor map, which the host makes: address, rows, columns, the distance of rows, the size of a box.
  *           One thread names the box's corner. TMA writes the box into shared memory, with zeros outside the matrix.
  *
- *           Nobody is in a group with TMA, so another way to wait is needed. A barrier in shared memory (mbarrier)
- *           counts arrivals and bytes: full[s] ends its phase when the bytes that its asker announced are there,
- *           empty[s] when all warps have read the stage. No barrier of all threads is left in the loop.
+ *           TMA's copies belong to no thread's group, so another way to wait is needed. A barrier in shared memory
+ *           (mbarrier) counts arrivals and bytes: full[s] ends its phase when the fetching thread has arrived and the
+ *           bytes that it announced are there, empty[s] when all warps have read the stage. Thread 0 waits for empty[s]
+ *           before it fetches: else TMA would overwrite a stage that a slower warp still reads. Phases alternate in
+ *           parity, and flip each time the ring comes round; a fresh barrier counts as ended with parity 1, so that
+ *           the first fetches do not wait. No barrier of all threads is left in the loop.
  *
  *         thread 0  fetch 0 1 2 |  ...            fetch 3 |  ...             fetch 4 |  into the stage read a tile ago
  *         8 warps       wait full[0] |  multiply 0, arrive empty[0] |  multiply 1, arrive empty[1] |  ...
@@ -27,7 +30,8 @@
  *           rank 2, FLOAT32, element strides 1, no interleave, no swizzle, zeros outside, L2 promotion 256 B:
  *               a_map: address a, dims {k, m}, stride {4 lda} bytes, box {16, 128}
  *               b_map: address b, dims {n, k}, stride {4 ldb} bytes, box {128, 16}
- * CHANGED   from r11a: who copies, how others wait for it, how A lies in shared memory.
+ * CHANGED   from r11a: who copies, how others wait for it, how A lies in shared memory; a tile is twice as deep, and
+ *           there are 4 stages.
  * SOURCE    PTX ISA (cp.async.bulk.tensor, mbarrier). */
 #include "../rung.cuh"
 #include "../wide.cuh"

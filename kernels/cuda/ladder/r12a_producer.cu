@@ -1,8 +1,8 @@
 /* r12a_producer - rung 12a: warps are specialised. One fetches, the others do nothing but multiply.
  *
  * IDEA      In r12 thread 0 multiplies like all others, and asks for the boxes in between: its warp waits for empty[s],
- *           and the block behind it. Here a warp of its own asks, as far ahead as the ring has room, and the warps that
- *           multiply meet no empty[s] and no branch:
+ *           and soon the others for it. Here a warp of its own asks, as far ahead as the ring has room. The warps that
+ *           multiply never wait for empty[s] and never fetch:
  *
  *         producer     fetch 0 1 2 | wait empty[0], fetch 3   | wait empty[1], fetch 4   | ...
  *         4 consumers     wait full[0] | multiply 0, arrive empty[0] | multiply 1, arrive empty[1] | ...
@@ -12,7 +12,7 @@
  *           takes 232, by warpgroups of 128 threads alone, which is why there are 128 producers.
  * NUMBERS   r12's bytes, FMAs and shared loads. 256 threads begin with 128 registers, 32,768 for a block: two blocks
  *           per multiprocessor, as in r12.
- *           H200: slower than r12, 0.96 of it at 4096 and from 0.95 to 0.99 elsewhere. FMAs bound both. Of r12's
+ *           H200: slower than r12, 0.96 of it at 4096 and from 0.96 to 0.98 elsewhere. FMAs bound both. Of r12's
  *           instructions few were thread 0's, and the consumers have 232 registers in place of 255. It pays where
  *           few instructions multiply and waiting is all there is: on the matrix units, from r13 on.
  * LIMITS    sm_90a alone (setmaxnreg); else those of r12.

@@ -1,9 +1,9 @@
 /* r12b_persistent - rung 12b: a block takes tile after tile, and the ring never runs dry between them.
  *
  * IDEA      In r12a a block's first multiply waits for its first boxes, and nothing is fetched while C is stored. Two
- *           blocks on a multiprocessor hide some of that. Here as many blocks start as fit on the device, two for each
- *           multiprocessor, and each takes every gridDim.x-th tile. Its producer knows no end of a tile: while the
- *           consumers store C of one, the ring fills with boxes of the next.
+ *           blocks on a multiprocessor hide some of that. Here no more blocks start than fit on the device, two for
+ *           each multiprocessor, and each takes every gridDim.x-th tile. Its producer knows no end of a tile: while
+ *           the consumers store C of one, the ring fills with boxes of the next.
  *
  *         producer     fetch ... of tile 0 | fetch 0 1 2 of tile 1 |      ...           | fetch 0 1 2 of tile 2
  *         consumers    multiply ... tile 0 |  store C of tile 0    | multiply ... tile 1 |  store C of tile 1
@@ -11,9 +11,9 @@
  *           Stage and phase go on from tile to tile, in the producer and in the consumers alike: nobody resets them.
  * NUMBERS   r12a's bytes, FMAs and shared loads. What is saved is the start of each tile, which counts where k is
  *           short. H200: 1.12 of r12a at 8192 x 8192 x 64, 1.02 at 512 x 512 x 8192.
- *           What is lost is that a block which has ended helps no other: 0.98 at 4096, whose 1024 tiles are 4 for each
- *           of 256 blocks, and 0.83 at 4096 x 2112 x 4096, whose 544 tiles are 3 for each of 182. Division of k's rest
- *           among all blocks (stream-K) is what production kernels have for that.
+ *           What is lost is that blocks do not go where there is room: 0.98 at 4096, whose 1024 tiles are 4 for each
+ *           of 256 blocks, and 0.83 at 4096 x 2112 x 4096, whose 544 tiles are 3 for each of 182: two blocks for some
+ *           of the 132 multiprocessors, and one for the others.
  * LIMITS    those of r12a.
  * HOST      grid: as few blocks as need no more rounds than two for each multiprocessor would; else as r12a.
  * CHANGED   from r12a: how many tiles a block computes.
