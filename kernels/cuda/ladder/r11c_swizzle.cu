@@ -10,8 +10,8 @@
  *
  *           No word of memory is added, as rows of BM + 4 words were in r05. TMA swizzles by bits of the address, so
  *           a stage begins at a multiple of 1024. Two wavefronts are the least: 16 bytes a lane go by half-warps.
- * NUMBERS   r11b's bytes and FMAs. A shared load of A takes 2 wavefronts in place of 4 (ncu: of both operands 2.0 for 3.0). Tiles are
- *           twice as deep, so half as many barriers are met.
+ * NUMBERS   r11b's bytes and FMAs. A shared load of A takes 2 wavefronts in place of 4 (ncu: of both operands 2.0 for
+ *           3.0). Tiles are twice as deep, so half as many barriers are met.
  *           H200: 1.02 of r11b at 4096, 1.05 where one block has a multiprocessor (512 x 512 x 8192) and nobody hides
  *           its conflicts; 0.98 at 8192 x 8192 x 64, where two deep tiles are all of k.
  * LIMITS    those of r11b.
