@@ -374,10 +374,12 @@ static bool modelled(const kernel_row *row, tw_op op_a, tw_op op_b)
            (row->lab.transposes || op_a + op_b == TW_N);
 }
 
-/* Copies past the registers, TMA, and OpenCL C's half have no counterpart in C. */
+/* Copies past the registers, TMA, and OpenCL C's half have no counterpart in C. Vectors of both languages are told
+ * alike, so OpenCL's come with --full. */
 static bool is_c(const kernel_row *row)
 {
     const char *text = gpu_source(row->lab.file);
+    if (is_wide(row) && strcmp(row->lab.engine, "opencl") == 0 && !tap.full) return false;
     return !kernel_by_tma(row) && strstr(text, "ampere.cuh\"") == NULL && strstr(text, "types.clh\"") == NULL;
 }
 

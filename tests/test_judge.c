@@ -3,7 +3,7 @@
  * Each line of the table is a small edit of a rung, whose text a filled exercise is (tests/test_course.py), and what
  * the judge of `ladder --rung`, `explain` and `grade` (lanes.h) must say of it: a mistake, or "right, but" where the
  * file costs more than its rung. The edits are in OpenCL's words; in CUDA's they must be named alike. ./dev test takes
- * each in one of the two languages, of rungs with large tiles half of them; --full all in both, and has them graded
+ * each in one of the two languages, of rungs that take long a half or a quarter of them; --full all in both, and has them graded
  * too: a text that nobody has read must be judged in the same words. */
 #include <unistd.h>
 #include "../course/judge/lanes.h"
@@ -92,7 +92,8 @@ static const solution of_r01[] = {
     ONE("r01_naive", BLEND, "C(i, j) = alpha * sum + beta * C(i, j);", "C is read where beta is 0"),
     ONE("r01_naive", BLEND, "if (beta == 0) C(i, j) = sum; else " BLEND, "alpha is ignored: C is A B"),
     ONE("r01_naive", BLEND, "if (alpha == 1) C(i, j) = sum; else " BLEND, ""),
-    ONE("r01_naive", BLEND, "blend(&C(i, j), alpha, sum, (int)beta);", "with A and B transposed, alpha 0.5 and beta -0.25: "),
+    ONE("r01_naive", BLEND, "blend(&C(i, j), alpha, sum, (int)beta);",
+        "with A and B transposed, alpha 0.5 and beta -0.25: "),
     ONE("r01_naive", "float sum = 0;", "int sum = 0;", "with alpha 2 and beta 3: "),
     ONE("r01_naive", "fma(A(i, p), B", "fma(fabs(A(i, p)) * -1, B", "with alpha 2 and beta 3: "),
 };
@@ -509,8 +510,8 @@ int main(int argc, char **argv)
         size_t count, share; /* without --full each of so many, in turns in one of the two languages */
     } rungs[] = {
 #define OF(table, share) {table, sizeof table / sizeof *table, share}
-        OF(of_r01, 2), OF(of_r02, 2), OF(of_r03, 2), OF(of_r04, 2), OF(of_r05, 2), OF(of_r06, 2),
-        OF(of_r07, 2), OF(of_r08, 2), OF(of_r09, 2), OF(of_r10, 4), OF(of_r11, 4), OF(of_s2, 2)};
+        OF(of_r01, 2), OF(of_r02, 2), OF(of_r03, 2), OF(of_r04, 2), OF(of_r05, 4), OF(of_r06, 4),
+        OF(of_r07, 4), OF(of_r08, 4), OF(of_r09, 4), OF(of_r10, 8), OF(of_r11, 8), OF(of_s2, 4)};
     tap_start(argc, argv);
     if (mkdtemp(folder) == NULL) fail("no folder could be made");
     name_case("r05_outer", "r05_outer", true);

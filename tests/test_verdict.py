@@ -8,7 +8,6 @@ PROGRAM is the path of the program ($TILEWRIGHT without it). Prints TAP. Needs n
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import time
@@ -65,17 +64,18 @@ def right_files_pass_and_wrong_ones_are_named():
 
 @case
 def every_solution_passes():
-    """All exercises, half of them in either language, in a folder; the others are in test_judge.c."""
+    """All exercises, half of them in either language, in a folder; the others are in test_judge.c. Their pages are those of exercises/gaps.def."""
     need_grade()
-    rungs = re.findall(r"^## (\w+)", open(os.path.join(ROOT, "exercises", "SOLUTIONS.md"), encoding="utf-8").read(), re.M)
-    rungs = [x for x in rungs if not re.match(r"bug\d|swizzle", x)]
-    assert len(rungs) >= 14, rungs
+    with open(os.path.join(ROOT, "exercises", "gaps.def"), encoding="utf-8") as file:
+        pages = dict(re.findall(r"^(\w+) \| (\d) \|", file.read(), re.M))
+    assert len(pages) >= 14, pages
     os.mkdir("all")
-    for i, rung in enumerate(rungs):
-        ending = ("cl", "cu")[i % 2]
-        write(f"all/{rung}.{ending}", filled(rung, ending))
-    done = grade("all", status=0)
-    assert done.stdout.endswith(f"\n{len(rungs)} files: {len(rungs)} pass, 0 wrong, 0 not judged\n"), done.stdout
+    for i, rung in enumerate(pages):
+        write(f"all/{rung}.{('cl', 'cu')[i % 2]}", filled(rung, ("cl", "cu")[i % 2]))
+    done = grade("all", "--json", "found.jsonl", status=0)
+    assert done.stdout.endswith(f"\n{len(pages)} files: {len(pages)} pass, 0 wrong, 0 not judged\n"), done.stdout
+    found = [json.loads(line) for line in open("found.jsonl", encoding="utf-8")]
+    assert {r["rung"]: str(int(r["page"])) for r in found} == pages and all(r["right"] for r in found), found
 
 
 @case
@@ -127,11 +127,8 @@ def which_rung_a_file_is_held_to():
     os.symlink("victim", "link")
     write("victim/mine.cl", naive())
     assert grade("link", status=0).stdout.endswith("victim/mine.cl: pass, r01_naive\n")
-    for compiler in ("cc -fstack-protector-all", "gcc -O2 -D_FORTIFY_SOURCE=2", "clang"):
-        if shutil.which(compiler.split()[0]):
-            write("five.cl", filled("r05_outer", "cl"))
-            write("ten.cu", filled("r10_register", "cu"))
-            assert grade("five.cl", "ten.cu", status=0, CC=compiler).stdout.count(": pass, ") == 2, compiler
+    write("five.cl", filled("r05_outer", "cl"))
+    assert grade("five.cl", status=0, CC="cc -fstack-protector-all -D_FORTIFY_SOURCE=2").stdout == "five.cl: pass, r05_outer\n"
     done = run("grade", "mine.cl", env={"CC": "/nonexistent/cc"})
     assert done.returncode == 3 and done.stderr.replace(NO_LANDLOCK, "") == "tilewright: grade: nothing is judged here: CC names no C compiler that is here\n", done
 
@@ -289,21 +286,6 @@ def stopped_it_leaves_nothing():
         while any(os.path.exists(f"/proc/{x}") for x in started) and time.monotonic() < until:
             time.sleep(0.01)
         assert not any(os.path.exists(f"/proc/{x}") for x in started), started
-
-
-@case
-def pages_are_those_of_the_exercises():
-    """What is said of a wrong file, by exercises/gaps.def."""
-    need_grade()
-    with open(os.path.join(ROOT, "exercises", "gaps.def"), encoding="utf-8") as file:
-        pages = re.findall(r"^(\w+) \| (\d) \|", file.read(), re.M)
-    assert len(pages) >= 14, pages
-    os.mkdir("left")
-    for rung, _ in pages:
-        write(f"left/{rung}.cl", naive(body="sum += 1;", name=rung))
-    lines = grade("left", status=1).stdout.splitlines()
-    for rung, page in pages:
-        assert any(x.startswith(f"left/{rung}.cl: WRONG: ") and x.endswith(f" ({rung}: docs/COURSE.md, page {page})") for x in lines), (rung, page, lines)
 
 
 if __name__ == "__main__":
