@@ -3,8 +3,8 @@
  * Each line of the table is a small edit of a rung, whose text a filled exercise is (tests/test_course.py), and what
  * the judge of `ladder --rung`, `explain` and `grade` (lanes.h) must say of it: a mistake, or "right, but" where the
  * file costs more than its rung. The edits are in OpenCL's words; in CUDA's they must be named alike. ./dev test takes
- * each in one of the two languages, of rungs that take long a half or a quarter of them; --full all in both, and has them graded
- * too: a text that nobody has read must be judged in the same words. */
+ * each in one of the two languages, of rungs that take long a half or a quarter of them; --full all in both, and has
+ * them graded too: a text that nobody has read must be judged in the same words. */
 #include <unistd.h>
 #include "../course/judge/lanes.h"
 #include "../course/judge/user_kernel.h"

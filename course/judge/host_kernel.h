@@ -43,8 +43,8 @@ typedef struct host_kernel {
 
 typedef enum host_memory { HOST_A, HOST_B, HOST_C, HOST_TILES, HOST_OUTSIDE, HOST_COMMON } host_memory;
 
-/* An access to what is not the work-item's own. HOST_COMMON: a store into what all groups share, as variables outside of
- * functions are. */
+/* An access to what is not the work-item's own. HOST_COMMON: a store into what all groups share, as variables outside
+ * of functions are. */
 typedef struct host_access {
     host_memory where;
     int64_t address; /* within the operand, or within the tiles */
