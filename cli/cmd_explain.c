@@ -220,8 +220,9 @@ static exit_code divide(session *s)
 static exit_code unseen(const degree_pair *pair)
 {
     static const exit_code codes[] = {
-        [LANES_UNABLE] = EXIT_BUILD, [LANES_NOT_C] = EXIT_BUILD,    [LANES_CRASHED] = EXIT_RUN,
-        [LANES_WRONG] = EXIT_CHECK,  [LANES_UNJUDGED] = EXIT_CHECK, [LANES_FAILED] = EXIT_MEMORY};
+        [LANES_NONE] = EXIT_MEMORY,  [LANES_UNABLE] = EXIT_BUILD, [LANES_NOT_C] = EXIT_BUILD,
+        [LANES_CRASHED] = EXIT_RUN,  [LANES_WRONG] = EXIT_CHECK,  [LANES_UNJUDGED] = EXIT_CHECK,
+        [LANES_FAILED] = EXIT_MEMORY};
     const lanes *own = &pair->own;
     const char *file = pair->user->source.file;
     const bool on_device = own->outcome != LANES_CRASHED && own->outcome != LANES_FAILED;

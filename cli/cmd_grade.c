@@ -2,11 +2,9 @@
 #define _XOPEN_SOURCE 700
 #include <errno.h>
 #include <ftw.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include "../course/judge/verdict.h"
 #include "../lab/named.h"
 #include "../program/diag.h"
@@ -29,7 +27,7 @@ typedef struct telling {
     session *s;
     const path_list *files;
     term_paint paint;
-    int counts[VERDICT_UNJUDGED + 1], rungs;
+    int counts[VERDICT_UNJUDGED + 1];
     exit_code written;
 } telling;
 

@@ -41,9 +41,16 @@ bool command_find(const char *name, char path[COMMAND_PATH])
     return false;
 }
 
+static const int stops[] = {SIGINT, SIGTERM, SIGHUP};
+
+void command_stops(sigset_t *set)
+{
+    sigemptyset(set);
+    for (size_t i = 0; i < sizeof stops / sizeof *stops; i++) sigaddset(set, stops[i]);
+}
+
 bool command_stop_waits(void)
 {
-    static const int stops[] = {SIGINT, SIGTERM, SIGHUP};
     struct sigaction way; /* one that is ignored waits too, as long as it is blocked */
     sigset_t sent;
     if (sigpending(&sent) != 0) return false;

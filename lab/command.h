@@ -2,6 +2,7 @@
 #ifndef TILEWRIGHT_COMMAND_H
 #define TILEWRIGHT_COMMAND_H
 
+#include <signal.h>
 #include <stdbool.h>
 
 enum { COMMAND_PATH = 1024 };
@@ -15,6 +16,9 @@ bool command_is_program(const char *path); /* a file that may be run */
  * dropped. *status: its exit status; -1: a signal ended it, or this function did after limit_s seconds (0: no limit).
  * NULL: it could not be run, or wrote more than 256 MiB. */
 char *command_run(const char *const words[], bool messages, double limit_s, int *status);
+
+/* command_stops - the signals that end a program from outside. */
+void command_stops(sigset_t *set);
 
 /* command_stop_waits - has this process, which blocks them, been sent a signal that ends a program? */
 bool command_stop_waits(void);

@@ -329,7 +329,7 @@ static const solution of_r11[] = {
     ONE("r11_warp", "", "", ""),
     ONE("r11_warp", "in_group % rows) * BM, j0 = in_group / rows", "in_group / rows) * BM, j0 = in_group % rows",
         "elements of C are not written"),
-    ONE("r11_warp", "GROUP_M, tiles_m - group * GROUP_M)", "GROUP_M, tiles_m)", ""),
+    ONE("r11_warp", "GROUP_M, tiles_m - group * GROUP_M)", "GROUP_M, tiles_m)", "elements of C are not written"),
     ONE("r11_warp", "in_group % rows)", "in_group % GROUP_M)", "elements of C are not written"),
     ONE("r11_warp", "warp / 4 * 64 +", "warp / 4 * 32 +", "is stored by several work-items"),
     ONE("r11_warp", "[now][p][b_at + 16]", "[now][p][b_at + 4]", "elements are wrong, all in columns 16 to 383"),

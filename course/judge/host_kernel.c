@@ -60,15 +60,6 @@ const char *host_why_not(void)
 
 /* ---- the text as C ---- */
 
-static bool in_word(char c) { return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '_'; }
-
-static size_t word_at(const char *at)
-{
-    size_t length = 0;
-    while (in_word(at[length])) length++;
-    return length;
-}
-
 static const char *line_end(const char *at)
 {
     while (*at != '\0' && *at != '\n') at += at[0] == '\\' && at[1] != '\0' ? 2 : 1;
@@ -89,7 +80,7 @@ bool host_local_is_plain(const char *text)
     int depth = 0;                       /* of parentheses: parameters and casts */
     bool begins = true, in_line = false; /* a line; one of the preprocessor */
     for (const char *at = text, *end; *at != '\0'; at = end) {
-        const size_t word = word_at(at);
+        const size_t word = user_kernel_word(at);
         end = user_kernel_skip(at);
         in_line = in_line ? *at != '\n' || at[-1] == '\\' : begins && *at == '#';
         if (word > 0) {
@@ -147,7 +138,7 @@ static int word_of_vector(const char *at, const char *last, size_t last_length)
 {
     static const char *const places[] = {"threadIdx", "blockIdx", "blockDim", "gridDim"};
     static const char words[] = "xyzw";
-    const char *found = *at == '.' && word_at(at + 1) == 1 ? strchr(words, at[1]) : NULL;
+    const char *found = *at == '.' && user_kernel_word(at + 1) == 1 ? strchr(words, at[1]) : NULL;
     for (size_t i = 0; found != NULL && i < sizeof places / sizeof *places; i++)
         if (strlen(places[i]) == last_length && strncmp(places[i], last, last_length) == 0) found = NULL;
     return found != NULL ? (int)(found - words) : -1;
@@ -156,7 +147,7 @@ static int word_of_vector(const char *at, const char *last, size_t last_length)
 /* `&y.x`, whose address not all compilers give; 0: something else. */
 static size_t vector_address_of(const char *at, char before)
 {
-    const size_t length = *at == '&' && before != '&' ? word_at(at + 1) : 0;
+    const size_t length = *at == '&' && before != '&' ? user_kernel_word(at + 1) : 0;
     return length > 0 && word_of_vector(at + 1 + length, at + 1, length) >= 0 ? length + 3 : 0;
 }
 
@@ -172,7 +163,7 @@ static void put_as_c(FILE *out, const char *engine, const char *text)
     for (const char *at = text, *end; *at != '\0'; at = end) {
         const char *put = NULL;
         char made[256];
-        size_t word = word_at(at), vector;
+        size_t word = user_kernel_word(at), vector;
         const int of_vector = word_of_vector(at, last, last_length);
         if (at == loop.condition) fprintf(out, " HOST_ASK(%.*s), ", (int)(loop.end - loop.first), loop.first);
         end = user_kernel_skip(at);
@@ -317,10 +308,7 @@ host_built host_compile(const char *engine, const char *options, const char *tex
         snprintf(why, HOST_WHY, "%s", host_why_not());
         return HOST_UNABLE;
     }
-    sigemptyset(&stops); /* what ends the program waits until the folder is gone */
-    sigaddset(&stops, SIGINT);
-    sigaddset(&stops, SIGTERM);
-    sigaddset(&stops, SIGHUP);
+    command_stops(&stops); /* what ends the program waits until the folder is gone */
     pthread_sigmask(SIG_BLOCK, &stops, &before);
     host_built built = HOST_NO_ROOM;
     if (make_folder(folder)) {

@@ -172,7 +172,7 @@ typedef struct trial {
     bool is_wide; /* its text may load and store vectors */
 } trial;
 
-enum { NOT_TRANSPOSED = 5, MOST_TRIALS = 8 }; /* as many without transposes come first */
+enum { NOT_TRANSPOSED = 6, MOST_TRIALS = 9 }; /* as many without transposes come first */
 
 typedef struct work {
     int count;
@@ -471,7 +471,8 @@ static void run_apart(const work *w, const lanes_question *q, lanes *out)
         lanes *seen = &given.seen;
         seen->why[HOST_WHY - 1] = '\0';
         seen->tile = out->tile, seen->k = out->k;
-        if (seen->outcome > LANES_FAILED || given.token != token) /* it is the text that says so */
+        if (seen->outcome == LANES_NONE || seen->outcome > LANES_FAILED ||
+            given.token != token) /* it is the text that says so */
             *seen = (lanes){.outcome = LANES_WRONG, .why = "it answers in its judge's place"};
         for (char *c = seen->why; *c != '\0'; c++)
             if ((unsigned char)*c < ' ' || *c == 127) *c = '?';
@@ -483,12 +484,16 @@ static void run_apart(const work *w, const lanes_question *q, lanes *out)
 
 /* ---- which products ---- */
 
+/* Of which kernels: all; those that load vectors where rows begin at whole ones, as here; those that order the tiles of
+ * C themselves, as in bands of 8, of which this has one and a part. */
+typedef enum shape_of { OF_ALL, OF_VECTORS, OF_ORDERS } shape_of;
+
 /* One of `tiles` tiles in m, n and k, of which the last are cut by so much. */
 typedef struct shape {
     int tiles[3], cut[3];
     tw_op op_a, op_b;
     double alpha, beta;
-    bool is_wide; /* rows begin at whole vectors: of kernels that tell such apart */
+    shape_of of;
 } shape;
 
 /* The first product is watched: the group in its middle has no edge tiles. The others have different numbers of tiles
@@ -496,10 +501,11 @@ typedef struct shape {
  * one a step more: a number of tiles that is wrong by one shows nowhere else. Where vectors are loaded, B ends with a
  * whole tile once, and once within one. */
 static const shape shapes[MOST_TRIALS] = {{{3, 3, 3}, {0, 0, 0}, TW_N, TW_N, 1, 0},
-                                          {{2, 4, 3}, {3, 5, 0}, TW_N, TW_N, 1, 0, true},
-                                          {{2, 3, 3}, {3, 5, 7}, TW_N, TW_N, 0.5, -0.25, true},
+                                          {{2, 4, 3}, {3, 5, 0}, TW_N, TW_N, 1, 0, OF_VECTORS},
+                                          {{2, 3, 3}, {3, 5, 7}, TW_N, TW_N, 0.5, -0.25, OF_VECTORS},
                                           {{2, 4, 5}, {3, 5, 7}, TW_N, TW_N, 2, 3},
                                           {{4, 2, 1}, {3, 5, 1}, TW_N, TW_N, -1.5, 0},
+                                          {{10, 2, 1}, {3, 5, 1}, TW_N, TW_N, 1, 0, OF_ORDERS},
                                           {{2, 4, 3}, {3, 5, 15}, TW_T, TW_N, 2, 3},
                                           {{2, 4, 3}, {3, 5, 7}, TW_N, TW_T, 2, 3},
                                           {{3, 2, 4}, {3, 5, 7}, TW_T, TW_T, 0.5, -0.25}};
@@ -514,7 +520,8 @@ static tw_problem problem_of(const lanes_question *q, const work *w, const shape
     p.alpha = x->alpha, p.beta = x->beta;
     if (x != shapes) {
         p.lda += 6, p.ldb += 10, p.ldc += 17;
-        if (x->is_wide) p.lda = whole_vectors(p.lda), p.ldb = whole_vectors(p.ldb), p.ldc = whole_vectors(p.ldc);
+        if (x->of == OF_VECTORS)
+            p.lda = whole_vectors(p.lda), p.ldb = whole_vectors(p.ldb), p.ldc = whole_vectors(p.ldc);
         return p;
     }
     if (!q->kernel->skinny) p.lda = LEAST_LD; /* the A of NVIDIA Best Practices is T wide */
@@ -535,7 +542,7 @@ static bool plan_trial(const lanes_question *q, const shape *x, work *w, lanes *
         return end(out, LANES_UNJUDGED);
     }
     t->is_wide = strstr(t->launch.options, "-DWIDE=1") != NULL;
-    if (x->is_wide && !t->is_wide) return true;
+    if ((x->of == OF_VECTORS && !t->is_wide) || (x->of == OF_ORDERS && !w->orders)) return true;
     w->count++;
     w->any_ops = w->any_ops || x->op_a == TW_T || x->op_b == TW_T;
     const bool orders = t->launch.grid_x != x->tiles[1] || t->launch.grid_y != x->tiles[0];

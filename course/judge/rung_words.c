@@ -16,15 +16,6 @@ typedef struct reading {
     char *why;
 } reading;
 
-static bool in_word(char c) { return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '_'; }
-
-static size_t word_at(const char *at)
-{
-    size_t length = 0;
-    while (in_word(at[length])) length++;
-    return length;
-}
-
 /* Is it one of these, each between blanks? */
 static bool is_one_of(const char *words, const char *word, size_t length)
 {
@@ -36,7 +27,7 @@ static bool is_one_of(const char *words, const char *word, size_t length)
 /* ---- the text as it is compiled ---- */
 
 /* Lines that end in a backslash joined, comments blank, and as many line ends: what is checked is what is compiled. */
-static char *flat_text(const char *text)
+char *rung_words_text(const char *text)
 {
     char *flat = malloc(strlen(text) + 1), *to = flat;
     int joined = 0;
@@ -114,7 +105,7 @@ static bool is_attribute(const char *at)
     at += strspn(at, " \t\r\n");
     if (strncmp(at, "((", 2) != 0) return false;
     at += 2 + strspn(at + 2, " \t");
-    const size_t word = word_at(at);
+    const size_t word = user_kernel_word(at);
     if (!is_one_of(attributes, at, word)) return false;
     at += word + strspn(at + word, " \t");
     if (*at == '(') at += strcspn(at + 1, "()\n") + 1;
@@ -161,13 +152,13 @@ static bool is_balanced(const char *at, const char *end)
 static bool check_directive(const reading *in, const char *at, const char **end)
 {
     const char *word = at + strspn(at, " \t"), *line_end = word + strcspn(word, "\n");
-    const size_t length = word_at(word);
+    const size_t length = user_kernel_word(word);
     const char *next = word + length + strspn(word + length, " \t");
     *end = next;
     if (length == 0 && word == line_end) return true;
     if (!is_one_of(directives, word, length))
         return refuse(in, word, (int)(length > 0 ? length : 1), "is no directive of a rung");
-    if (length == 6 && strncmp(word, "pragma", 6) == 0 && !is_one_of(pragmas, next, word_at(next)))
+    if (length == 6 && strncmp(word, "pragma", 6) == 0 && !is_one_of(pragmas, next, user_kernel_word(next)))
         return refuse(in, word, (int)(line_end - word), "is no pragma of a rung");
     if (!is_balanced(next, line_end))
         return refuse(in, word, (int)(line_end - word), "opens or closes a bracket without the other");
@@ -193,7 +184,7 @@ static bool check_all(const reading *in)
 {
     bool begins = true, directive = false, fine = true; /* begins: nothing but blanks stands before in this line */
     for (const char *at = in->flat, *end; fine && *at != '\0'; at = end) {
-        const size_t word = word_at(at), sign = *at == '#' ? 1 : strncmp(at, "%:", 2) == 0 ? 2 : 0;
+        const size_t word = user_kernel_word(at), sign = *at == '#' ? 1 : strncmp(at, "%:", 2) == 0 ? 2 : 0;
         const bool linkage = !directive && strncmp(at, "extern \"C\"", 10) == 0; /* which host_kernel.c removes */
         end = at + (linkage ? 10 : word > 0 ? word : 1);
         if (word > 0)
@@ -216,8 +207,6 @@ int rung_words_includes(const char *flat)
     return count;
 }
 
-char *rung_words_text(const char *text) { return flat_text(text); }
-
 bool rung_words_only(const char *engine, const char *flat, const char *rung, char why[HOST_WHY])
 {
     const reading in = {.engine = engine, .flat = flat, .rung = rung, .why = why};
@@ -225,14 +214,12 @@ bool rung_words_only(const char *engine, const char *flat, const char *rung, cha
     return check_all(&in);
 }
 
-/* Words of C++, and of OpenCL C and CUDA C what host_shim.h has not. */
+/* Words of C++, types, and calls whose values are more than numbers; of other calls a linker says what it misses. */
 static const char unknown[] =
     " template auto constexpr static_cast reinterpret_cast const_cast nullptr class namespace using operator typename "
-    "decltype struct union dim3 dot cross mix step clamp select shuffle half as_float as_int async_work_group_copy "
-    "wait_group_events prefetch vload2 vload4 vload8 vload16 vstore2 vstore4 vstore8 vstore16 __shfl_sync "
-    "__shfl_down_sync __shfl_xor_sync atomicAdd atomic_add printf ";
+    "decltype struct union dim3 half as_float vload2 vload4 vload8 vload16 ";
 
-/* float2, uint3, int16 and so on; convert_float4, native_sqrt and their like. */
+/* float2, uint3, int16 and so on; convert_float4 and its like. */
 static bool is_unknown(const char *at, size_t length)
 {
     static const char types[] = " char uchar short ushort int uint long ulong half float double ";
@@ -240,14 +227,13 @@ static bool is_unknown(const char *at, size_t length)
     while (letters > 0 && at[letters - 1] >= '0' && at[letters - 1] <= '9') letters--;
     const bool vector = letters < length && is_one_of(" 2 3 4 8 16 ", at + letters, length - letters) &&
                         is_one_of(types, at, letters) && strncmp(at, "float4", 6) != 0;
-    return vector || is_one_of(unknown, at, length) || strncmp(at, "convert_", 8) == 0 ||
-           strncmp(at, "native_", 7) == 0;
+    return vector || is_one_of(unknown, at, length) || strncmp(at, "convert_", 8) == 0;
 }
 
 /* `.s0`, `.xy`: places of a vector that are none of its four words. */
 static bool is_place(const char *at)
 {
-    const size_t length = *at == '.' ? word_at(at + 1) : 0;
+    const size_t length = *at == '.' ? user_kernel_word(at + 1) : 0;
     return (length == 2 && at[1] == 's' && strchr("0123", at[2]) != NULL) ||
            (length > 1 && length <= 4 && strspn(at + 1, "xyzw") == length);
 }
@@ -255,9 +241,9 @@ static bool is_place(const char *at)
 bool rung_words_unknown(const char *flat, char word[RUNG_WORD])
 {
     for (const char *at = flat; *at != '\0';) {
-        const size_t length = word_at(at);
+        const size_t length = user_kernel_word(at);
         if (is_place(at) || (length > 0 && is_unknown(at, length))) {
-            snprintf(word, RUNG_WORD, "%.*s", (int)(length > 0 ? length : 1 + word_at(at + 1)), at);
+            snprintf(word, RUNG_WORD, "%.*s", (int)(length > 0 ? length : 1 + user_kernel_word(at + 1)), at);
             return true;
         }
         at += length > 0 ? length : 1;

@@ -80,7 +80,17 @@ static tw_status make_bare(reading *in)
 
 /* ---- its kernel ---- */
 
-static bool in_word(char c) { return isalnum((unsigned char)c) || c == '_'; }
+static bool in_word(char c)
+{
+    return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '_'; /* in any locale */
+}
+
+size_t user_kernel_word(const char *at)
+{
+    size_t length = 0;
+    while (in_word(at[length])) length++;
+    return length;
+}
 
 /* The next place where this word stands by itself; NULL: nowhere. */
 static const char *find_word(const char *text, const char *word)

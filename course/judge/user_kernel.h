@@ -34,6 +34,8 @@ tw_status user_kernel_make(const char *path, const char *text, size_t bytes, use
 /* user_kernel_skip - from a comment's or a string's first byte to behind its end; at: none begins here. */
 const char *user_kernel_skip(const char *at);
 
+size_t user_kernel_word(const char *at); /* letters, digits and underscores from here on */
+
 void user_kernel_free(user_kernel *user); /* a zeroed one is fine */
 
 enum { USER_KERNELS_MOST = 64 };

@@ -36,7 +36,7 @@ typedef struct place {
     int file; /* -1: none */
     worker_process process;
     user_kernel user;
-    const lanes *like;
+    lanes like;
     double until_s;
     char folder[FOLDER];
 } place;
@@ -225,8 +225,8 @@ static bool refuse_gpu(const tw_lab_kernel *rung, verdict *v)
     return false;
 }
 
-/* What the rung asks of memory; NULL: it is not judged here. */
-static const lanes *see_rung(grading *g, const tw_lab_kernel *rung, verdict *v)
+/* What the rung asks of memory. false: it is not judged here. */
+static bool see_rung(grading *g, const tw_lab_kernel *rung, lanes *like, verdict *v)
 {
     int i = 0;
     while (i < g->rungs && g->seen[i].rung != rung) i++;
@@ -237,9 +237,10 @@ static const lanes *see_rung(grading *g, const tw_lab_kernel *rung, verdict *v)
         judge_rung(g, of);
         g->rungs += of->seen.outcome == LANES_SEEN;
     }
-    if (of->seen.outcome == LANES_SEEN) return &of->seen;
-    decide(v, VERDICT_UNJUDGED, "%s itself cannot be judged here: %s", rung->rung, of->seen.why);
-    return NULL;
+    *like = of->seen;
+    if (like->outcome != LANES_SEEN)
+        decide(v, VERDICT_UNJUDGED, "%s itself cannot be judged here: %s", rung->rung, like->why);
+    return like->outcome == LANES_SEEN;
 }
 
 /* Does the text name a rung of this engine that is for a GPU alone? Their kernels may have other parameters. */
@@ -295,7 +296,7 @@ static bool prepare(grading *g, place *p, verdict *v)
         decide(v, VERDICT_UNJUDGED, "%s", strange);
         ready = false;
     }
-    ready = ready && (p->like = see_rung(g, p->user.like, v)) != NULL;
+    ready = ready && see_rung(g, p->user.like, &p->like, v);
     if (!ready) user_kernel_free(&p->user);
     free(flat);
     free(text);
@@ -334,20 +335,28 @@ static const char *own_text(const user_kernel *user)
     return last;
 }
 
+/* Is it not the text that is to blame, as far as can be told: CUDA C is C++, calls may be OpenCL C's that are not here,
+ * and a compiler may have had no time? */
+static bool is_doubtful(const char *engine, const char *why)
+{
+    return strcmp(engine, "cuda") == 0 || strstr(why, "undefined reference") != NULL ||
+           strstr(why, "did not end by itself") != NULL;
+}
+
 static void conclude(const place *p, const lanes *own, verdict *v)
 {
     static const verdict_kind kinds[] = {
-        [LANES_UNABLE] = VERDICT_UNJUDGED, [LANES_NOT_C] = VERDICT_WRONG,       [LANES_CRASHED] = VERDICT_WRONG,
-        [LANES_WRONG] = VERDICT_WRONG,     [LANES_UNJUDGED] = VERDICT_UNJUDGED, [LANES_FAILED] = VERDICT_UNJUDGED};
+        [LANES_NONE] = VERDICT_UNJUDGED,  [LANES_UNABLE] = VERDICT_UNJUDGED, [LANES_NOT_C] = VERDICT_WRONG,
+        [LANES_CRASHED] = VERDICT_WRONG,  [LANES_WRONG] = VERDICT_WRONG,     [LANES_UNJUDGED] = VERDICT_UNJUDGED,
+        [LANES_FAILED] = VERDICT_UNJUDGED};
     char word[RUNG_WORD];
-    const bool not_c = own->outcome == LANES_NOT_C, unknown = not_c && rung_words_unknown(own_text(&p->user), word),
-               of_cuda = strcmp(p->user.like->engine, "cuda") == 0;
+    const bool not_c = own->outcome == LANES_NOT_C, unknown = not_c && rung_words_unknown(own_text(&p->user), word);
     v->right = own->outcome == LANES_SEEN;
     if (v->right)
-        compare(own, p->like, v);
+        compare(own, &p->like, v);
     else if (unknown)
         decide(v, VERDICT_UNJUDGED, "it says `%s`, which the judge does not know: %s", word, own->why);
-    else if (not_c && (of_cuda || strstr(own->why, "undefined reference") != NULL)) /* CUDA C is C++ */
+    else if (not_c && is_doubtful(p->user.like->engine, own->why))
         decide(v, VERDICT_UNJUDGED, "%s", own->why);
     else
         decide(v, kinds[own->outcome], "%s", own->why);
@@ -481,8 +490,7 @@ exit_code verdict_take(const verdict_wish *wish, verdict_tell *tell, void *to)
     g.all = calloc((size_t)wish->count, sizeof *g.all), g.known = calloc((size_t)wish->count, sizeof *g.known);
     g.at = calloc((size_t)g.places, sizeof *g.at);
     exit_code code = EXIT_OK;
-    sigemptyset(&g.stops);
-    sigaddset(&g.stops, SIGINT), sigaddset(&g.stops, SIGTERM), sigaddset(&g.stops, SIGHUP);
+    command_stops(&g.stops);
     pthread_sigmask(SIG_BLOCK, &g.stops, &before);
     if (g.all == NULL || g.known == NULL || g.at == NULL)
         code = diag_no_memory("the verdicts");

@@ -31,7 +31,8 @@ typedef bool verdict_tell(void *job, int i, const verdict *of);
 
 /* verdict_take - all files. Must come before this process has a second thread. EXIT_OK whatever the verdicts are;
  * else, after a sentence, EXIT_DEVICE where nothing can be confined or compiled here, EXIT_MEMORY, or EXIT_OUTPUT where
- * no folder can be made. What may not wait for a busy machine is not told as a mistake: the processor's time counts. */
+ * no folder can be made. Only of the processor's
+ * time a kernel can take too much: no verdict depends on how busy the machine is. */
 exit_code verdict_take(const verdict_wish *wish, verdict_tell *tell, void *job);
 
 /* verdict_page - the page of docs/COURSE.md that teaches a rung; 0: none does. */

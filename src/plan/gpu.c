@@ -199,10 +199,10 @@ void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choic
     if (family->divide != NULL) gpu->k_split = family_divide(family, row, p, device);
     if (row->gpu.adds != NULL && family->divide == NULL) gpu->k_split = split_k_by_shape(plan, device);
     if (gpu->k_split.count > 0) gpu->grid_x = gpu->k_split.whole + gpu->k_split.count;
-    if (row->gpu.traits & GPU_PERSISTENT) /* the fewest blocks that need as few waves */
-        gpu->grid_x = ceil_div(
-            gpu->grid_x,
-            max_i64(ceil_div(gpu->grid_x, multiprocessors_of(device) * max_i64(row->gpu.blocks_each, 1)), 1));
+    if (row->gpu.traits & GPU_PERSISTENT) { /* the fewest blocks that need as few waves */
+        const int64_t resident = multiprocessors_of(device) * max_i64(row->gpu.blocks_each, 1);
+        gpu->grid_x = ceil_div(gpu->grid_x, max_i64(ceil_div(gpu->grid_x, resident), 1));
+    }
     if (device->items > 1) gpu->items = device->items;
     gpu->dynamic_bytes = row->gpu.dynamic_bytes + (gpu->k_split.by_cluster ? (int)cluster_bytes(row) : 0);
     plan->workspace_bytes = (size_t)(gpu->pack_a.bytes + gpu->pack_b.bytes + gpu->k_split.bytes);
