@@ -31,8 +31,7 @@ typedef bool verdict_tell(void *job, int i, const verdict *of);
 
 /* verdict_take - all files. Must come before this process has a second thread. EXIT_OK whatever the verdicts are;
  * else, after a sentence, EXIT_DEVICE where nothing can be confined or compiled here, EXIT_MEMORY, or EXIT_OUTPUT where
- * no folder can be made. Only of the processor's
- * time a kernel can take too much: no verdict depends on how busy the machine is. */
+ * no folder can be made. How busy the machine is decides no verdict: what a run has too much of is processor time. */
 exit_code verdict_take(const verdict_wish *wish, verdict_tell *tell, void *job);
 
 /* verdict_page - the page of docs/COURSE.md that teaches a rung; 0: none does. */

@@ -17,8 +17,8 @@
  *           copies' 32 lanes take 4 rows of 8 words, 4 whole sectors, into 32 banks.
  *           H200: slower than r11, 0.89 of it at 4096 and 0.89 where one block has a multiprocessor (512 x 512 x 8192).
  *           In r11 a warp's loads were under way too, and five copies with their addresses cost more instructions
- *           than two loads and five stores. What it
- *           buys: loads are hidden with few warps, so that a thread may have more sums (r12, sgemm_cpasync_sm80).
+ *           than two loads and five stores. What it buys: loads are hidden with few warps, so that a thread may have
+ *           more sums (r12, sgemm_cpasync_sm80).
  * LIMITS    sm_80 and above; else those of r11.
  * CHANGED   from r11: how a tile comes to shared memory, and how many are under way.
  * SOURCE    PTX ISA (cp.async); NVIDIA: CUTLASS, 2020 (multistage). */

@@ -15,14 +15,14 @@
  *         8 warps       wait full[0] |  multiply 0, arrive empty[0] |  multiply 1, arrive empty[1] |  ...
  *
  *           TMA cannot transpose. A's tile is as A lies, 128 lines of 16 floats, and a thread reads 16 bytes ALONG k:
- *           four steps of one row, so that B's words for four steps are wanted one after the other. The 8 rows that
+ *           four steps of one row. It then loads B's words step by step. The 8 rows that
  *           lanes of a warp read lie 64 bytes apart: every other one begins in the same bank.
  *
  *                line 0 | 0 1 2 3            banks  0 ...  4 ...  8 ... 12 ...      lanes want column 0 of the 8 lines:
  *                line 1 | 0 1 2 3            banks 16 ... 20 ... 24 ... 28 ...      4 of them lie in the same 4 banks
  *                line 2 | 0 1 2 3            banks  0 ...
- * NUMBERS   r11's bytes and FMAs. A product of 4096 takes 2.36 10^9 instructions of a warp, r11a 2.73 (ncu); 2.15 are
- *           FMAs. Shared loads for 4 steps of k: 8 of A, which conflict, and 8 of B, which do not: 4 wavefronts and 2.
+ * NUMBERS   r11's bytes and FMAs. A product of 4096 takes 2.36 10^9 warp instructions, r11a 2.73 (ncu); 2.15 are FMAs.
+ *           Shared loads for 4 steps of k: 8 of A, which conflict, and 8 of B, which do not: 4 wavefronts and 2.
  *           H200: 1.03 of r11a at 4096, 1.06 at 4096 x 2112 x 4096, 1.02 at 8192 x 8192 x 64.
  * LIMITS    sm_90 and above. m, n >= 1, no transposes. a and b aligned to 16 bytes, lda and ldb multiples of 4 (rules
  *           of TMA). WIDE as in r09, of c alone. Fewer than 2^31 tiles.

@@ -8,13 +8,14 @@
  *         4 consumers     wait full[0] | multiply 0, arrive empty[0] | multiply 1, arrive empty[1] | ...
  *
  *           Registers are given to threads as the kernel starts, to all the same number. 128 producers, of which one
- *           works, would hold half of them. setmaxnreg moves them: the producers' warpgroup keeps 24, the consumers'
- *           takes 232, by warpgroups of 128 threads alone, which is why there are 128 producers.
+ *           works, would hold half of them: with 255 for each, one block would fit. setmaxnreg moves them: the
+ *           producers' warpgroup keeps 24, the consumers' takes 232, by warpgroups of 128 threads alone, which is why
+ *           there are 128 producers.
  * NUMBERS   r12's bytes, FMAs and shared loads. 256 threads begin with 128 registers, 32,768 for a block: two blocks
  *           per multiprocessor, as in r12.
  *           H200: slower than r12, 0.96 of it at 4096 and from 0.96 to 0.98 elsewhere. FMAs bound both. Of r12's
- *           instructions few were thread 0's, and the consumers have 232 registers in place of 255. It pays where
- *           few instructions multiply and waiting is all there is: on the matrix units, from r13 on.
+ *           instructions few were thread 0's, and the consumers have 232 registers in place of 255. r13 and the
+ *           production kernels on the matrix units are made so.
  * LIMITS    sm_90a alone (setmaxnreg); else those of r12.
  * HOST      block 256; else as r12.
  * CHANGED   from r12: who asks for the boxes, and whose the registers are.

@@ -10,7 +10,8 @@
  *
  *           Stage and phase go on from tile to tile, in the producer and in the consumers alike: nobody resets them.
  * NUMBERS   r12a's bytes, FMAs and shared loads. What is saved is the start of each tile, which counts where k is
- *           short. H200: 1.12 of r12a at 8192 x 8192 x 64, 1.02 at 512 x 512 x 8192.
+ *           short. H200: 1.12 of r12a at 8192 x 8192 x 64, 1.02 at 512 x 512 x 8192, where each
+ *           block has one tile: there it cannot be that, and r12a spills 16 bytes.
  *           What is lost is that blocks do not go where there is room: 0.98 at 4096, whose 1024 tiles are 4 for each
  *           of 256 blocks, and 0.83 at 4096 x 2112 x 4096, whose 544 tiles are 3 for each of 182: two blocks for some
  *           of the 132 multiprocessors, and one for the others.
