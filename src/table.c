@@ -90,13 +90,15 @@ EACH_VALUES(FINISH_NAME)
 #define ANY_DEVICE                .lab.needs = "any"
 #define BOXES(a_rows, a_cols, b_rows, b_cols)                                                                          \
     .gpu.a_box_rows = a_rows, .gpu.a_box_cols = a_cols, .gpu.b_box_rows = b_rows, .gpu.b_box_cols = b_cols
-#define BLOCKS(count)  .gpu.blocks_each = count
-#define LANES(count)   .gpu.lanes = count
-#define SLICES(count)  .gpu.slices = count
-#define SPEED(percent) .gpu.speed = percent
-#define FILLS(percent) .gpu.fills = percent
-#define ADDS(name)     .gpu.adds = #name
-#define FAMILY(name)   .gpu.family = FAMILY_##name, .lab.production = 1
+#define C_BOX(rows, cols)  .gpu.c_box_rows = rows, .gpu.c_box_cols = cols
+#define CLUSTER_OF(blocks) .gpu.cluster = blocks
+#define BLOCKS(count)      .gpu.blocks_each = count
+#define LANES(count)       .gpu.lanes = count
+#define SLICES(count)      .gpu.slices = count
+#define SPEED(percent)     .gpu.speed = percent
+#define FILLS(percent)     .gpu.fills = percent
+#define ADDS(name)         .gpu.adds = #name
+#define FAMILY(name)       .gpu.family = FAMILY_##name, .lab.production = 1
 #define READS(order, how)                                                                                              \
     .gpu.reads = READS_##order, .gpu.loads = (how), .lab.transposes = READS_##order != READS_NN || ((how)&PACKED) != 0
 #define STORES(what) .gpu.stores = STORES_##what
@@ -285,8 +287,10 @@ void kernel_options(const kernel_row *row, char *text, size_t bytes)
     if (g->slices > 0) snprintf(text + used, bytes - (size_t)used, " -DROW_SLICES=%d", g->slices);
     if (g->family == FAMILY_PANELS) snprintf(text + used, bytes - (size_t)used, " -DROW_LANES=%d", g->lanes);
     if (kernel_by_tma(row))
-        snprintf(text + used, bytes - (size_t)used, " -DROW_BOXES=%d,%d,%d,%d", g->a_box_rows, g->a_box_cols,
-                 g->b_box_rows, g->b_box_cols);
+        used += snprintf(text + used, bytes - (size_t)used, " -DROW_BOXES=%d,%d,%d,%d", g->a_box_rows, g->a_box_cols,
+                         g->b_box_rows, g->b_box_cols);
+    if (g->c_box_rows > 0)
+        snprintf(text + used, bytes - (size_t)used, " -DROW_C_BOX=%d,%d", g->c_box_rows, g->c_box_cols);
 }
 
 int tw_lab_kernel_count(void) { return kernel_count(); }

@@ -156,6 +156,7 @@ enum {
      * (docs/ACCURACY.md#invariant) */
     GPU_CHAIN = 8192,
     GPU_OWN_STORE = 16384, /* CUDA: stores alpha * sum + beta * c by itself, as rungs do, and takes no epilogue */
+    GPU_EVEN_K = 32768,    /* rungs: blocks_each per multiprocessor share the steps of k of all tiles alike */
     /* what the rungs of the matrix units are, and gemm_wgmma_sm90 */
     GPU_MATRIX_ROW = GPU_WIDE | GPU_LINEAR_GRID | GPU_PERSISTENT | GPU_THIS_SM
 };
@@ -177,6 +178,8 @@ typedef struct gpu_kernel {
     int static_bytes, dynamic_bytes; /* of shared (local) memory; static of GPU_SQUARE kernels for TILE = 32 */
     int sm;                          /* at least this (CUDA) */
     int a_box_rows, a_box_cols, b_box_rows, b_box_cols; /* TMA: the boxes */
+    int c_box_rows, c_box_cols;                         /* rungs: of C, which TMA stores; 0: threads do */
+    int cluster;                                        /* rungs: blocks that compute a tile of C together; 0: one */
     /* persistent blocks per multiprocessor; 0: of batches a block for each tile, else one */
     int blocks_each;
     int lanes; /* FAMILY_PANELS: of a vector */

@@ -517,7 +517,7 @@ def a_predicted_ladder_says_what_a_device_cannot_hold():
     assert predicted("--gpu", "GTX 280", "--rung", "r10")["r10_register"]["why_not"] == "33280 bytes of shared memory in a block: too many, it has 16384"
     assert predicted("--gpu", "H200", "--transpose-a", "--rung", "r10")["r10_register"]["why_not"] == "it takes A and B as stored by rows alone"
     steps = predicted("--gpu", "H200")
-    assert list(steps)[-4:] == ["r13_matrix", "r13i_int8", "r13q_fp8", "r13m_mma"] and "no model: the matrix units" in steps["r13_matrix"]["why_not"] and steps["r13_matrix"]["limit"] is None, list(steps)
+    assert list(steps)[-7:] == ["r13_matrix", "r13a_pingpong", "r13b_swapped", "r13f_f64", "r13i_int8", "r13q_fp8", "r13m_mma"] and "no model: the matrix units" in steps["r13_matrix"]["why_not"] and steps["r13_matrix"]["limit"] is None, list(steps)
     assert predicted("--gpu", "P100", "--rung", "r13")["r13_matrix"]["why_not"].endswith("too many, it has 49152")
 
 

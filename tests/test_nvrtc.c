@@ -394,7 +394,8 @@ static void name_wgmma(const plan *made, variant *v)
                                                                                                      : p->dtype)};
     const bool across[] = {!halves && (p->op_a == TW_T) != made->gpu.pack_a.transposes,
                            !halves && (p->op_b == TW_N) != made->gpu.pack_b.transposes},
-               first = made->gpu.few_rows, integer = types[0]->result == TW_I32;
+               first = made->gpu.few_rows || strcmp(made->row->lab.rung, "r13b_swapped") == 0,
+               integer = types[0]->result == TW_I32;
     const char *names[2];
     char transposes[16] = "";
     for (int i = 0; i < 2; i++) names[i] = types[i]->lab.dtype == TW_I8 ? "s8" : types[i]->lab.name;
@@ -402,7 +403,8 @@ static void name_wgmma(const plan *made, variant *v)
     snprintf(v->wgmma, sizeof v->wgmma, "k%d.%s.%s.%s%s%s", 32 / (int)types[0]->lab.bytes, integer ? "s32" : "f32",
              names[first], names[!first], integer ? "" : ", 1, 1", transposes);
     v->few_rows = made->gpu.few_rows;
-    v->wgmma_n = (int)(made->row->gpu.family == FAMILY_SWAP_AB ? made->row->lab.tile_m : made->row->lab.tile_n);
+    v->wgmma_n = (int)(made->row->gpu.family == FAMILY_SWAP_AB || first ? made->row->lab.tile_m
+                                                                        : made->row->lab.tile_n);
 }
 
 /* Keeps a plan's options, once. */
@@ -871,8 +873,7 @@ static void wgmma_cases(void)
 {
     bool planted = false;
     for (const form *f = forms; f < forms + form_count; f++) {
-        bool seen = f->row == NULL || !(f->row->gpu.traits & GPU_THIS_SM) ||
-                    (f->row->lab.dtype == TW_F32 && !f->row->lab.emulates); /* setmaxnreg is of sm_90a, too */
+        bool seen = f->row == NULL || strstr(gpu_source(f->file), "matrix_commit();") == NULL;
         for (const form *g = forms; g < f && !seen; g++)
             seen = strcmp(g->file, f->file) == 0 && strcmp(g->variant.wgmma, f->variant.wgmma) == 0 &&
                    g->variant.few_rows == f->variant.few_rows;

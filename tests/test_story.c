@@ -93,11 +93,14 @@ static void test_before(const tw_lab_kernel *kernel)
     const tw_lab_kernel *before = table_before(kernel);
     const char *found = s.before != NULL ? s.before->rung : "none", *expected = before != NULL ? before->rung : "none";
     if (strncmp(kernel->rung, "s1_", 3) == 0) expected = "r01_naive";
-    if (strncmp(kernel->rung, "r13q_", 5) == 0) expected = "r13i_int8";    /* a variant of a variant */
-    static const char *const steps[][2] = {{"r11b_boxes", "r11a_ring"},    /* one idea after the other, */
-                                           {"r11c_swizzle", "r11b_boxes"}, /* not variants of r11 and r12 */
-                                           {"r12_async", "r11c_swizzle"},
-                                           {"r12b_persistent", "r12a_producer"}};
+    if (strncmp(kernel->rung, "r13q_", 5) == 0) expected = "r13i_int8"; /* a variant of a variant */
+    static const char *const steps[][2] = {
+        {"r11b_boxes", "r11a_ring"},    /* one idea after the other, */
+        {"r11c_swizzle", "r11b_boxes"}, /* not variants of r11 and r12 */
+        {"r12_async", "r11c_swizzle"},       {"r12b_persistent", "r12a_producer"}, {"r12c_store", "r12b_persistent"},
+        {"r12d_streamk", "r12b_persistent"}, {"r12e_multicast", "r12a_producer"},  {"r12f_cluster", "r12a_producer"},
+        {"r12g_launch", "r12a_producer"},    {"r12i_mma", "r12a_producer"},        {"r12j_wgmma", "r12i_mma"},
+        {"r13_matrix", "r12j_wgmma"},        {"r13f_f64", "r12a_producer"}};
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
         if (strcmp(kernel->engine, "cuda") == 0 && strcmp(kernel->rung, steps[i][0]) == 0) expected = steps[i][1];
     if (kernel->deep) expected = "r04_banks"; /* a flight of its own */

@@ -202,9 +202,9 @@ def speed(engine, rung, build="rolled", file="ladder-4096"):
     return next(r["gflops"] / 1e3 for r in records(file) if (r["engine"], r["rung"], r["m"]) == (engine, rung, 4096) and r["build"] in (build, None))
 
 
-def ring(rung, before, shape="4096x4096x4096"):
-    """How fast one of the rungs around r12 is beside another."""
-    of = {r["rung"]: r["gflops"] for r in records(f"ladder-rings-{shape}")}
+def ring(rung, before, shape="4096x4096x4096", what="rings"):
+    """How fast one of the rungs behind r11 is beside another."""
+    of = {r["rung"]: r["gflops"] for r in records(f"ladder-{what}-{shape}")}
     return f"{of[rung] / of[before]:.2f}"
 
 
@@ -251,8 +251,31 @@ def figures_told():
             yield head("r11c_swizzle"), f"{ring('r11c_swizzle', 'r11b_boxes', short)} at 8192 x 8192 x 64"
             yield head("r12a_producer"), f"slower than r12, {ring('r12a_producer', 'r12_async')} of it at 4096"
             yield head("r12b_persistent"), f"{ring('r12b_persistent', 'r12a_producer', short)} of r12a at 8192 x 8192 x 64, {ring('r12b_persistent', 'r12a_producer', deep)} at 512"
-            yield head("r12b_persistent"), f"{ring('r12b_persistent', 'r12a_producer')} at 4096, whose"
-            yield head("r12b_persistent"), f"of 256 blocks, and {ring('r12b_persistent', 'r12a_producer', uneven)} at 4096 x 2112 x 4096"
+            yield head("r12b_persistent"), f"{ring('r12b_persistent', 'r12a_producer')} at 4096, whose 1024"
+            yield head("r12b_persistent"), f"and {ring('r12b_persistent', 'r12a_producer', uneven)} at 4096 x 2112 x 4096"
+            small, few = "256x256x256", "16x8192x8192"
+            yield head("r12c_store"), f"{ring('r12c_store', 'r12b_persistent', short)} of r12b at 8192 x 8192 x 64"
+            yield head("r12c_store"), f"and {ring('r12c_store', 'r12b_persistent')} at 4096"
+            yield head("r12d_streamk"), f"{ring('r12d_streamk', 'r12b_persistent', deep)} of r12b at 512 x 512 x 8192"
+            yield head("r12d_streamk"), f"and {ring('r12d_streamk', 'r12b_persistent', uneven)} at 4096 x 2112 x 4096"
+            yield head("r12d_streamk"), f"{ring('r12d_streamk', 'r12b_persistent', short)} at 8192 x 8192 x 64, where the fix-up"
+            yield head("r12e_multicast"), f"{ring('r12e_multicast', 'r12a_producer')} of r12a at 4096, {ring('r12e_multicast', 'r12a_producer', short)} at 8192 x 8192 x 64"
+            yield head("r12f_cluster"), (f"{ring('r12f_cluster', 'r12a_producer', deep)} of r12a at 512 x 512 x 8192 (r12d, with any number of blocks for a tile, "
+                                         f"{ring('r12d_streamk', 'r12a_producer', deep)}), {ring('r12f_cluster', 'r12a_producer', small)} at 256 cubed")
+            yield head("r12f_cluster"), f"{ring('r12f_cluster', 'r12a_producer')} at 4096, and {ring('r12f_cluster', 'r12a_producer', short)} at 8192 x 8192 x 64"
+            yield head("r12h_registers"), (f"{ring('r12h_registers', 'r12_async')} of r12 at 4096, {ring('r12h_registers', 'r12_async', short)} at 8192 x 8192 x 64; "
+                                           f"{ring('r12h_registers', 'r12_async', small)} at 256 cubed")
+            yield head("r12h_registers"), f"At 4096 it has {ring('r12h_registers', 'r14')} of the speed"
+            matrix = {r["rung"]: r["gflops"] / 1e3 for r in records("ladder-matrix-4096x4096x4096")}
+            yield head("r12i_mma"), f"bf16 at 4096: {matrix['r12i_mma']:.0f} TFLOP/s"
+            yield head("r12j_wgmma"), f"{ring('r12j_wgmma', 'r12i_mma', what='matrix')} of r12i at 4096 and {ring('r12j_wgmma', 'r12i_mma', '8192x8192x8192', 'matrix')} at 8192"
+            yield head("r12j_wgmma"), f"{ring('r12j_wgmma', 'r12i_mma', short, 'matrix')} at 8192 x 8192 x 64, {ring('r12j_wgmma', 'r12i_mma', '1024x1024x1024', 'matrix')} at 1024"
+            yield head("r13a_pingpong"), f"{ring('r13a_pingpong', 'r13_matrix', '1024x1024x1024', 'matrix')} of r13 at 1024"
+            yield head("r13a_pingpong"), f"{ring('r13a_pingpong', 'r13_matrix', few, 'matrix')} at 16 x 8192 x 8192"
+            yield head("r13a_pingpong"), f"{ring('r13a_pingpong', 'r13_matrix', what='matrix')} at 4096, and {ring('r13a_pingpong', 'r13_matrix', '8192x8192x8192', 'matrix')} at 8192"
+            yield head("r13b_swapped"), f"{ring('r13b_swapped', 'r13_matrix', few, 'matrix')} of r13 at 16 x 8192 x 8192; {ring('r13b_swapped', 'r13_matrix', what='matrix')} at 4096"
+            yield head("r13f_f64"), f"{ring('r13f_f64', 'r14', what='f64')} of tw_gemm's"
+            yield head("r13f_f64"), f"{ring('r13f_f64', 'r14', '1000x1000x1000', 'f64')} of it at 1000"
 
 
 # (head, words behind a range in it, where the speed is that lies in the range)

@@ -21,6 +21,7 @@ static __device__ constexpr bool boxes_are(int a_rows, int a_cols, int b_rows, i
     return a_rows == a_rows_here && a_cols == a_cols_here && b_rows == b_rows_here && b_cols == b_cols_here;
 }
 #define ASSUME_BOXES(...) ASSUME(boxes_are(ROW_BOXES, __VA_ARGS__))
+#define ASSUME_C_BOX(...) ASSUME(boxes_are(ROW_C_BOX, 0, 0, __VA_ARGS__, 0, 0))
 
 typedef unsigned long long barrier;
 

@@ -36,6 +36,20 @@ static k_split split_k_by_shape(const plan *plan, const device_facts *device)
                      .bytes = round_up(splits * p->m * p->n * 4, 256)};
 }
 
+/* A rung of stream-K: each block that is resident at a time has as many steps of k, which begin in one tile and may end
+ * in another; without memory for partial sums a tile of its own. */
+static k_split split_k_evenly(const plan *plan, const device_facts *device)
+{
+    const kernel_row *row = plan->row;
+    const tw_problem *p = &plan->gpu.problem;
+    const int64_t tiles = tiles_of(row, p), steps = max_i64(ceil_div(p->k, row->lab.tile_k), 1),
+                  blocks = min_i64(tiles * steps, row->gpu.blocks_each * multiprocessors_of(device));
+    if (device->no_workspace) return (k_split){.count = tiles, .length = steps};
+    return (k_split){.count = blocks,
+                     .length = ceil_div(tiles * steps, blocks),
+                     .bytes = round_up(blocks * (row->lab.tile_m * row->lab.tile_n * 4 + 8), 256)};
+}
+
 /* Which type of 2 bytes the operands are of, or C: " -DIN_F16=1", bf16 where nothing is said. */
 static const char *half_text(const tw_problem *p, bool divided, char text[24])
 {
@@ -187,7 +201,7 @@ void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choic
     gpu->threads_y = square ? plan->tile : row->gpu.threads_y;
     gpu->grid_x = ceil_div(p->n, gpu->block_n);
     gpu->grid_y = ceil_div(p->m, gpu->block_m);
-    if (row->gpu.traits & GPU_LINEAR_GRID) gpu->grid_x *= gpu->grid_y, gpu->grid_y = 1;
+    if (row->gpu.traits & GPU_LINEAR_GRID) gpu->grid_x *= gpu->grid_y * max_i64(row->gpu.cluster, 1), gpu->grid_y = 1;
     if (row->gpu.family == FAMILY_THIN) gpu->grid_x = thin_tiles(row, p);
     if (gpu->one_launch)
         gpu->grid_x = row->gpu.blocks_each > 0 ? (int64_t)row->gpu.blocks_each * multiprocessors_of(device) : INT32_MAX;
@@ -198,10 +212,14 @@ void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choic
     const gpu_family *family = family_of(row);
     if (family->divide != NULL) gpu->k_split = family_divide(family, row, p, device);
     if (row->gpu.adds != NULL && family->divide == NULL) gpu->k_split = split_k_by_shape(plan, device);
+    if (row->gpu.traits & GPU_EVEN_K) gpu->k_split = split_k_evenly(plan, device);
     if (gpu->k_split.count > 0) gpu->grid_x = gpu->k_split.whole + gpu->k_split.count;
-    if (row->gpu.traits & GPU_PERSISTENT) { /* the fewest blocks that need as few waves */
-        const int64_t resident = multiprocessors_of(device) * max_i64(row->gpu.blocks_each, 1);
-        gpu->grid_x = ceil_div(gpu->grid_x, max_i64(ceil_div(gpu->grid_x, resident), 1));
+    if (row->gpu.traits & GPU_PERSISTENT) {
+        const int64_t all = multiprocessors_of(device);
+        if (row->gpu.blocks_each > 1)
+            gpu->grid_x = min_i64(gpu->grid_x, row->gpu.blocks_each * all);
+        else /* the fewest blocks that need as few waves */
+            gpu->grid_x = ceil_div(gpu->grid_x, max_i64(ceil_div(gpu->grid_x, all), 1));
     }
     if (device->items > 1) gpu->items = device->items;
     gpu->dynamic_bytes = row->gpu.dynamic_bytes + (gpu->k_split.by_cluster ? (int)cluster_bytes(row) : 0);

@@ -23,7 +23,7 @@
  *                line 2 | 0 1 2 3            banks  0 ...
  * NUMBERS   r11's bytes and FMAs. A product of 4096 takes 2.36 10^9 warp instructions, r11a 2.73 (ncu); 2.15 are FMAs.
  *           Shared loads for 4 steps of k: 8 of A, which conflict, and 8 of B, which do not: 4 wavefronts and 2.
- *           H200: 1.03 of r11a at 4096, 1.06 at 4096 x 2112 x 4096, 1.02 at 8192 x 8192 x 64.
+ *           H200: 1.04 of r11a at 4096, 1.05 at 4096 x 2112 x 4096, 1.02 at 8192 x 8192 x 64.
  * LIMITS    sm_90 and above. m, n >= 1, no transposes. a and b aligned to 16 bytes, lda and ldb multiples of 4 (rules
  *           of TMA). WIDE as in r09, of c alone. Fewer than 2^31 tiles.
  * HOST      grid ceil(m / 128) * ceil(n / 128), block 256, dynamic shared memory sizeof(struct ring). Two tensor maps,

@@ -12,8 +12,8 @@
  *           a stage begins at a multiple of 1024. Two wavefronts are the least: 16 bytes a lane go by half-warps.
  * NUMBERS   r11b's bytes and FMAs. A shared load of A takes 2 wavefronts in place of 4 (ncu: of both operands 2.0 for
  *           3.0). Tiles are twice as deep, so half as many barriers are met.
- *           H200: 1.02 of r11b at 4096, 1.05 where one block has a multiprocessor (512 x 512 x 8192) and nobody hides
- *           its conflicts; 0.98 at 8192 x 8192 x 64, where two deep tiles are all of k.
+ *           H200: 1.01 of r11b at 4096, 1.05 where one block has a multiprocessor (512 x 512 x 8192) and nobody hides
+ *           its conflicts; 0.97 at 8192 x 8192 x 64, where two deep tiles are all of k.
  * LIMITS    those of r11b.
  * HOST      as r11b's, but for a_map: box {32, 128}, swizzle 128 B; b_map: box {128, 32}.
  * CHANGED   from r11b: where the words of A's tile lie; the depth of a tile, 3 stages, and a loop unrolled by two,

@@ -10,13 +10,14 @@
  *
  *           Stage and phase go on from tile to tile, in the producer and in the consumers alike: nobody resets them.
  * NUMBERS   r12a's bytes, FMAs and shared loads. What is saved is the start of each tile, which counts where k is
- *           short. H200: 1.12 of r12a at 8192 x 8192 x 64, 1.02 at 512 x 512 x 8192, where each
- *           block has one tile: there it cannot be that, and r12a spills 16 bytes.
- *           What is lost is that blocks do not go where there is room: 0.98 at 4096, whose 1024 tiles are 4 for each
- *           of 256 blocks, and 0.83 at 4096 x 2112 x 4096, whose 544 tiles are 3 for each of 182: two blocks for some
- *           of the 132 multiprocessors, and one for the others.
+ *           short. H200: 1.12 of r12a at 8192 x 8192 x 64, 1.02 at 512 x 512 x 8192, where each block has one tile:
+ *           there it cannot be that, and r12a spills 16 bytes.
+ *           What is lost is that blocks do not go where there is room: 0.99 at 4096, whose 1024 tiles are 3 or 4 for
+ *           each of 264 blocks, and 0.99 at 4096 x 2112 x 4096, whose 544 are 2 or 3.
  * LIMITS    those of r12a.
- * HOST      grid: as few blocks as need no more rounds than two for each multiprocessor would; else as r12a.
+ * HOST      grid: two blocks for each multiprocessor, or one for each tile if those are fewer; else as r12a. Fewer
+ *           blocks that need as few rounds, as r13 has them, leave some multiprocessors with one block and others with
+ *           two: 182 for 544 tiles had 0.83 of r12a's speed.
  * CHANGED   from r12a: how many tiles a block computes.
  * SOURCE    NVIDIA: CUTLASS, 2023 (persistent kernels). */
 #include "../rung.cuh"

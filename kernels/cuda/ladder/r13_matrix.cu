@@ -32,8 +32,9 @@
  *           L2 promotion 256 B:
  *               a_map: address a, dims {k, m}, stride {2 lda} bytes, box {64, 128}
  *               b_map: address b, dims {n, k}, stride {2 ldb} bytes, box {64, 64}
- * CHANGED   from r12: the type; who multiplies and who fetches; the tile, and how B lies in it; blocks that stay for
- *           tile after tile, GROUP_M of 16 for 8, and how sums reach C. The ring is r12's.
+ * CHANGED   from r12j: two warpgroups share a tile of 128 x 256, so that each wgmma of a warpgroup is twice as wide;
+ *           one block per multiprocessor; blocks that stay for tile after tile, as in r12b; GROUP_M of 16 for 8. r12a,
+ *           r12i and r12j have its other ideas one by one: the warps that fetch, the type, the matrix units.
  * SOURCE    PTX ISA (wgmma.mma_async, setmaxnreg); NVIDIA: CUTLASS, 2023 (producer and consumer warpgroups). */
 #include "../rung.cuh"
 #include "../wide.cuh"

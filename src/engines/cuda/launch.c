@@ -193,6 +193,9 @@ static tw_status encode_maps(engine *e, const plan *p, const buffer *a, const bu
         return encode_map(e, dtype_find(x->dtype)->result, &made->c_map, made->memory,
                           gpu->k_split.splits * SPLIT_ROWS(x->m), SPLIT_COLUMNS(x->n), SPLIT_COLUMNS(x->n), 64, 32,
                           CU_TENSOR_SWIZZLE_128B, CU_TENSOR_L2_256B);
+    if (g->c_box_rows > 0 && kernel_is_wide(p->row, x))
+        TRY(encode_map(e, x->dtype_c, &made->c_map, c->device, x->m, x->n, x->ldc, g->c_box_rows, g->c_box_cols, 0,
+                       CU_TENSOR_L2_256B));
     if (g->stores == STORES_ANY && x->beta == 0 && kernel_is_wide(p->row, x))
         TRY(encode_map(e, x->dtype_c, &made->c_map, c->device, x->m, x->n, x->ldc, 64,
                        128 / dtype_find(x->dtype_c)->lab.bytes, CU_TENSOR_SWIZZLE_128B, CU_TENSOR_L2_256B));
@@ -216,7 +219,7 @@ static tw_status launch_maps(engine *e, const runnable *r, const gpu_launch *how
     return launch_grid(e, r, how, how->grid_x, how->grid_y,
                        family == FAMILY_SWAP_AB                               ? swap_ab
                        : family == FAMILY_EMULATED                            ? emulated
-                       : family == FAMILY_WGMMA                               ? own_c
+                       : family == FAMILY_WGMMA || p->row->gpu.c_box_rows > 0 ? own_c
                        : family == FAMILY_SLICED_K || family == FAMILY_SPLITS ? sliced_k
                                                                               : stream_k);
 }
