@@ -273,7 +273,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     };
     /* Blocks of the next launch that came now beside these would be spread unevenly over the multiprocessors. */
     const bool late = BLOCKS > 1 && gridDim.x > multiprocessors();
-    if (!late) pdl_trigger();
     if (threadIdx.x == 0 && begin < end) {
         prefetch_map(&a_map), prefetch_map(&b_map);
         ring_init(STAGES, full, empty, WARPS);
@@ -281,6 +280,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     UNROLLED
     for (int i = 0; i < EACH; i++) sum.pairs[i] = make_double2(0, 0);
     pdl_wait();
+    if (!late) pdl_trigger();
     __syncthreads(); /* the barriers are ready for all */
     if (warp == 0 && elected())
         for (int q = 0; q < STAGES && begin + q < end; q++) fetch_block(begin + q, q);

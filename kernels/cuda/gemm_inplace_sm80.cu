@@ -171,8 +171,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 5)
         }
         copies_commit();
     };
-    pdl_trigger();
     pdl_wait();
+    pdl_trigger();
     for (int q = 0; q < STAGES - 1; q++) copy(q, from + q);
     ROLLED
     for (int chunk = from; chunk < to; chunk++) {

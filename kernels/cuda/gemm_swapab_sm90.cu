@@ -215,11 +215,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     int tid = threadIdx.x, lane = tid % 32, group = tid / 128, s = 0, phase = 0, steps = ceil_div(k, BK);
     int few = FEW_ROWS ? m : n, many = FEW_ROWS ? n : m, i0, j0;
     const struct tiling tiles = tiling_of(many, few);
-    pdl_trigger();
     if (tid == 32 && k > 0) prefetch_map(x_map);
     if (tid == 64 && k > 0) prefetch_map(y_map);
     if (tid == 0) ring_init(STAGES, ring->full, ring->empty, CONSUMERS / 32);
     struct k_range k_range = first_k_range(tiles.count, steps, splits, length);
+    if (k_range.to - k_range.from + k_range.left <= STAGES) pdl_trigger(); /* brief: else before the last store */
     pdl_wait();
     __syncthreads(); /* all wait for the barriers */
     if (tid >= CONSUMERS) {
@@ -291,6 +291,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         MATRIX_WAIT(0);
         matrix_end(sum);
         if (before >= 0 && lane == 0) barrier_arrive(&ring->empty[before]);
+        if (k_range.left == 0) pdl_trigger();
         if (k_range.to < steps) {
             store_partials(sum, memory + (long)here * (LONG * FEW / 4), &flags[here], epoch);
             continue;

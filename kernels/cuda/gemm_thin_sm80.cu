@@ -274,8 +274,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
                           (LONG_ACROSS ? warp * 8 + t : (PIECE - all.shift) / 2 + all.shift % 2 * SHIFTED + t * 4);
     sums sum = {0};
     int now = 0;
-    pdl_trigger();
     pdl_wait();
+    pdl_trigger();
     for (int q = 0; q < STAGES - 1; q++) copy(room->ring[q][warp], all, from + q, to);
     ROLLED
     for (int step = from; step < to; step++) {

@@ -116,7 +116,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     const int splits = 1, length = blocks;
 #endif
     const int works = splits * tiles.count;
-    pdl_trigger();
     if (blocks == 0) { /* no sums */
         pdl_wait();
         for (int work = first_work(); work < works; work = next_work(work)) {
@@ -147,6 +146,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                     fetch(to->b[q], &b_map, OP_B, j0 + q * 64, block * BK, &ring->full[s]);
                 if (++s == STAGES) s = 0, phase ^= 1;
             }
+            if (next_work(work) >= works) pdl_trigger();
         }
     } else {
         if (MOVES_REGISTERS) REGISTERS_TAKE(240);
