@@ -72,6 +72,7 @@ typedef struct chart_curve {
     const char *label;
     const double *speeds; /* one per size; NAN: not measured */
     int series;
+    bool slight; /* a thin line, which its label tells from others of its series */
 } chart_curve;
 
 /* chart_curves_height - of such a picture, which is lower where it is one of several in a file. */

@@ -44,7 +44,7 @@ static void curve(FILE *out, const chart_curve *c, const double *sizes, int size
 {
     bool drawing = false;
     series_text class;
-    fprintf(out, "<path class=\"curve %s\" d=\"", series_class('k', c->series, class));
+    fprintf(out, "<path class=\"curve %s%s\" d=\"", series_class('k', c->series, class), c->slight ? " slight" : "");
     for (int i = 0; i < size_count; i++) {
         if (isnan(c->speeds[i])) continue;
         fprintf(out, "%c%.1f %.1f", drawing ? 'L' : 'M', axis_at(x, sizes[i]), axis_at(y, c->speeds[i]));

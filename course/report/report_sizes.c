@@ -1,6 +1,7 @@
 /* report_sizes.c - what was timed at other shapes: curves and tables over sizes, libraries, thin matrices. */
 #include "report_parts.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -107,6 +108,21 @@ static int curve_count(const grid *g)
     return count;
 }
 
+/* There are more rungs than looks: where several curves would have one, a rung has it before its variants, such as r12
+ * before r12a, and the others are slight. */
+static void share_looks(chart_curve *curves, int count)
+{
+    bool taken[CHART_COLOURS * CHART_DASHES] = {false};
+    for (int variants = 0; variants < 2; variants++)
+        for (int i = 0; i < count; i++) {
+            const char *label = curves[i].label;
+            const bool variant = label[0] == 'r' && isalpha((unsigned char)label[1 + strspn(label + 1, "0123456789")]);
+            if (variant != (variants == 1) || curves[i].series < 0) continue;
+            curves[i].slight = taken[curves[i].series];
+            taken[curves[i].series] = true;
+        }
+}
+
 /* top: as in a chart. */
 static void draw_curves(const report *r, const grid *g, int number, bool wide, int top)
 {
@@ -129,8 +145,9 @@ static void draw_curves(const report *r, const grid *g, int number, bool wide, i
         if (is_curve(g, row)) {
             const int series = curve_series(g, row, others);
             others += series != chart_series(0, 0);
-            curves[count++] = (chart_curve){g->labels[row], speeds + row * g->columns, series};
+            curves[count++] = (chart_curve){g->labels[row], speeds + row * g->columns, series, false};
         }
+    if (room) share_looks(curves, count);
     int used = snprintf(title, sizeof title, "Speed over sizes, %s, %.20s on %.80s", wide ? "f64" : "f32",
                         report_engine_name(r->ladders->machines[number].engine),
                         report_device(&r->ladders->machines[number], device));
