@@ -177,8 +177,8 @@ The commands begin with `tilewright`. The rows count the topics of each document
 ## What the documents do not have
 
 - r11_warp, r12_async and r13_matrix go on where the documents end. r11a_ring, r11b_boxes and r11c_swizzle are the way
-  from r11 to r12 one idea at a time, r12a_producer and r12b_persistent two ideas of r13 in f32: [how fast they
-  are](perf/gpu-rungs.md#rings).
+  from r11 to r12 one idea at a time. r12a to r12h are what production kernels of f32 do, r12i and r12j the way to r13,
+  r13a, r13b and r13f what production kernels of the matrix units do: [how fast they are](perf/gpu-rungs.md#rings).
 - r13i_int8 and r13q_fp8 are r13_matrix for elements of one byte. The same stages hold twice the steps of k.
   `ladder --engine cuda --rung r13i,r13q --transpose-b` times them: [how fast they
   are](#one-byte-on-the-matrix-units).
@@ -190,9 +190,9 @@ The commands begin with `tilewright`. The rows count the topics of each document
 The program refuses a rung that does not apply, and says why:
 
 - another type or architecture
-- transposes, from r09 to r12b on a GPU
+- transposes, from r09 to r12j on a GPU, but r12h, and in r13f
 - k other than 16 or 32, in s1 to s3
-- rows that are not a multiple of 16 bytes, from r11b to r12b
+- rows that are not a multiple of 16 bytes, from r11b to r12j, but r12h, and in r13f
 
 The CPU has no r08, no r12 and no s1 to s3. Its r11 divides the work among threads where a GPU divides it among warps.
 Its r13 is the production kernel for bf16 and int8 on processors with a matrix unit.
