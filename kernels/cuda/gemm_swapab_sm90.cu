@@ -42,7 +42,14 @@
  *           the short operand is K-major, boxes of min(its edge of the tile, its lines) lines; where a
  *           long one of 1 or 4 bytes lies across k, of ROW_K lines. May be launched with PDL (programmatic stream
  *           serialization).
- * CHANGED   from gemm_wgmma_sm90: operands swapped, split-K and stream-K, the TMA traffic; threads store C.
+ * CHANGED   from r13b, and from gemm_wgmma_sm90. It adds to r13b, one by one:
+ *             few columns          rows and columns of C exchanged (FEW_ROWS = 0)
+ *             all transposes       as gemm_wgmma_sm90; of 1 and 4 bytes across k through registers
+ *             tiles                of 16, 64 and 128 on the short side
+ *             k divided            split-K and stream-K with r12d's fix-up
+ *             loads                boxes as high as the short operand, the long one leaves the L2 first
+ *             epilogue             alpha, beta, conversion, a caller's text
+ *             PDL                  r12g's wait and trigger
  * SOURCE    PTX ISA; stream-K: as sgemm_tma_sm90 */
 #include "rung.cuh"
 #include "arguments.h"

@@ -39,7 +39,13 @@
  *           rows and 128 bytes; where A or B is K-major, of ROW_M or ROW_N rows. C's map is read only where WIDE = 1
  *           and beta = 0. May be launched with PDL (programmatic stream serialization). SPLIT_K = 1: the partial
  *           sums of parts of k are stored for add.cu (arguments.h); C's map is of that workspace; m, n, k >= 1.
- * CHANGED   from r13: transposes, ping-pong, the epilogue by TMA, the tiles and their stages.
+ * CHANGED   from r13a, which has 0.97 of its speed at 4096 in bf16. It adds, one by one:
+ *             all transposes       wgmma's descriptors by OP_A and OP_B; of one byte along k alone
+ *             tiles                of ROW_M x ROW_N, with as many stages as each leaves room for
+ *             C by TMA             r12c's way, through shared memory, in C's type
+ *             k divided            split-K where C has few tiles; a second kernel adds
+ *             epilogue             alpha, beta, conversion, a caller's text, stores at any address
+ *             PDL                  r12g's wait; the trigger with a block's last loads
  * SOURCE    PTX ISA (matrix descriptors, stmatrix, cp.async.bulk.tensor); ping-pong: Thakkar et al.: CUTLASS 3, 2023 */
 #ifndef GROUP_M
 #define GROUP_M 8

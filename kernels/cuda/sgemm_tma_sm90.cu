@@ -68,9 +68,12 @@
  *           begin at multiples of 16 bytes. 21 flop/byte. 168 registers, 64 threads, 3 stages of 12 KiB, six blocks per
  *           multiprocessor. H200, A transposed, TFLOP/s, 128 x 128 and this: at 4096 55.4 and 55.0, at 3000 51.9 and
  *           52.6, at 2048 52.3 and 51.1. The cost model counts the padded area, and the time to store C.
- * CHANGED   from r12: both tiles MN-major after a packing pass, 16 x 8 sums instead of 8 x 16, three blocks instead of
- *           two, one barrier of all threads per tile instead of an empty barrier per stage; stream-K; residue; an
- *           epilogue by rows.
+ * CHANGED   from r12h, which has 0.99 of its speed at 4096. It adds, one by one:
+ *             stream-K             r12d's, for the tiles of the last wave alone
+ *             residue              edge tiles of 32 rows or columns
+ *             epilogue             alpha, beta, a caller's text; by rows where C is not aligned
+ *             REST                 the tiles that sgemm_emulated_sm90 leaves
+ *             PDL                  r12g's wait
  * SOURCE    PTX ISA; Osama et al.: Stream-K, 2023; banks and reuse: maxas, and Jia et al.: Dissecting the NVIDIA Volta
  *           GPU architecture via microbenchmarking, 2018 */
 #include "rung.cuh"
