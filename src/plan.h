@@ -15,7 +15,8 @@ enum { BATCH_MOST_TILES = 1 << 30 };
 
 /* How blocks divide k. FAMILY_STREAM_K: `whole` blocks compute a tile each, `count` a run of `length` steps of tile_k,
  * of a residue three times as many. FAMILY_SWAP_AB: `splits` blocks have `length` steps of each tile, the last what is
- * left; splits = 0: stream-K, `length` steps of all tiles laid end to end. A second kernel adds: `splits` blocks share
+ * left; splits = 0: stream-K, `length` steps of all tiles laid end to end, as of
+ * GPU_EVEN_K rungs. A second kernel adds: `splits` blocks share
  * each tile; of kernel_by_add() rows `count` parts of `length` steps are computed, `splits` of each tile. */
 typedef struct k_split {
     int64_t whole, count, length;

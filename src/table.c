@@ -91,7 +91,7 @@ EACH_VALUES(FINISH_NAME)
 #define BOXES(a_rows, a_cols, b_rows, b_cols)                                                                          \
     .gpu.a_box_rows = a_rows, .gpu.a_box_cols = a_cols, .gpu.b_box_rows = b_rows, .gpu.b_box_cols = b_cols
 #define C_BOX(rows, cols)  .gpu.c_box_rows = rows, .gpu.c_box_cols = cols
-#define CLUSTER_OF(blocks) .gpu.cluster = blocks
+#define CLUSTER_OF(blocks) .gpu.cluster_blocks = blocks
 #define BLOCKS(count)      .gpu.blocks_each = count
 #define LANES(count)       .gpu.lanes = count
 #define SLICES(count)      .gpu.slices = count
@@ -289,6 +289,8 @@ void kernel_options(const kernel_row *row, char *text, size_t bytes)
     if (kernel_by_tma(row))
         used += snprintf(text + used, bytes - (size_t)used, " -DROW_BOXES=%d,%d,%d,%d", g->a_box_rows, g->a_box_cols,
                          g->b_box_rows, g->b_box_cols);
+    if (g->cluster_blocks > 0)
+        used += snprintf(text + used, bytes - (size_t)used, " -DROW_CLUSTER=%d", g->cluster_blocks);
     if (g->c_box_rows > 0)
         snprintf(text + used, bytes - (size_t)used, " -DROW_C_BOX=%d,%d", g->c_box_rows, g->c_box_cols);
 }

@@ -138,12 +138,13 @@ typedef enum gpu_stores {
 
 /* Traits of a GPU kernel, beyond these. */
 enum {
-    GPU_SQUARE = 1,        /* block and tile are TILE x TILE, TILE = 8, 16 or 32 */
-    GPU_WIDE = 2,          /* -DWIDE=1 where a, b, c are aligned to 16 bytes and lda, ldb, ldc multiples of 4 */
-    GPU_TRANSPOSES_B = 4,  /* reads B as n x k: a B that is stored as k x n is transposed on the host first */
-    GPU_LINEAR_GRID = 8,   /* one dimension of blocks; the kernel rasterises them itself */
-    GPU_SKINNY = 16,       /* k is TILE, 16 or 32 */
-    GPU_PERSISTENT = 32,   /* persistent: blocks_each per multiprocessor, or one, take tile after tile */
+    GPU_SQUARE = 1,       /* block and tile are TILE x TILE, TILE = 8, 16 or 32 */
+    GPU_WIDE = 2,         /* -DWIDE=1 where a, b, c are aligned to 16 bytes and lda, ldb, ldc multiples of 4 */
+    GPU_TRANSPOSES_B = 4, /* reads B as n x k: a B that is stored as k x n is transposed on the host first */
+    GPU_LINEAR_GRID = 8,  /* one dimension of blocks; the kernel rasterises them itself */
+    GPU_SKINNY = 16,      /* k is TILE, 16 or 32 */
+    /* persistent: blocks take tile after tile: as many as need as few waves as one per multiprocessor, or blocks_each */
+    GPU_PERSISTENT = 32,
     GPU_THIS_SM = 64,      /* instructions of exactly this architecture */
     GPU_ROW_BARRIER = 128, /* OpenCL: -DSUBGROUP_BARRIER=1 where a row of the tile lies in one warp */
     /* PDL: may be launched before the kernel ahead of it in the stream has ended; every block waits for that itself */
@@ -156,7 +157,7 @@ enum {
      * (docs/ACCURACY.md#invariant) */
     GPU_CHAIN = 8192,
     GPU_OWN_STORE = 16384, /* CUDA: stores alpha * sum + beta * c by itself, as rungs do, and takes no epilogue */
-    GPU_EVEN_K = 32768,    /* rungs: blocks_each per multiprocessor share the steps of k of all tiles alike */
+    GPU_EVEN_K = 32768,    /* rungs: blocks_each per multiprocessor have as many steps of k each, tile after tile */
     /* what the rungs of the matrix units are, and gemm_wgmma_sm90 */
     GPU_MATRIX_ROW = GPU_WIDE | GPU_LINEAR_GRID | GPU_PERSISTENT | GPU_THIS_SM
 };
@@ -179,7 +180,7 @@ typedef struct gpu_kernel {
     int sm;                          /* at least this (CUDA) */
     int a_box_rows, a_box_cols, b_box_rows, b_box_cols; /* TMA: the boxes */
     int c_box_rows, c_box_cols;                         /* rungs: of C, which TMA stores; 0: threads do */
-    int cluster;                                        /* rungs: blocks that compute a tile of C together; 0: one */
+    int cluster_blocks; /* rungs: of a cluster, which computes a tile of C; 0: there is none */
     /* persistent blocks per multiprocessor; 0: of batches a block for each tile, else one */
     int blocks_each;
     int lanes; /* FAMILY_PANELS: of a vector */

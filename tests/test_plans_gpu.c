@@ -138,6 +138,47 @@ static void deep_cases(void)
     deep_case(5, 5, 0, 0, 1, 0, 0);
 }
 
+/* The grid, and of stream-K the steps of a block and the workspace, of rungs that divide by the number of
+ * multiprocessors. */
+static void rung_case(const char *kernel, int64_t m, int64_t n, int64_t k, int multiprocessors, bool bare, int64_t grid,
+                      int64_t length, int64_t bytes)
+{
+    const tw_lab_choice choice = {.kernel = kernel};
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, m, n, k);
+    device_facts device = sm_90;
+    plan out = {0};
+    p.dtype_c = TW_F32;
+    p.align_a = p.align_b = p.align_c = 256;
+    p.lda = round_up(max_i64(k, 1), 4), p.ldb = p.ldc = round_up(max_i64(n, 1), 4);
+    device.multiprocessors = multiprocessors, device.no_workspace = bare;
+    if (!tap_case("%s %dx%dx%d on %d%s", kernel, (int)m, (int)n, (int)k, multiprocessors, bare ? ", bare" : "")) return;
+    const bool planned = plan_find(&p, &device, &choice, &out) == TW_OK;
+    tap_result(planned && out.gpu.grid_x == grid && out.gpu.grid_y == 1 && out.gpu.k_split.length == length &&
+                   (int64_t)out.workspace_bytes == bytes,
+               "grid %lld x %lld, %lld steps, %zu bytes, %s", (long long)out.gpu.grid_x, (long long)out.gpu.grid_y,
+               (long long)out.gpu.k_split.length, out.workspace_bytes, planned ? "" : tw_error_text());
+}
+
+static void rung_cases(void)
+{
+    enum { SUMS = 128 * 128 * 4 + 8 };
+    static const char stream_k[] = "cuda_f32_r12d_streamk", persistent[] = "cuda_f32_r12b_persistent",
+                      pair[] = "cuda_f32_r12e_multicast", cluster[] = "cuda_f32_r12f_cluster";
+    rung_case(stream_k, 4096, 2112, 4096, 132, false, 264, 264, (264 * SUMS + 255) / 256 * 256);
+    rung_case(stream_k, 2560, 1920, 32, 132, false, 150, 2,
+              (150 * SUMS + 255) / 256 * 256); /* none has nothing to do */
+    rung_case(stream_k, 4096, 2112, 4096, 132, true, 544, 128, 0);
+    rung_case(stream_k, 128, 128, 3200, 1, false, 2, 50, (2 * SUMS + 255) / 256 * 256);
+    rung_case(stream_k, 128, 128, 32, 132, false, 1, 1, 0);
+    rung_case(stream_k, 300, 300, 0, 132, false, 9, 1, 0);
+    rung_case(stream_k, 0, 5, 5, 132, false, 0, 1, 0);
+    rung_case(stream_k, 5, 0, 5, 132, false, 0, 1, 0);
+    rung_case(persistent, 4096, 2112, 4096, 132, false, 264, 0, 0);
+    rung_case(persistent, 300, 300, 10, 132, false, 9, 0, 0);
+    rung_case(pair, 300, 300, 64, 132, false, 12, 0, 0); /* 2 x 3 tiles of 256 x 128, 2 blocks each */
+    rung_case(cluster, 300, 300, 64, 132, false, 72, 0, 0);
+}
+
 static const tw_lab_choice sgemm_tma_sm90 = {.kernel = "cuda_f32_sgemm_tma_sm90_128x128"};
 
 /* On a made-up sm_90, which kernel device operands at these addresses, rows lda, ldb, ldc apart, would have. */
@@ -642,6 +683,7 @@ static void packing_cases(void)
     reads_case();
     cluster_cases();
     f64_deep_cases();
+    rung_cases();
     transposes_case();
     matrix_cases();
     across_cases();

@@ -249,7 +249,8 @@ def figures_told():
                                        f"{ring('r11b_boxes', 'r11a_ring', short)} at 8192 x 8192 x 64")
             yield head("r11c_swizzle"), f"{ring('r11c_swizzle', 'r11b_boxes')} of r11b at 4096, {ring('r11c_swizzle', 'r11b_boxes', deep)} where one block"
             yield head("r11c_swizzle"), f"{ring('r11c_swizzle', 'r11b_boxes', short)} at 8192 x 8192 x 64"
-            yield head("r12a_producer"), f"slower than r12, {ring('r12a_producer', 'r12_async')} of it at 4096"
+            elsewhere = sorted(ring("r12a_producer", "r12_async", shape) for shape in (deep, short, uneven, "256x256x256"))
+            yield head("r12a_producer"), f"slower than r12, {ring('r12a_producer', 'r12_async')} of it at 4096 and from {elsewhere[0]} to {elsewhere[-1]} elsewhere"
             yield head("r12b_persistent"), f"{ring('r12b_persistent', 'r12a_producer', short)} of r12a at 8192 x 8192 x 64, {ring('r12b_persistent', 'r12a_producer', deep)} at 512"
             yield head("r12b_persistent"), f"{ring('r12b_persistent', 'r12a_producer')} at 4096, whose 1024"
             yield head("r12b_persistent"), f"and {ring('r12b_persistent', 'r12a_producer', uneven)} at 4096 x 2112 x 4096"
@@ -265,9 +266,11 @@ def figures_told():
             yield head("r12f_cluster"), f"{ring('r12f_cluster', 'r12a_producer')} at 4096, and {ring('r12f_cluster', 'r12a_producer', short)} at 8192 x 8192 x 64"
             yield head("r12h_registers"), (f"{ring('r12h_registers', 'r12_async')} of r12 at 4096, {ring('r12h_registers', 'r12_async', short)} at 8192 x 8192 x 64; "
                                            f"{ring('r12h_registers', 'r12_async', small)} at 256 cubed")
+            yield head("r12h_registers"), f"At 8192 x 8192 x 64 it has {ring('r12h_registers', 'r14', short)} of that speed"
             yield head("r12h_registers"), f"At 4096 it has {ring('r12h_registers', 'r14')} of the speed"
             matrix = {r["rung"]: r["gflops"] / 1e3 for r in records("ladder-matrix-4096x4096x4096")}
-            yield head("r12i_mma"), f"bf16 at 4096: {matrix['r12i_mma']:.0f} TFLOP/s"
+            f32 = {r["rung"]: r["gflops"] / 1e3 for r in records("ladder-rings-4096x4096x4096")}
+            yield head("r12i_mma"), f"bf16 at 4096: {matrix['r12i_mma']:.0f} TFLOP/s, {matrix['r12i_mma'] / f32['r12h_registers']:.1f} times r12h"
             yield head("r12j_wgmma"), f"{ring('r12j_wgmma', 'r12i_mma', what='matrix')} of r12i at 4096 and {ring('r12j_wgmma', 'r12i_mma', '8192x8192x8192', 'matrix')} at 8192"
             yield head("r12j_wgmma"), f"{ring('r12j_wgmma', 'r12i_mma', short, 'matrix')} at 8192 x 8192 x 64, {ring('r12j_wgmma', 'r12i_mma', '1024x1024x1024', 'matrix')} at 1024"
             yield head("r13a_pingpong"), f"{ring('r13a_pingpong', 'r13_matrix', '1024x1024x1024', 'matrix')} of r13 at 1024"

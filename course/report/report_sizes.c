@@ -109,14 +109,15 @@ static int curve_count(const grid *g)
 }
 
 /* There are more rungs than looks: where several curves would have one, a rung has it before its variants, such as r12
- * before r12a, and the others are slight. */
+ * before r12a, and the others are slight: their labels alone tell these apart. */
 static void share_looks(chart_curve *curves, int count)
 {
     bool taken[CHART_COLOURS * CHART_DASHES] = {false};
     for (int variants = 0; variants < 2; variants++)
         for (int i = 0; i < count; i++) {
             const char *label = curves[i].label;
-            const bool variant = label[0] == 'r' && isalpha((unsigned char)label[1 + strspn(label + 1, "0123456789")]);
+            const size_t digits = label[0] == 'r' ? strspn(label + 1, "0123456789") : 0;
+            const bool variant = digits > 0 && isalpha((unsigned char)label[1 + digits]);
             if (variant != (variants == 1) || curves[i].series < 0) continue;
             curves[i].slight = taken[curves[i].series];
             taken[curves[i].series] = true;
@@ -147,7 +148,7 @@ static void draw_curves(const report *r, const grid *g, int number, bool wide, i
             others += series != chart_series(0, 0);
             curves[count++] = (chart_curve){g->labels[row], speeds + row * g->columns, series, false};
         }
-    if (room) share_looks(curves, count);
+    if (room && !g->library) share_looks(curves, count);
     int used = snprintf(title, sizeof title, "Speed over sizes, %s, %.20s on %.80s", wide ? "f64" : "f32",
                         report_engine_name(r->ladders->machines[number].engine),
                         report_device(&r->ladders->machines[number], device));

@@ -46,7 +46,7 @@
  *             few columns          rows and columns of C exchanged (FEW_ROWS = 0)
  *             all transposes       as gemm_wgmma_sm90; of 1 and 4 bytes across k through registers
  *             tiles                of 16, 64 and 128 on the short side
- *             k divided            split-K and stream-K with r12d's fix-up
+ *             k divided            split-K and stream-K with a fix-up as r12d's, in the order of k
  *             loads                boxes as high as the short operand, the long one leaves the L2 first
  *             epilogue             alpha, beta, conversion, a caller's text
  *             PDL                  r12g's wait and trigger

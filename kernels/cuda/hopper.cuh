@@ -164,6 +164,11 @@ static __device__ __forceinline__ void named_barrier_arrive(int which, int threa
     asm volatile("bar.arrive %0, %1;" ::"r"(which), "r"(threads) : "memory");
 }
 
+/* Cluster barrier: a thread waits until all threads of the cluster's blocks have arrived or ended, and sees what they
+ * wrote before. Warps arrive and wait as one. */
+#define CLUSTER_ARRIVE() asm volatile("barrier.cluster.arrive.aligned;" ::: "memory")
+#define CLUSTER_WAIT()   asm volatile("barrier.cluster.wait.aligned;" ::: "memory")
+
 /* All four warps of a warpgroup keep only COUNT registers per thread, or grow to COUNT once others have given theirs
  * up. */
 #define REGISTERS_KEEP(COUNT) asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(COUNT))

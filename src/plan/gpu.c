@@ -43,10 +43,12 @@ static k_split split_k_evenly(const plan *plan, const device_facts *device)
     const kernel_row *row = plan->row;
     const tw_problem *p = &plan->gpu.problem;
     const int64_t tiles = tiles_of(row, p), steps = max_i64(ceil_div(p->k, row->lab.tile_k), 1),
-                  blocks = min_i64(tiles * steps, row->gpu.blocks_each * multiprocessors_of(device));
-    if (device->no_workspace) return (k_split){.count = tiles, .length = steps};
+                  room = max_i64(row->gpu.blocks_each, 1) * multiprocessors_of(device),
+                  length = device->no_workspace ? steps : max_i64(ceil_div(tiles * steps, room), 1),
+                  blocks = ceil_div(tiles * steps, length);
+    if (length == steps) return (k_split){.whole = tiles, .length = steps}; /* no tile is cut */
     return (k_split){.count = blocks,
-                     .length = ceil_div(tiles * steps, blocks),
+                     .length = length,
                      .bytes = round_up(blocks * (row->lab.tile_m * row->lab.tile_n * 4 + 8), 256)};
 }
 
@@ -201,7 +203,8 @@ void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choic
     gpu->threads_y = square ? plan->tile : row->gpu.threads_y;
     gpu->grid_x = ceil_div(p->n, gpu->block_n);
     gpu->grid_y = ceil_div(p->m, gpu->block_m);
-    if (row->gpu.traits & GPU_LINEAR_GRID) gpu->grid_x *= gpu->grid_y * max_i64(row->gpu.cluster, 1), gpu->grid_y = 1;
+    if (row->gpu.traits & GPU_LINEAR_GRID)
+        gpu->grid_x *= gpu->grid_y * max_i64(row->gpu.cluster_blocks, 1), gpu->grid_y = 1;
     if (row->gpu.family == FAMILY_THIN) gpu->grid_x = thin_tiles(row, p);
     if (gpu->one_launch)
         gpu->grid_x = row->gpu.blocks_each > 0 ? (int64_t)row->gpu.blocks_each * multiprocessors_of(device) : INT32_MAX;

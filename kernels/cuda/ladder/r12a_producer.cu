@@ -13,7 +13,7 @@
  *           there are 128 producers.
  * NUMBERS   r12's bytes, FMAs and shared loads. 256 threads begin with 128 registers, 32,768 for a block: two blocks
  *           per multiprocessor, as in r12.
- *           H200: slower than r12, 0.96 of it at 4096 and from 0.96 to 0.98 elsewhere. FMAs bound both. Of r12's
+ *           H200: slower than r12, 0.96 of it at 4096 and from 0.95 to 0.98 elsewhere. FMAs bound both. Of r12's
  *           instructions few were thread 0's, and the consumers have 232 registers in place of 255. r13 and the
  *           production kernels on the matrix units are made so.
  * LIMITS    sm_90a alone (setmaxnreg); else those of r12.

@@ -11,7 +11,7 @@
  *           left in memory, the nearest first, and stores C. Which blocks these are, and in what order they are added,
  *           follows from their numbers: the same bits each time.
  *           A block takes its steps from their end. So it leaves what others wait for first, and waits for others last.
- *           It waits for blocks of lower numbers alone, which have started before it.
+ *           It waits for blocks of lower numbers alone, which devices start first; and all have room at a time.
  * NUMBERS   r12b's bytes, FMAs and shared loads for each step; and 64 KiB that are written and read again for each tile
  *           that is cut, which are at most as many as there are blocks: 17 MB on an H200.
  *           H200: 6.22 of r12b at 512 x 512 x 8192, whose 16 tiles are for 264 blocks now, and 1.17 at 4096 x 2112 x
@@ -77,7 +77,7 @@ static __device__ __forceinline__ void add_others(float sum[8][16], int first, c
         named_barrier_sync(1, CONSUMERS);
         UNROLLED
         for (int e = 0; e < 32; e++) {
-            float4 x = memory[((long)other * 32 + e) * CONSUMERS + threadIdx.x];
+            float4 x = __ldcg(&memory[((long)other * 32 + e) * CONSUMERS + threadIdx.x]);
             float *four = &sum[e / 4][e % 4 * 4];
             four[0] += x.x, four[1] += x.y, four[2] += x.z, four[3] += x.w;
         }
@@ -86,8 +86,8 @@ static __device__ __forceinline__ void add_others(float sum[8][16], int first, c
 
 extern "C" __global__ void __launch_bounds__(THREADS, 2)
     r12d_streamk(const __grid_constant__ tensor_map a_map, const __grid_constant__ tensor_map b_map, int m, int n,
-                 int k, float alpha, float beta, float *__restrict__ c, long ldc, int, int length,
-                 float4 *__restrict__ memory, unsigned long long *__restrict__ flags, unsigned long long epoch)
+                 int k, float alpha, float beta, float *__restrict__ c, long ldc, int, int length, float4 *memory,
+                 unsigned long long *flags, unsigned long long epoch)
 {
     extern __shared__ __align__(1024) struct ring ring[];
     int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, s = 0, phase = 0, blocks = ceil_div(k, BK);
@@ -146,7 +146,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
         if (last < steps) { /* another block has the tile's end */
             UNROLLED
             for (int e = 0; e < 32; e++)
-                memory[((long)blockIdx.x * 32 + e) * CONSUMERS + tid] = *(const float4 *)&sum[e / 4][e % 4 * 4];
+                __stcg(&memory[((long)blockIdx.x * 32 + e) * CONSUMERS + tid], *(const float4 *)&sum[e / 4][e % 4 * 4]);
             named_barrier_sync(1, CONSUMERS);
             if (tid == 0) flag_signal(&flags[blockIdx.x], epoch);
             continue;

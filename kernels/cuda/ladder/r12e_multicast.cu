@@ -35,7 +35,7 @@
 
 enum { CLUSTER = 2, BM = ROW_M / CLUSTER, BN = ROW_N, BK = ROW_K, HALF = BK / CLUSTER };
 enum { THREADS = ROW_THREADS, STAGES = ROW_STAGES, GROUP_M = 4, CONSUMERS = 128 };
-ASSUME(BM == 128 && BN == 128 && BK == 32 && THREADS == CONSUMERS + 128)
+ASSUME(CLUSTER == ROW_CLUSTER && BM == 128 && BN == 128 && BK == 32 && THREADS == CONSUMERS + 128)
 
 struct stage {
     float a[BM][BK], b[BK][BN];
@@ -47,10 +47,6 @@ struct ring {
 };
 ASSUME(sizeof(struct ring) == ROW_BYTES)
 ASSUME_BOXES(BM, BK, HALF, BN)
-
-/* Cluster barrier: a thread waits until all threads of the cluster's blocks have arrived or ended. */
-#define CLUSTER_ARRIVE() asm volatile("barrier.cluster.arrive.aligned;" ::: "memory")
-#define CLUSTER_WAIT()   asm volatile("barrier.cluster.wait.aligned;" ::: "memory")
 
 /* Arrives at the same barrier of the block of that rank. */
 static __device__ __forceinline__ void barrier_arrive_at(barrier *bar, int rank)
@@ -140,5 +136,6 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THR
         for (int j = 0; j < 4; j++)
             if (row < m) store4(&C(row, j0 + b_at + 16 * j), n - j0 - b_at - 16 * j, alpha, &sum[i][4 * j], beta);
     }
+    __syncwarp();
     CLUSTER_WAIT(); /* the other block, too: this one may end */
 }

@@ -33,7 +33,7 @@
 
 enum { BM = ROW_M, BN = ROW_N, BK = ROW_K, THREADS = ROW_THREADS, STAGES = ROW_STAGES, GROUP_M = 8, CONSUMERS = 128 };
 enum { CLUSTER = 8, PAD = 16 };
-ASSUME(BM == 128 && BN == 128 && BK == 32 && THREADS == CONSUMERS + 128)
+ASSUME(CLUSTER == ROW_CLUSTER && BM == 128 && BN == 128 && BK == 32 && THREADS == CONSUMERS + 128)
 
 struct stage {
     float a[BM][BK], b[BK][BN];
@@ -51,11 +51,6 @@ struct sums {
     float row[BM][BN + PAD];
 };
 ASSUME(sizeof(struct sums) <= STAGES * sizeof(struct stage))
-
-/* Cluster barrier: a thread waits until all threads of the cluster's blocks have arrived or ended, and sees what they
- * wrote before. */
-#define CLUSTER_ARRIVE() asm volatile("barrier.cluster.arrive.aligned;" ::: "memory")
-#define CLUSTER_WAIT()   asm volatile("barrier.cluster.wait.aligned;" ::: "memory")
 
 /* Four neighbours at this place in the shared memory of the block of that rank. */
 static __device__ __forceinline__ float4 load_from(const float *p, int rank)
@@ -157,5 +152,6 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THR
         int row = i0 + first + 4 * i, col = j0 + lane * 4;
         if (row < m) store4(&C(row, col), n - col, alpha, &total[i].x, beta);
     }
+    __syncwarp();
     CLUSTER_WAIT(); /* the others this one: it may end */
 }

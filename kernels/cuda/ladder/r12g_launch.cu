@@ -68,7 +68,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
     int x = lane / 8 * 2 + lane % 2, a_at = warp / 2 * 64 + x, b_at = warp % 2 * 64 + lane / 2 % 4 * 4;
     float sum[8][16] = {0};
     if (tid == 0) ring_init(STAGES, ring->full, ring->empty, CONSUMERS / 32);
-    if (tid == CONSUMERS) prefetch_map(&a_map), prefetch_map(&b_map);
+    if (tid == CONSUMERS && blocks > 0) prefetch_map(&a_map), prefetch_map(&b_map);
     __syncthreads();
     pdl_wait(); /* from here on global memory may be read and written */
     if (tid >= CONSUMERS) {

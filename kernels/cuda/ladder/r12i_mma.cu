@@ -31,7 +31,7 @@
  *           units of sm_90 would multiply it in as many.
  *           3 stages of 32 KiB. 256 threads begin with 128 registers, then have 24 and 232: two blocks per
  *           multiprocessor.
- *           H200: ncu counts 4.1 wavefronts for an ldmatrix, whose 512 bytes need 4. bf16 at 4096: 495 TFLOP/s, ten
+ *           H200: ncu counts 4.1 wavefronts for an ldmatrix, whose 512 bytes need 4. bf16 at 4096: 495 TFLOP/s, 9.4
  *           times r12h in f32. At 8192 x 8192 x 64 75, where storing C is the work.
  * LIMITS    sm_90a alone (setmaxnreg). m, n >= 1, no transposes. a and b aligned to 16 bytes, lda and ldb multiples of
  *           8 (rules of TMA). WIDE = 1 promises c aligned to 16 bytes and ldc a multiple of 4; WIDE = 0 takes any.

@@ -86,10 +86,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, group = warp / 4, s = 0, phase = 0,
         blocks = ceil_div(k, BK), i0, j0;
     int tiles_m = ceil_div(m, BM), tiles_n = ceil_div(n, BN), tiles = tiles_m * tiles_n;
-    if (tid == 0) {
-        for (int q = 0; q < STAGES; q++) barrier_init(&ring->full[q], 1), barrier_init(&ring->empty[q], 4);
-        barrier_init_done();
-    }
+    if (tid == 0) ring_init(STAGES, ring->full, ring->empty, 4);
     __syncthreads();
     if (tid >= CONSUMERS) {
         REGISTERS_KEEP(24);

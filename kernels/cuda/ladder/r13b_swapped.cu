@@ -92,10 +92,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
     extern __shared__ __align__(1024) struct ring ring[];
     int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, s = 0, phase = 0, blocks = ceil_div(k, BK), i0, j0;
     int tiles_m = ceil_div(m, BM), tiles_n = ceil_div(n, BN), tiles = tiles_m * tiles_n;
-    if (tid == 0) {
-        for (int q = 0; q < STAGES; q++) barrier_init(&ring->full[q], 1), barrier_init(&ring->empty[q], CONSUMERS / 32);
-        barrier_init_done();
-    }
+    if (tid == 0) ring_init(STAGES, ring->full, ring->empty, CONSUMERS / 32);
     __syncthreads();
     if (tid >= CONSUMERS) {
         for (int tile = blockIdx.x; tid == CONSUMERS && tile < tiles; tile += gridDim.x) {
