@@ -143,7 +143,8 @@ enum {
     GPU_TRANSPOSES_B = 4, /* reads B as n x k: a B that is stored as k x n is transposed on the host first */
     GPU_LINEAR_GRID = 8,  /* one dimension of blocks; the kernel rasterises them itself */
     GPU_SKINNY = 16,      /* k is TILE, 16 or 32 */
-    /* persistent: blocks take tile after tile: as many as need as few waves as one per multiprocessor, or blocks_each */
+    /* persistent: blocks take tile after tile: the fewest that need as few waves as one per multiprocessor, or
+     * blocks_each per multiprocessor */
     GPU_PERSISTENT = 32,
     GPU_THIS_SM = 64,      /* instructions of exactly this architecture */
     GPU_ROW_BARRIER = 128, /* OpenCL: -DSUBGROUP_BARRIER=1 where a row of the tile lies in one warp */
