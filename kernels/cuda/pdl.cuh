@@ -2,9 +2,10 @@
  * the one before it in the stream still runs. Launched otherwise, or on older devices, these functions do nothing.
  *
  * WHEN TO TRIGGER   The blocks of the next kernel take what room is left, however unevenly that lies over the
- *                   multiprocessors, and keep it while they wait. Called first, the trigger saves most of a launch where
- *                   a block is brief. Where one computes for long it comes behind pdl_wait(), so that no third kernel
- *                   can be there, or with the last loads or behind the mainloop (docs/perf/batches.md#trigger).
+ *                   multiprocessors, and keep it while they wait. Called first, the trigger saves most of a launch
+ *                   where a block is brief. Where one computes for long it comes behind pdl_wait(), so that no third
+ *                   kernel can be there, or with the last loads or behind the mainloop
+ *                   (docs/perf/batches.md#trigger).
  *
  * SOURCE    PTX ISA: griddepcontrol */
 
