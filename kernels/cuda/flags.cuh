@@ -1,5 +1,5 @@
 /* flags.cuh - flags in global memory, by which a block waits for what other blocks have stored: a flag that holds the
- * launch's epoch is signalled. For sgemm_tma_sm90, gemm_swapab_sm90, and splitk.cuh.
+ * launch's epoch is signalled. For sgemm_tma_sm90, gemm_swapab_sm90, splitk.cuh and r12d.
  *
  * SOURCE    PTX ISA: memory consistency model */
 

@@ -1,6 +1,6 @@
-/* hopper.cuh - the instructions of sm_90a that CUDA C has no word for, each under a name of its own: barriers in shared
- * memory, copies by the tensor memory accelerator (TMA), registers that move between warps, wgmma. For r11b and above,
- * built for sm_90a.
+/* hopper.cuh - the instructions of sm_90 and sm_90a that CUDA C has no word for, each under a name of its own: barriers
+ * in shared memory, copies by the tensor memory accelerator (TMA), registers that move between warps, wgmma. For r11b
+ * and above; registers that move and wgmma are built for sm_90a alone.
  *
  * A BARRIER counts arrivals and announced bytes; when all have come, its phase ends and the next begins.
  * barrier_wait(bar, parity) returns once the phase of that parity has ended. A fresh barrier is in phase 0: waiting for

@@ -9,8 +9,8 @@
  *
  *           Registers are given to threads as the kernel starts, to all the same number. 128 producers, of which one
  *           works, would hold half of them: with 255 for each, one block would fit. setmaxnreg moves them: the
- *           producers' warpgroup keeps 24, the consumers' takes 232, by warpgroups of 128 threads alone, which is why
- *           there are 128 producers.
+ *           producers keep 24, the consumers take 232. It works on whole warpgroups, four warps each, so there must be
+ *           128 producers.
  * NUMBERS   r12's bytes, FMAs and shared loads. 256 threads begin with 128 registers, 32,768 for a block: two blocks
  *           per multiprocessor, as in r12.
  *           H200: slower than r12, 0.96 of it at 4096 and from 0.95 to 0.98 elsewhere. FMAs bound both. Of r12's

@@ -10,11 +10,11 @@
  *
  *           Stage and phase go on from tile to tile, in the producer and in the consumers alike: nobody resets them.
  * NUMBERS   r12a's bytes, FMAs and shared loads. What is saved is the start of each tile, which counts where k is
- *           short. H200: 1.12 of r12a at 8192 x 8192 x 64, 1.02 at 512 x 512 x 8192, where each block has one tile:
- *           there it cannot be that, and r12a spills 16 bytes.
- *           What is lost is that blocks do not go where there is room: 0.99 at 4096, whose 1024 tiles are 3 or 4 for
- *           each of 264 blocks, and 0.99 at 4096 x 2112 x 4096, whose 544 are 2 or 3.
- * LIMITS    those of r12a.
+ *           short. H200: 1.12 of r12a at 8192 x 8192 x 64, 1.02 at 512 x 512 x 8192, where each block has one tile: the
+ *           1.02 is not this idea's; r12a spills 16 bytes, this kernel none. What is lost is that blocks do not go
+ *           where there is room: 0.99 at 4096, whose 1024 tiles are 3 or 4 for each of 264 blocks, and 0.99 at 4096 x
+ *           2112 x 4096, whose 544 are 2 or 3.
+ * LIMITS    those of r12a; tiles + grid < 2^31.
  * HOST      grid: two blocks for each multiprocessor, or one for each tile if those are fewer; else as r12a. Fewer
  *           blocks that need as few rounds, as r13 has them, leave some multiprocessors with one block and others with
  *           two: 182 for 544 tiles had 0.83 of r12a's speed.

@@ -1,21 +1,23 @@
 /* r12c_store - rung 12c: TMA stores C, too.
  *
  * IDEA      In r12b a thread stores 32 groups of 4 sums, and reckons an address and asks for an edge with each; while
- *           it does, nobody multiplies. Here a warp puts 8 rows of its sums into shared memory, one thread asks for the
- *           box to be stored, and the warp goes on with the next 8 while TMA copies:
+ *           it does, this block multiplies nothing. Here a warp puts 8 rows of its sums into shared memory, one thread
+ *           asks for the box to be stored, and the warp goes on with the next 8 while TMA copies:
  *
  *               warp     rows 0 ... 7 -> box 0 | rows 8 ... 15 -> box 1 | box 0 is read: rows 16 ... 23 -> box 0 | ...
  *               TMA                            |      box 0 -> C        |            box 1 -> C                  | ...
  *
- *           What of a box lies beyond C is left out by TMA, as it fills with zeros when it loads. Between the two sides
- *           stands a fence: TMA reads shared memory by another way (the async proxy) than threads write it.
+ *           With a beta threads still read C. The last two boxes go out while the next tile is multiplied. What of a
+ *           box lies beyond C is left out by TMA, as it fills with zeros when it loads. Between the two sides stands a
+ *           fence: TMA reads shared memory by another way (the async proxy) than threads write it.
  * NUMBERS   r12b's bytes, FMAs and shared loads. A box is 8 x 64 sums, 2 KiB; two for each of 4 warps make 16 KiB, and
- *           with r12's ring 112 KiB: two blocks still fit on a multiprocessor. A warp's stores into its box take 2
- *           wavefronts for 1: rows are 256 bytes apart, so that two of them begin in the same bank.
- *           H200: 1.05 of r12b at 8192 x 8192 x 64, where C is much of the work, and 0.97 at 4096.
+ *           with r12's ring 112 KiB: two blocks still fit on a multiprocessor. A warp's stores into its box take 8
+ *           wavefronts for 4: rows are 256 bytes apart and begin in one bank, and of 8 lanes that are served at a time
+ *           4 are in one row and 4 in the next. H200: 1.05 of r12b at 8192 x 8192 x 64, where C is much of the work,
+ *           and 0.97 at 4096.
  * LIMITS    those of r12b. C's addresses and rows are multiples of 16 bytes (WIDE = 1), else threads store as in r12b.
  * HOST      a third map for C, boxes of 8 rows and 64 columns; else as r12b.
- * CHANGED   from r12b: how sums come to C.
+ * CHANGED   from r12b: how sums come to C, whose lines the L2 evicts first.
  * SOURCE    PTX ISA (cp.async.bulk.tensor, fence.proxy.async). */
 #include "../rung.cuh"
 #include "../wide.cuh"

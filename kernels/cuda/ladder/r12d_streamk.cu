@@ -1,4 +1,4 @@
-/* r12d_streamk - rung 12d: stream-K. All blocks compute equally many steps of k, wherever tiles end.
+/* r12d_streamk - rung 12d: stream-K. All blocks but the last compute equally many steps of k, wherever tiles end.
  *
  * IDEA      In r12b a block computes whole tiles. 544 tiles on 264 blocks are three rounds, of which the last has 16
  *           tiles. Here the steps of k of all tiles stand in one row, and each block takes as many of them:
@@ -7,17 +7,19 @@
  *               blocks    |  block 0  |  block 1  |  block 2  |  block 3  |
  *                                      ^ 1 finishes tile 0 with 0's sums, and gives 2 those of tile 1
  *
- *           The block that has a tile's last steps finishes it (the fix-up): it adds what the blocks before it have
- *           left in memory, the nearest first, and stores C. Which blocks these are, and in what order they are added,
- *           follows from their numbers: the same bits each time.
- *           A block takes its steps from their end. So it leaves what others wait for first, and waits for others last.
- *           It waits for blocks of lower numbers alone, which devices start first; and all have room at a time.
- * NUMBERS   r12b's bytes, FMAs and shared loads for each step; and 64 KiB that are written and read again for each tile
- *           that is cut, which are at most as many as there are blocks: 17 MB on an H200.
- *           H200: 6.22 of r12b at 512 x 512 x 8192, whose 16 tiles are for 264 blocks now, and 1.17 at 4096 x 2112 x
- *           4096; 0.96 at 8192 x 8192 x 64, where the fix-up costs more than it evens out.
+ *           A step is a stage of the ring, 32 of k. A block that has not a tile's end stores its sums in memory, then
+ *           signals its flag. The block that has the tile's last steps finishes it (the fix-up): it waits for the flags
+ *           of those before it, the nearest first, adds their sums, and stores C. Which blocks these are, and in what
+ *           order they are added, follows from their numbers: the same bits each time.
+ *           A block takes its steps from their end. So it first stores what others wait for, and waits for others last.
+ *           It waits for blocks of lower numbers alone, which devices start first; and all blocks are resident at a
+ *           time.
+ * NUMBERS   r12b's bytes, FMAs and shared loads for each step; and 64 KiB that are written and read again for each part
+ *           of a tile but its last, at most one part for each block: 17 MB on an H200. H200: 6.22 of r12b at 512 x 512
+ *           x 8192, whose 16 tiles are for 256 blocks now, and 1.17 at 4096 x 2112 x 4096; 0.96 at 8192 x 8192 x 64,
+ *           where the fix-up costs more than it evens out.
  * LIMITS    those of r12b. Bits depend on how many multiprocessors there are: that decides where tiles are cut.
- * HOST      grid: two blocks for each multiprocessor, or as many as there are steps; length = ceil(all steps / grid).
+ * HOST      length = ceil(all steps / two blocks for each multiprocessor), grid = ceil(all steps / length).
  *           memory: 64 KiB for each block; flags: one for each block, none of which is `epoch`, another number in each
  *           launch. Else as r12b.
  * CHANGED   from r12b: which steps a block takes; the fix-up.

@@ -1,9 +1,10 @@
 /* r12e_multicast - rung 12e: two blocks form a cluster, and each box of B goes into the shared memory of both.
  *
- * IDEA      In r12a the two blocks of tiles that stand one above the other both ask for the same boxes of B. Here they
- *           are a cluster: the hardware starts them together, close to each other, and one can write into the other's
- *           shared memory. Each asks for its own A and for half of the steps of B. TMA puts that half into both
- *           (multicast), and counts its bytes on full[s] of both:
+ * IDEA      In r12a the blocks of two tiles, one above the other, both ask for the same boxes of B. Here they are a
+ *           cluster: the hardware starts them together, close to each other, and one can write into the other's shared
+ *           memory. Each asks for its own A and for half of the steps of B. TMA puts that half into both (multicast),
+ *           and counts its bytes on full[s] of both, each of which expects 32 KiB: its own A and both halves of B.
+ *           Bytes may come before they are expected: a phase does not end before its own arrival.
  *
  *             block 0   asks for A,  rows   0 to 127    and B, steps  0 to 15 of 32 ---> full[s] of 0 and 1
  *             block 1   asks for A,  rows 128 to 255    and B, steps 16 to 31 of 32 ---> full[s] of 0 and 1
@@ -12,9 +13,9 @@
  *                                                  | B 32 x 128, the same in both
  *             A 128 x 32 |-> C, rows 128 to 255  <-|
  *
- *           A stage belongs to both blocks, so both must have read it before either fills it again. Each of the 8 warps
- *           that multiply arrives at empty[s] of both blocks, lane 0 at block 0's and lane 1 at block 1's.
- *           The blocks wait for each other twice (cluster barrier). At the start, until the other's barriers are
+ *           A stage belongs to both blocks, so both must have read it before either fills it again. Each of the 4 + 4
+ *           warps that multiply arrives at empty[s] of both blocks, lane 0 at block 0's and lane 1 at block 1's. The
+ *           blocks wait for each other twice (cluster barrier). At the start, until the other's barriers are
  *           initialised. At the end, since the other may still arrive here.
  * NUMBERS   256 x 128 of C for a cluster: for 32 steps of k it asks for 48 KiB, where two blocks of r12a ask for 64.
  *           That is 43 flop per byte asked, r12a's are 32. Shared memory gets as many bytes as before. FMAs, shared

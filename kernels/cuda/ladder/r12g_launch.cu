@@ -24,7 +24,7 @@
  *           trigger called first 1024 x 1024 x 256 took 46.4. `ladder` times launches apart, and shows nothing of this.
  * LIMITS    those of r12a. Launched without PDL, trigger and wait do nothing.
  * HOST      the launch attribute programmatic stream serialisation; else as r12a.
- * CHANGED   from r12a: when the head runs.
+ * CHANGED   from r12a: when the head runs, and that it prefetches the tensor maps.
  * SOURCE    PTX ISA (griddepcontrol). */
 #include "../rung.cuh"
 #include "../wide.cuh"

@@ -1,14 +1,14 @@
 /* r12h_registers - rung 12h: operands come out of both banks of the register file.
  *
- * IDEA      An FMA reads three registers. The register file has two banks, the even and the odd ones, and each gives
- *           one word a cycle. So of three words two are one too many for a bank, unless one is still there from the FMA
- *           before (the compiler marks it .reuse). In r12 a thread's words of A at one step of k are every fourth
- *           register, since it has read 16 bytes along k: all lie in one bank. Where b's word and the sum are in that
- *           bank too, the FMA waits a cycle.
+ * IDEA      An FMA reads three registers. The register file has two banks, the even and the odd ones. Three words out
+ *           of one bank take a cycle more than two of one and one of the other; a word that is still there from the FMA
+ *           before takes none (the compiler marks it .reuse). In r12 a thread's words of A at one step of k are every
+ *           fourth register, since it has read 16 bytes along k: all lie in one bank. Where b's word and the sum are in
+ *           that bank too, the FMA waits a cycle.
  *           Here A's tile lies along the edge, like B's, so that a thread's 16 words of A and 8 of B are neighbours:
  *           even, odd, even, odd. And the order of the FMAs goes through a row of sums and back through the next:
  *
- *               row 0    b 7 6 5 4 3 2 1 0    a[0] stays; b and sum are one even, one odd
+ *               row 0    b 7 6 5 4 3 2 1 0    a[0] stays for all 8
  *               row 1    b 0 1 2 3 4 5 6 7    b[0] stays from row 0 to row 1
  *               row 2    b 7 6 5 4 3 2 1 0    b[7] stays from row 1 to row 2
  *
@@ -27,7 +27,8 @@
  *           in r09, of c alone. Fewer than 2^31 tiles.
  * HOST      grid ceil(m / 128) ceil(n / 128), block 128. Two tensor maps without swizzle, boxes {128, 16}: a_map of A
  *           as k x m, b_map of B as k x n.
- * CHANGED   from r12: how A lies, the shape of a thread's sums and their order, the steps of a stage, the blocks.
+ * CHANGED   from r12: how A lies, without a swizzle; 16 x 8 sums for 8 x 16, in an order of their own; 16 steps in a
+ *           stage for 32; three blocks for two; a barrier of all threads for empty[].
  * SOURCE    maxas; Jia et al.: Dissecting the NVIDIA Volta GPU architecture via microbenchmarking, 2018. */
 #include "../rung.cuh"
 #include "../wide.cuh"

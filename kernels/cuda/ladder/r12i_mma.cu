@@ -28,9 +28,8 @@
  *           multiplies; only the first 16 of a stage are waited for.
  *           The block's 32 KiB of A and B are read twice, by two warps each: 64 KiB for 2 Mi flop, 32 flop per byte of
  *           shared memory. That takes 512 cycles at 128 bytes a cycle, and at their full 4096 flop a cycle the matrix
- *           units of sm_90 would multiply it in as many.
- *           3 stages of 32 KiB. 256 threads begin with 128 registers, then have 24 and 232: two blocks per
- *           multiprocessor.
+ *           units of sm_90 would multiply it in as many: shared memory is as tight as they are. 3 stages of 32 KiB. 256
+ *           threads begin with 128 registers, then have 24 and 232: two blocks per multiprocessor.
  *           H200: ncu counts 4.1 wavefronts for an ldmatrix, whose 512 bytes need 4. bf16 at 4096: 495 TFLOP/s, 9.4
  *           times r12h in f32. At 8192 x 8192 x 64 75, where storing C is the work.
  * LIMITS    sm_90a alone (setmaxnreg). m, n >= 1, no transposes. a and b aligned to 16 bytes, lda and ldb multiples of
@@ -39,7 +38,8 @@
  * HOST      as r12a, but for the type and the boxes: BFLOAT16 or FLOAT16, both with swizzle 128 B,
  *               a_map: address a, dims {k, m}, stride {2 lda} bytes, box {64, 128}
  *               b_map: address b, dims {n, k}, stride {2 ldb} bytes, box {64, 64}
- * CHANGED   from r12a: the type, who multiplies, and how B's tile lies: two boxes of 64 columns, swizzled as A's.
+ * CHANGED   from r12a: the type, who multiplies, and how B's tile lies: two boxes of 64 columns, swizzled as A's; 64
+ *           steps in a stage for 32; lanes trade sums before they store.
  * SOURCE    PTX ISA (mma.sync, ldmatrix). */
 #include "../rung.cuh"
 #include "../wide.cuh"

@@ -2,14 +2,16 @@
  *
  * IDEA      In r12i A and B pass through registers on their way to the matrix units, and every warp issues ldmatrix for
  *           them. A wgmma is one instruction of 128 threads (a warpgroup). It multiplies 64 x 16 of A by 16 x 128 of B
- *           and adds to 64 x 128 sums in their registers. It takes A and B from shared memory, by descriptors: an
- *           address, two strides and the swizzle. No ldmatrix, no A or B in registers:
+ *           and adds to 64 x 128 sums in their registers. Its width may be 8 to 256, in eights. It takes A and B from
+ *           shared memory, by descriptors: an address, two strides and the swizzle. No ldmatrix, no A or B in
+ *           registers:
  *
  *               r12i   shared memory -> ldmatrix -> registers -> mma.sync     a warp, 16 steps: 8 ldmatrix, 32 mma.sync
  *               r12j   shared memory ------------------------> wgmma          4 warps, 16 steps: 2 wgmma, one of rows
  *                                                                             0 ... 63 of the tile, one of 64 ... 127
  *
- *           wgmma reads the lines of 128 bytes that TMA swizzles. A is K-major, B MN-major, both as stored:
+ *           wgmma reads the lines of 128 bytes that TMA swizzles. A is K-major (neighbours in memory are neighbours in
+ *           k), B MN-major, both as stored; 16 steps on are 32 bytes in A and 2048 in B:
  *
  *               A 128 x 64  one box: line i = row i                 from 8 rows to the next 8: 1024 bytes
  *               B 64 x 128  2 boxes: line p = step p of 64 columns  from 8 steps to the next 8: 1024; to box 1: 8192
@@ -31,8 +33,9 @@
  *           8192 x 8192 x 64, 0.98 at 1024.
  * LIMITS    those of r12i.
  * HOST      as r12i.
- * CHANGED   from r12i: who multiplies. r13 is this with a tile of 128 x 256, two warpgroups that share it, and blocks
- *           that stay for tile after tile as in r12b.
+ * CHANGED   from r12i: who multiplies, when a stage is given back, and sums that nobody sets where k is 0. r13 is this
+ *           with a tile of 128 x 256, two warpgroups that share it, and blocks that stay for tile after tile as in
+ *           r12b.
  * SOURCE    PTX ISA (wgmma.mma_async and its matrix descriptor); NVIDIA: CUTLASS, 2023. */
 #include "../rung.cuh"
 #include "../wide.cuh"

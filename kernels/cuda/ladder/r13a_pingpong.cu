@@ -26,8 +26,9 @@
  *           same 10 KiB of shared memory as in r13. A turn at k = 4096 is 256 wgmma, 32,768 cycles; the other warpgroup
  *           has as long to store 64 KiB of C. 384 threads, 168 registers on entry, then 24 and 240, 128 sums a thread;
  *           5 stages of 40 KiB: one block per multiprocessor.
- *           H200, bf16: 1.25 of r13 at 1024, where it has twice the tiles, and 1.44 at 16 x 8192 x 8192, where five
- *           stages for three keep more of B under way; 1.00 at 4096, and 0.95 at 8192, where it asks the L2 for more.
+ *           H200, bf16: 1.25 of r13 at 1024, where it has twice the tiles, one for each block: no turn is taken there.
+ *           And 1.44 at 16 x 8192 x 8192, where five stages for three keep more of B under way; 1.00 at 4096, and 0.95
+ *           at 8192, where it asks the L2 for more.
  * LIMITS    those of r13; tiles + 2 grids < 2^31.
  * HOST      tiles of 64 x 256, dynamic shared memory sizeof(struct ring) = 204880 bytes, a_map: box {64, 64}; else as
  *           r13. A block that has one tile leaves warpgroup 1 without work.

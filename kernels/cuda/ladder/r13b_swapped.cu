@@ -36,7 +36,7 @@
  *           B is read once, and 2 bytes of it serve 32 flop: at 4.8 TB/s at most 77 TFLOP/s. Memory is the limit, so
  *           enough copies must be under way. If one takes 1 us, that is 4.8 MB, 36 KB for each of 132 multiprocessors.
  *           A stage is 2 KiB of A and 16 KiB of B. 2 blocks of 6 stages have 216 KiB under way. At n = 8192 the 64
- *           blocks have 64 * 108 KiB = 7.1 MB; r13's 32 have 3 stages each, 34 KiB of which lie in A and B: 3.3 MB.
+ *           blocks have 64 * 108 KiB = 7.1 MB; r13's 32 have 3 stages each, of whose 48 KiB 34 lie in A and B: 3.3 MB.
  *           The 8 wgmma of a stage read 20 KiB of shared memory, 160 cycles at 128 bytes a cycle. Memory takes some 880
  *           for the stage, at 21 bytes a cycle for each multiprocessor. 288 threads, 8 sums each of 256: no registers
  *           need to move, so one warp is enough to fetch. 110,688 bytes: two blocks per multiprocessor.
@@ -46,7 +46,7 @@
  * HOST      grid: two blocks for each multiprocessor, or as many as there are tiles of 16 x 128; block 288, dynamic
  *           shared memory sizeof(struct ring) = 110688 bytes, a_map: box {64, 16}; else as r13.
  * CHANGED   from r13: which operand is which, the tile, how sums reach C; stages, blocks per multiprocessor; one warp
- *           in place of a warpgroup fetches. The production kernel gemm_swapab_sm90 is made so.
+ *           in place of a warpgroup fetches, and no registers move. The production kernel gemm_swapab_sm90 is made so.
  * SOURCE    PTX ISA (wgmma.mma_async, its matrix descriptor and sums). */
 #include "../rung.cuh"
 #define MATRIX_N          16 /* rows of C */

@@ -46,7 +46,8 @@
  *           but for the type and the boxes: FLOAT64, both with swizzle 128 B,
  *               a_map: address a, dims {k, m}, stride {8 lda} bytes, box {16, 128}
  *               b_map: address b, dims {n, k}, stride {8 ldb} bytes, box {16, 16}
- * CHANGED   from r12a: the type, who multiplies, the tile, and how B's lies: four boxes of 16 columns, swizzled as A's.
+ * CHANGED   from r12a: the type, who multiplies, the tile, 4 stages for 3, and how B's lies: four boxes of 16 columns,
+ *           swizzled as A's.
  * SOURCE    PTX ISA (mma.sync for f64). */
 #define SUMS_F64 1
 #include "../rung.cuh"
