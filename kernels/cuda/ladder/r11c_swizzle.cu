@@ -1,8 +1,9 @@
 /* r11c_swizzle - rung 11c: the tile of A lies swizzled, so that lanes of a warp read different banks.
  *
- * IDEA      r11b's lanes read 8 lines of A's tile, which meet in the same banks. A tile of 32 steps has lines of 128
- *           bytes, all 32 banks: now all 8 would meet. TMA's 128-byte swizzle moves the 16 bytes number q of line r to
- *           place q ^ (r % 8). Each line holds the same words in another order, and the 8 lanes read from 8 places:
+ * IDEA      r11b's lanes read 8 lines of A's tile, which meet in the same banks. TMA's 128-byte swizzle permutes the 8
+ *           pieces of 16 bytes of a line of 128 bytes: number q of line r lies at place q ^ (r % 8). So a line must be
+ *           128 bytes, 32 steps of k. It is all 32 banks, and without the swizzle all 8 lanes would meet. With it each
+ *           line holds the same words in another order, and the 8 lanes read from 8 places:
  *
  *               line 0 | 0 1 2 3 4 5 6 7        lanes want q = 0:  line 0 place 0, line 1 place 1, line 2 place 2 ...
  *               line 1 | 1 0 3 2 5 4 7 6        a thread's own lines are 8 apart, and r % 8 is the same for all of

@@ -1,17 +1,23 @@
-/* r12_async - rung 12: the tensor memory accelerator (TMA) loads the tiles; threads only multiply.
+/* r12_async - rung 12: half the threads, each with twice the sums. A ring that TMA fills keeps so few warps busy.
  *
- * IDEA      In r11 every thread computes addresses, tests edges, loads, transposes and stores, for every tile. Here one
- *           thread asks for a box of A and a box of B, and TMA writes them to shared memory, with zeros outside the
- *           matrix, while all threads compute. A ring of STAGES tiles lies between: full[s] opens when the bytes are
- *           there, empty[s] when all warps have read them.
+ * IDEA      In r11c 256 threads have 8 x 8 sums each: for four steps of k 8 loads of A and 8 of B serve 256 FMAs. No
+ *           register holds a tile on its way any more, so that there is room for more sums, and loads are under way
+ *           whatever the warps do, so that few warps are enough. Here 128 threads have 8 x 16 sums each: 8 loads of A
+ *           and 16 of B serve 512 FMAs.
+ *
+ *               r11c   8 warps, 64 x 32 of C each        r12   4 warps, 64 x 64 of C each
+ *
+ *           The ring is r11b's: one thread asks for a box of A and a box of B, and TMA writes them to shared memory,
+ *           with zeros outside the matrix, while all threads compute. full[s] opens when the bytes are there, empty[s]
+ *           when all warps have read them.
  *
  *         thread 0  fetch 0  fetch 1 |  ...          fetch 2 |  ...          fetch 3 |  into the stage read a block ago
  *         4 warps       wait full[0] |  multiply 0, arrive empty[0]  |  multiply 1, arrive empty[1]  |  ...
  *
- *           TMA cannot transpose, so A's tile stays K-major: 128 lines of 32 floats. A thread reads 16 bytes ALONG k,
- *           four steps for one row. The lanes of a warp read 8 rows, which would all meet in the same 4 banks; TMA's
- *           128-byte swizzle puts the 16 bytes number q of line r at place q ^ (r % 8), and the 8 lanes read from 8
- *           different places:
+ *           The tile of A lies as r11c's, K-major (neighbours in memory are neighbours in k): 128 lines of 32 floats. A
+ *           thread reads 16 bytes ALONG k, four steps for one row. The lanes of a warp read 8 rows, which would all
+ *           meet in the same 4 banks; TMA's 128-byte swizzle puts the 16 bytes number q of line r at place q ^ (r % 8),
+ *           and the 8 lanes read from 8 different places:
  *
  *               line 0 | 0 1 2 3 4 5 6 7        lanes want q = 0:  line 0 place 0, line 1 place 1, line 2 place 2 ...
  *               line 1 | 1 0 3 2 5 4 7 6        a thread's own lines are 8 apart: one XOR per 4 steps of k serves all
